@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes every generated file; with --check, only compares.
+
+Needs nothing but Python 3.10 or newer.
+"""
+
+import argparse
+import difflib
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+from emit_abi import AbiEmitter  # noqa: E402
+from model import Model  # noqa: E402
+
+
+def read_parameters(path):
+    """'name: a, b' lines -> {name: ['a', 'b']}."""
+    out = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, _, names = line.partition(":")
+            out[name] = [n.strip() for n in names.split(",") if n.strip()]
+    return out
+
+
+def generate():
+    """{path relative to the project: text} of everything generated."""
+    model = Model(HERE / "abi_history.json")
+    parameters = read_parameters(HERE / "parameters.txt")
+    return AbiEmitter(model, {}, parameters).files()
+
+
+def check(files):
+    """Prints how the committed files differ; the number that do."""
+    stale = 0
+    for name, text in files.items():
+        path = ROOT / name
+        have = path.read_text(encoding="utf-8") if path.exists() else ""
+        if have != text:
+            stale += 1
+            sys.stdout.writelines(difflib.unified_diff(
+                have.splitlines(True), text.splitlines(True),
+                f"{name} (committed)", f"{name} (generated)", n=1))
+    folder = ROOT / "include/tfplug/abi"
+    for path in sorted(folder.glob("*")):
+        name = path.relative_to(ROOT).as_posix()
+        if name not in files:
+            stale += 1
+            print(f"{name}: nothing generates this file; delete it")
+    return stale
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true",
+                        help="compare with the committed files, write nothing")
+    args = parser.parse_args()
+    files = generate()
+    if args.check:
+        stale = check(files)
+        if stale:
+            print(f"\n{stale} generated file(s) are stale. To mend them: "
+                  "python3 codegen/generate.py")
+            return 1
+        print(f"{len(files)} generated files are up to date.")
+        return 0
+    for name, text in files.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

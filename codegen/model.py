@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ABI as the emitters see it: built from the history, checked."""
+
+import json
+import re
+
+from c_types import CType
+
+# Entry points: a plug-in defines them, core calls them.
+ENTRY_POINTS = ("SE_InitPlugin", "TF_InitGraph", "TF_InitKernel",
+                "TF_InitProfiler")
+
+# Function types and the like that the history names but does not spell out.
+CALLBACKS = {
+    "SE_StatusCallbackFn": "void (*)(void *const, TF_Status *const)",
+    "TF_PayloadVisitor": "void (*)(const char *, const char *, void *)",
+    "tstring_owner_ref_t": "void (*)(TStringOwnerCApi *)",
+    "tstring_owner_unref_t": "bool (*)(TStringOwnerCApi *)",
+}
+HANDLES = ("SP_Stream", "SP_Event", "SP_Timer")
+
+# Structs that share one header, because none makes sense alone.
+_HEADER_OF = {name: "tf_tstring" for name in (
+    "TStringOwnerCApi", "TF_TString", "TF_TString_Large", "TF_TString_Offset",
+    "TF_TString_Raw", "TF_TString_Small", "TF_TString_View")}
+
+# The members of the one anonymous union.
+_UNIONS = {("TF_TString", "u"): (
+    ("TF_TString_Small", "smll"), ("TF_TString_Large", "large"),
+    ("TF_TString_Offset", "offset"), ("TF_TString_View", "view"),
+    ("TF_TString_Raw", "raw"))}
+
+_SIZE_MACROS = {"SP_AllocatorStats": "SP_ALLOCATORSTATS_STRUCT_SIZE",
+                "SP_StreamExecutor": "SP_STREAMEXECUTOR_STRUCT_SIZE",
+                "TF_InputRange_Args": "TF_InputRange_Args_STRUCT_SIZE"}
+
+
+def release(version):
+    """'2.10.1' -> '2.10'."""
+    return ".".join(version.split(".")[:2])
+
+
+def snake(name):
+    """'SP_StreamExecutor' -> 'sp_stream_executor'."""
+    parts = []
+    for part in name.split("_"):
+        parts += re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[a-z0-9]+", part)
+    return "_".join(parts).lower()
+
+
+def normal(text):
+    """A history type string with the names that our headers use."""
+    text = text.replace("unsigned char", "TF_Bool")
+    return text.replace("TSL_PayloadVisitor", "TF_PayloadVisitor")
+
+
+class Field:
+    def __init__(self, struct, raw):
+        self.name, self.offset, self.size, text = raw
+        self.union = _UNIONS.get((struct, self.name))
+        self.type = CType(normal(text))
+
+
+class Layout:
+    """One layout of a struct, shared by a run of releases."""
+
+    def __init__(self, struct, raw, struct_size):
+        self.since, self.until = release(raw["since"]), release(raw["until"])
+        self.sizeof = raw["size"]
+        self.struct_size = struct_size
+        self.fields = [Field(struct, f) for f in raw["fields"]]
+        self.suffix = self.since.replace(".", "_")
+
+    def key(self):
+        return [(f.name, f.offset, f.type.text) for f in self.fields]
+
+
+class Struct:
+    def __init__(self, name, raws, macros):
+        self.name = name
+        macro = _SIZE_MACROS.get(name, snake(name).upper() + "_STRUCT_SIZE")
+        self.size_macro = macro if macro in macros else None
+        self.layouts = []
+        for raw in raws:
+            size = _value_at(macros, macro, raw["since"]) or raw["size"]
+            self.layouts.append(Layout(name, raw, size))
+        self.header = _HEADER_OF.get(name, snake(name))
+
+    @property
+    def newest(self):
+        return self.layouts[-1]
+
+    def is_prefix(self, layout):
+        """Whether the newest layout begins with this one."""
+        return self.newest.key()[:len(layout.fields)] == layout.key()
+
+    def field_since(self, name):
+        for layout in self.layouts:
+            if any(f.name == name for f in layout.fields):
+                return layout.since
+        raise KeyError(name)
+
+
+class Enum:
+    def __init__(self, name, raws):
+        self.name = None if "unnamed" in name else name
+        self.values = raws[-1]["values"]
+        self.raws = raws
+
+
+class Function:
+    """A function that core exports; `since`..`last` are the releases whose
+    libraries really export it."""
+
+    def __init__(self, name, raws, exports, newest):
+        self.name, self.header = name, raws[-1]["header"]
+        self.type = CType(normal(raws[-1]["type"]))
+        self.exports = [(release(e["since"]), release(e["until"]),
+                         e["libraries"]) for e in exports if e["libraries"]]
+        self.since, self.last = self.exports[0][0], self.exports[-1][1]
+        if self.last == release(newest):
+            self.last = None
+        # Signatures that differ by more than const: (type, since, until).
+        self.old_types = []
+        for raw in raws[:-1]:
+            kind = CType(normal(raw["type"]))
+            if _unqualified(kind) != _unqualified(self.type):
+                self.old_types.append((kind, release(raw["since"]),
+                                       release(raw["until"])))
+
+
+def _unqualified(kind):
+    return re.sub(r"\bconst\b|\s", "", kind.spell())
+
+
+def _value_at(macros, macro, version):
+    for raw in macros.get(macro, ()):
+        if _order(raw["since"]) <= _order(version) <= _order(raw["until"]):
+            return raw["value"]
+    return None
+
+
+def _order(version):
+    return [int(p) for p in re.findall(r"\d+", version)[:2]]
+
+
+class Model:
+    def __init__(self, history_path):
+        with open(history_path, encoding="utf-8") as file:
+            history = json.load(file)
+        self.versions = history["versions"]
+        self.newest = release(self.versions[-1])
+        macros = history["macros"]
+        self.structs = {n: Struct(n, r, macros)
+                        for n, r in sorted(history["structs"].items())}
+        self.enums = [Enum(n, r) for n, r in sorted(history["enums"].items())]
+        self.versions_macros = {
+            n: r[-1]["value"] for n, r in sorted(macros.items())
+            if n.endswith(("_MAJOR", "_MINOR", "_PATCH"))}
+        self.functions = [
+            Function(n, r, history["exported_by"][n], self.versions[-1])
+            for n, r in sorted(history["functions"].items())
+            if n not in ENTRY_POINTS]
+        self._check_gaps()
+        self.opaque = self._opaque()
+
+    def _check_gaps(self):
+        names = [release(v) for v in self.versions]
+        for function in self.functions:
+            have = set()
+            for since, until, _ in function.exports:
+                have.update(range(names.index(since), names.index(until) + 1))
+            if have != set(range(min(have), max(have) + 1)):
+                raise SystemExit(
+                    f"{function.name} is exported with gaps: give FunctionInfo "
+                    "in codegen/emit_abi.py a list of ranges")
+
+    def _opaque(self):
+        """Types that are used and nowhere laid out."""
+        used = set()
+        for struct in self.structs.values():
+            for field in struct.newest.fields:
+                used |= field.type.identifiers()
+        for function in self.functions:
+            used |= function.type.identifiers()
+        known = set(self.structs) | {e.name for e in self.enums}
+        known |= set(HANDLES) | set(CALLBACKS) | {"TF_Bool"}
+        return sorted(n for n in used - known if n.startswith("TF_"))
+
+    def enum_names(self):
+        return {e.name for e in self.enums if e.name}
