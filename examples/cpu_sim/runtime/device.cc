@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "fault.h"
+#include "machine.h"
+#include "stream.h"
+
+namespace cpu_sim::rt {
+namespace {
+
+// A cache line, and enough for any vector instruction.
+constexpr std::align_val_t kHostAlignment{64};
+
+absl::StatusOr<void*> AllocateFrom(Heap& heap, const Arena& arena,
+                                   size_t bytes) {
+  if (bytes == 0) return nullptr;
+  absl::StatusOr<size_t> offset = heap.Allocate(bytes);
+  if (!offset.ok()) return offset.status();
+  return static_cast<void*>(static_cast<char*>(arena.base()) + *offset);
+}
+
+absl::Status FreeTo(Heap& heap, const Arena& arena, void* address) {
+  if (address == nullptr) return absl::OkStatus();
+  if (!arena.Contains(address, 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot free 0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
+        ": it is not this device's"));
+  }
+  return heap.Free(static_cast<size_t>(static_cast<char*>(address) -
+                                       static_cast<char*>(arena.base())));
+}
+
+absl::Status NotMemoryOf(const char* owner, int ordinal, const void* address,
+                         size_t bytes) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      bytes, " bytes at 0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
+      " are not memory of ", owner, ordinal));
+}
+
+absl::Status SelfWait() {
+  return absl::FailedPreconditionError(
+      "a stream's task waits for the stream itself");
+}
+
+}  // namespace
+
+Device::Device(Machine& machine, int ordinal, std::unique_ptr<Arena> memory,
+               std::unique_ptr<Arena> managed_memory)
+    : machine_(machine),
+      ordinal_(ordinal),
+      memory_(std::move(memory)),
+      managed_memory_(std::move(managed_memory)),
+      heap_(memory_->size()),
+      managed_heap_(managed_memory_->size()) {}
+
+Device::~Device() = default;
+
+absl::StatusOr<void*> Device::Allocate(size_t bytes) {
+  absl::Status status = CheckFault("allocate");
+  if (!status.ok()) return status;
+  return AllocateFrom(heap_, *memory_, bytes);
+}
+
+absl::StatusOr<void*> Device::AllocateManaged(size_t bytes) {
+  absl::Status status = CheckFault("unified_memory_allocate");
+  if (!status.ok()) return status;
+  return AllocateFrom(managed_heap_, *managed_memory_, bytes);
+}
+
+absl::StatusOr<void*> Device::AllocateHost(size_t bytes) {
+  absl::Status status = CheckFault("host_memory_allocate");
+  if (!status.ok()) return status;
+  if (bytes == 0) return nullptr;
+  void* address = ::operator new(bytes, kHostAlignment, std::nothrow);
+  if (address == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the host has no ", bytes, " bytes"));
+  }
+  return address;
+}
+
+absl::Status Device::Free(void* address) {
+  return FreeTo(heap_, *memory_, address);
+}
+
+absl::Status Device::FreeManaged(void* address) {
+  return FreeTo(managed_heap_, *managed_memory_, address);
+}
+
+void Device::FreeHost(void* address) {
+  ::operator delete(address, kHostAlignment);
+}
+
+absl::Status Device::CopyToDevice(void* device_dst, const void* host_src,
+                                  size_t bytes) {
+  absl::Status status = CheckFault("sync_memcpy_htod");
+  if (status.ok()) status = CheckHostRange(host_src, bytes);
+  if (!status.ok()) return status;
+  absl::StatusOr<void*> dst = ToPrivate(device_dst, bytes);
+  if (!dst.ok()) return dst.status();
+  if (bytes > 0) memcpy(*dst, host_src, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Device::CopyToHost(void* host_dst, const void* device_src,
+                                size_t bytes) {
+  absl::Status status = CheckFault("sync_memcpy_dtoh");
+  if (status.ok()) status = CheckHostRange(host_dst, bytes);
+  if (!status.ok()) return status;
+  absl::StatusOr<void*> src = ToPrivate(device_src, bytes);
+  if (!src.ok()) return src.status();
+  if (bytes > 0) memcpy(host_dst, *src, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Device::CopyOnDevice(void* device_dst, const void* device_src,
+                                  size_t bytes) {
+  absl::Status status = CheckFault("sync_memcpy_dtod");
+  if (!status.ok()) return status;
+  absl::StatusOr<void*> dst = ToPrivateOfAny(device_dst, bytes);
+  if (!dst.ok()) return dst.status();
+  absl::StatusOr<void*> src = ToPrivateOfAny(device_src, bytes);
+  if (!src.ok()) return src.status();
+  if (bytes > 0) memmove(*dst, *src, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Device::Synchronize() {
+  absl::Status status = CheckFault("synchronize_all_activity");
+  if (!status.ok()) return status;
+  std::vector<std::shared_ptr<Moment>> moments;
+  {
+    // Not held while waiting: a task may create or destroy a stream.
+    std::lock_guard<std::mutex> lock(streams_mutex_);
+    for (Stream* stream : streams_) {
+      if (stream->IsThisThread()) return SelfWait();
+    }
+    for (Stream* stream : streams_) {
+      moments.push_back(stream->EnqueueMoment(/*clear=*/true));
+    }
+  }
+  for (const std::shared_ptr<Moment>& moment : moments) {
+    moment->Await();
+    status.Update(moment->status());
+  }
+  return status;
+}
+
+absl::StatusOr<void*> Device::ToPrivate(const void* address,
+                                        size_t bytes) const {
+  if (bytes == 0) return nullptr;
+  if (void* found = Find(address, bytes)) return found;
+  return NotMemoryOf("device ", ordinal_, address, bytes);
+}
+
+absl::StatusOr<void*> Device::ToPrivateOfAny(const void* address,
+                                             size_t bytes) const {
+  if (bytes == 0) return nullptr;
+  if (void* found = Find(address, bytes)) return found;
+  for (int i = 0; i < machine_.device_count(); ++i) {
+    if (void* found = machine_.device(i).Find(address, bytes)) return found;
+  }
+  return NotMemoryOf("any device beside ", ordinal_, address, bytes);
+}
+
+absl::Status Device::CheckHostRange(const void* address, size_t bytes) const {
+  if (bytes == 0 || !memory_->Contains(address, 1)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
+                   " is memory of device ", ordinal_, ", not of the host"));
+}
+
+void* Device::Find(const void* address, size_t bytes) const {
+  for (const Arena* arena : {memory_.get(), managed_memory_.get()}) {
+    if (arena->Contains(address, bytes)) return arena->ToPrivate(address);
+  }
+  return nullptr;
+}
+
+}  // namespace cpu_sim::rt

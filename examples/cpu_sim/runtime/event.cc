@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event.h"
+
+#include <chrono>
+#include <utility>
+
+#include "fault.h"
+
+namespace cpu_sim::rt {
+
+void Moment::Come(absl::Status status) {
+  status_ = std::move(status);
+  nanoseconds_ = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+  // Under the lock: who waits may free the moment as soon as it has come.
+  std::lock_guard<std::mutex> lock(mutex_);
+  come_.store(true, std::memory_order_release);
+  changed_.notify_all();
+}
+
+void Moment::Await() const {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return HasCome(); });
+}
+
+Event::State Event::Poll() const {
+  if (!CheckFault("get_event_status").ok()) return State::kError;
+  const std::shared_ptr<Moment> moment = this->moment();
+  if (moment == nullptr) return State::kComplete;
+  if (!moment->HasCome()) return State::kPending;
+  return moment->status().ok() ? State::kComplete : State::kError;
+}
+
+absl::Status Event::Synchronize() const {
+  absl::Status fault = CheckFault("block_host_for_event");
+  if (!fault.ok()) return fault;
+  const std::shared_ptr<Moment> moment = this->moment();
+  if (moment == nullptr) return absl::OkStatus();
+  moment->Await();
+  return moment->status();
+}
+
+std::shared_ptr<Moment> Event::moment() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return moment_;
+}
+
+void Event::set_moment(std::shared_ptr<Moment> moment) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  moment_.swap(moment);  // the old one goes after the lock
+}
+
+absl::StatusOr<uint64_t> Nanoseconds(const Event& start, const Event& stop) {
+  const std::shared_ptr<Moment> from = start.moment();
+  const std::shared_ptr<Moment> to = stop.moment();
+  if (from == nullptr || to == nullptr) {
+    return absl::FailedPreconditionError("an event was never recorded");
+  }
+  from->Await();
+  to->Await();
+  if (to->nanoseconds() < from->nanoseconds()) {
+    return absl::FailedPreconditionError("the stop came before the start");
+  }
+  return to->nanoseconds() - from->nanoseconds();
+}
+
+}  // namespace cpu_sim::rt

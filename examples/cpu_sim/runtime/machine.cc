@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace cpu_sim::rt {
+namespace {
+
+constexpr int kMaxDevices = 64;
+
+absl::Status Unreadable(const char* variable, const char* text,
+                        const char* want) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(variable, "=", text, ": want ", want));
+}
+
+bool ParseBytes(absl::string_view text, size_t* bytes) {
+  const int shift = absl::ConsumeSuffix(&text, "K")   ? 10
+                    : absl::ConsumeSuffix(&text, "M") ? 20
+                    : absl::ConsumeSuffix(&text, "G") ? 30
+                                                      : 0;
+  uint64_t number;
+  if (!absl::SimpleAtoi(text, &number) || number == 0 ||
+      number > std::numeric_limits<size_t>::max() >> shift) {
+    return false;
+  }
+  *bytes = static_cast<size_t>(number) << shift;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Options> OptionsFromEnvironment() {
+  Options options;
+  if (const char* text = getenv("CPU_SIM_DEVICES")) {
+    if (!absl::SimpleAtoi(text, &options.devices) || options.devices < 0 ||
+        options.devices > kMaxDevices) {
+      return Unreadable("CPU_SIM_DEVICES", text, "a number from 0 to 64");
+    }
+  }
+  if (const char* text = getenv("CPU_SIM_MEMORY")) {
+    if (!ParseBytes(text, &options.memory)) {
+      return Unreadable("CPU_SIM_MEMORY", text, "bytes, such as 512M");
+    }
+  }
+  if (const char* text = getenv("CPU_SIM_STRICT")) {
+    const absl::string_view value = text;
+    if (value != "0" && value != "1") {
+      return Unreadable("CPU_SIM_STRICT", text, "0 or 1");
+    }
+    options.strict = value == "1";
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
+    const Options& options) {
+  std::unique_ptr<Machine> machine(new Machine);
+  for (int ordinal = 0; ordinal < options.devices; ++ordinal) {
+    absl::StatusOr<std::unique_ptr<Arena>> memory = Arena::Create(
+        options.memory, options.strict ? Arena::HostAccess::kNone
+                                       : Arena::HostAccess::kReadWrite);
+    if (!memory.ok()) return memory.status();
+    absl::StatusOr<std::unique_ptr<Arena>> managed_memory =
+        Arena::Create(options.memory, Arena::HostAccess::kReadWrite);
+    if (!managed_memory.ok()) return managed_memory.status();
+    machine->devices_.push_back(std::make_unique<Device>(
+        *machine, ordinal, *std::move(memory), *std::move(managed_memory)));
+  }
+  return machine;
+}
+
+}  // namespace cpu_sim::rt

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stream.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "runtime/event.h"
+#include "runtime/fault.h"
+#include "runtime/machine.h"
+
+namespace cpu_sim::rt {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Fixture {
+ protected:
+  std::unique_ptr<Machine> machine_ = Machine::Create({}).value();
+  Device& device_ = machine_->device(0);
+  Stream stream_{device_};
+
+  // Holds a stream up until it is opened.
+  struct Gate {
+    std::promise<void> opened;
+    explicit Gate(Stream& stream) {
+      REQUIRE(
+          stream.Launch([f = opened.get_future().share()] { f.wait(); }).ok());
+    }
+    void Open() { opened.set_value(); }
+  };
+};
+
+TEST_CASE_FIXTURE(Fixture, "Stream: copies and fills, in order") {
+  std::vector<int> in(1000), out(1000);
+  std::iota(in.begin(), in.end(), 0);
+  const size_t bytes = 4000;
+  char* a = static_cast<char*>(device_.Allocate(bytes).value());
+  void* b = machine_->device(1).Allocate(bytes).value();
+  CHECK(stream_.CopyToDevice(a, in.data(), bytes).ok());
+  CHECK(stream_.Zero(a, 4).ok());
+  CHECK(stream_.Fill(a + 4, 0x11, 4).ok());
+  CHECK(stream_.Fill32(a + 8, 0x01020304, 8).ok());
+  CHECK(stream_.CopyOnDevice(b, a, bytes).ok());
+  CHECK(stream_.CopyOnDevice(a, b, bytes).ok());
+  CHECK(stream_.CopyToHost(out.data(), a, bytes).ok());
+  CHECK(stream_.Synchronize().ok());
+  CHECK(out[0] == 0);
+  CHECK(out[1] == 0x11111111);
+  CHECK(out[2] == 0x01020304);
+  CHECK(out[3] == 0x01020304);
+  CHECK(std::equal(out.begin() + 4, out.end(), in.begin() + 4));
+  CHECK_FALSE(stream_.Fill32(a + 2, 0, 4).ok());
+  CHECK_FALSE(stream_.Fill32(a, 0, 3).ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: enqueueing does not wait") {
+  std::vector<int> in = {1}, out = {0};
+  void* a = device_.Allocate(4).value();
+  Event event;
+  Gate gate(stream_);
+  REQUIRE(stream_.CopyToDevice(a, in.data(), 4).ok());
+  REQUIRE(stream_.CopyToHost(out.data(), a, 4).ok());
+  REQUIRE(stream_.Record(event).ok());
+  in[0] = 2;  // read when the stream comes to it, not before
+  std::this_thread::sleep_for(milliseconds(5));
+  CHECK(event.Poll() == Event::State::kPending);
+  gate.Open();
+  CHECK(event.Synchronize().ok());
+  CHECK(event.Poll() == Event::State::kComplete);
+  CHECK(out[0] == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: first in, first out, from every thread") {
+  constexpr int kThreads = 4, kTasks = 5000;
+  std::vector<int> seen(kThreads, 0);
+  std::atomic<int> disorder{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) {
+        (void)stream_.Launch([&, t, i] { disorder += seen[t]++ != i; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(stream_.Synchronize().ok());
+  CHECK(disorder == 0);
+  CHECK(seen == std::vector<int>(kThreads, kTasks));
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: an error skips work, and nothing else") {
+  Event before, after;
+  int kernels = 0, host_tasks = 0, value = 5;
+  REQUIRE(stream_.Record(before).ok());
+  REQUIRE(stream_.Launch([] { return absl::DataLossError("first"); }).ok());
+  REQUIRE(stream_.Launch([&] { ++kernels; }).ok());
+  REQUIRE(stream_.Launch([] { return absl::AbortedError("second"); }).ok());
+  void* a = device_.Allocate(4).value();
+  REQUIRE(stream_.CopyToHost(&value, a, 4).ok());
+  REQUIRE(stream_.RunOnHost([&] { ++host_tasks; }).ok());
+  REQUIRE(stream_.Record(after).ok());
+  CHECK(after.Synchronize() == absl::DataLossError("first"));
+  CHECK(before.Poll() == Event::State::kComplete);
+  CHECK(after.Poll() == Event::State::kError);
+  CHECK(stream_.status() == absl::DataLossError("first"));
+  CHECK(kernels == 0);
+  CHECK(host_tasks == 1);
+  CHECK(value == 5);
+
+  // Who waits for it inherits the error; it is reported once.
+  Stream other(device_);
+  REQUIRE(other.WaitFor(after).ok());
+  REQUIRE(other.Launch([&] { ++kernels; }).ok());
+  CHECK(other.Synchronize() == absl::DataLossError("first"));
+  CHECK(device_.Synchronize() == absl::DataLossError("first"));
+  CHECK(device_.Synchronize().ok());
+  REQUIRE(stream_.Launch([&] { ++kernels; }).ok());
+  CHECK(stream_.Synchronize().ok());
+  CHECK(kernels == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: what a task throws is an error") {
+  REQUIRE(stream_.Launch([] { throw std::runtime_error("bang"); }).ok());
+  CHECK(stream_.Synchronize() == absl::InternalError("exception: bang"));
+  REQUIRE(stream_.RunOnHost([] { throw std::bad_alloc(); }).ok());
+  CHECK(stream_.Synchronize().code() == absl::StatusCode::kResourceExhausted);
+  REQUIRE(stream_.RunOnHost([] { throw 1; }).ok());
+  CHECK(stream_.Synchronize().code() == absl::StatusCode::kInternal);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: one waits for another, not the host") {
+  Stream other(device_);
+  std::vector<int> order;  // guarded by the dependency
+  Gate gate(stream_);
+  REQUIRE(stream_.Launch([&] { order.push_back(1); }).ok());
+  REQUIRE(other.WaitFor(stream_).ok());
+  REQUIRE(other.Launch([&] { order.push_back(2); }).ok());
+  gate.Open();
+  CHECK(other.Synchronize().ok());
+  CHECK(order == std::vector<int>{1, 2});
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: its own task cannot wait for it") {
+  absl::Status stream_status, device_status;
+  REQUIRE(stream_
+              .RunOnHost([&] {
+                stream_status = stream_.Synchronize();
+                device_status = device_.Synchronize();
+              })
+              .ok());
+  CHECK(stream_.Synchronize().ok());
+  CHECK(stream_status.code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(device_status.code() == absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Stream: its end runs what is left, once") {
+  int tasks = 0;
+  const auto held = std::make_shared<int>(0);
+  {
+    Stream stream(device_);
+    Gate gate(stream);
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(stream.RunOnHost([&tasks, held] { ++tasks; }).ok());
+    }
+    CHECK(held.use_count() == 101);
+    gate.Open();
+  }
+  CHECK(tasks == 100);
+  CHECK(held.use_count() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "Event: never recorded is complete") {
+  Event event;
+  CHECK(event.Poll() == Event::State::kComplete);
+  CHECK(event.Synchronize().ok());
+  CHECK(stream_.WaitFor(event).ok());
+  CHECK_FALSE(Nanoseconds(event, event).ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Event: a wait is for the record of its time") {
+  Stream late(device_), waiter(device_);
+  Event event;
+  REQUIRE(stream_.Record(event).ok());
+  REQUIRE(event.Synchronize().ok());
+  REQUIRE(waiter.WaitFor(event).ok());
+  Gate gate(late);
+  REQUIRE(late.Record(event).ok());  // again, elsewhere, not yet reached
+  CHECK(waiter.Synchronize().ok());  // does not wait for the new one
+  CHECK(event.Poll() == Event::State::kPending);
+  gate.Open();
+  CHECK(event.Synchronize().ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Event: may go before its moment comes") {
+  Stream waiter(device_);
+  std::optional<Event> event(std::in_place);
+  Gate gate(stream_);
+  REQUIRE(stream_.Record(*event).ok());
+  REQUIRE(waiter.WaitFor(*event).ok());
+  event.reset();
+  gate.Open();
+  CHECK(waiter.Synchronize().ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "Event: times the work between two") {
+  Event start, stop;
+  REQUIRE(stream_.Record(start).ok());
+  REQUIRE(stream_.Launch([] { std::this_thread::sleep_for(milliseconds(20)); })
+              .ok());
+  REQUIRE(stream_.Record(stop).ok());
+  const uint64_t nanoseconds = Nanoseconds(start, stop).value();
+  CHECK(nanoseconds >= 20'000'000);
+  CHECK(nanoseconds < 10'000'000'000);
+  CHECK_FALSE(Nanoseconds(stop, start).ok());
+}
+
+TEST_CASE_FIXTURE(Fixture, "faults: when enqueueing, and on the device") {
+  void* a = device_.Allocate(4).value();
+  int host = 0;
+  REQUIRE(InjectFault("hook=memcpy_htod,kind=oom").ok());
+  CHECK(stream_.CopyToDevice(a, &host, 4).code() ==
+        absl::StatusCode::kResourceExhausted);
+  CHECK(stream_.Synchronize().ok());  // it was never enqueued
+  REQUIRE(InjectFault("hook=device,kind=throw").ok());
+  CHECK(stream_.CopyToDevice(a, &host, 4).ok());
+  CHECK(stream_.Synchronize().code() == absl::StatusCode::kInternal);
+  CHECK_FALSE(FaultPending());
+  CHECK(stream_.CopyToDevice(a, &host, 4).ok());
+  CHECK(stream_.Synchronize().ok());
+}
+
+}  // namespace
+}  // namespace cpu_sim::rt
