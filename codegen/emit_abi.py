@@ -32,9 +32,6 @@ def comment(text, indent=0):
                                    initial_indent=pad, subsequent_indent=pad))
 
 
-def quoted(release):
-    return f'"{release}"'
-
 
 class AbiEmitter:
     def __init__(self, model, description, parameters):
@@ -50,7 +47,7 @@ class AbiEmitter:
             structs.sort(key=lambda s: _TSTRING_ORDER.index(s.name)
                          if s.name in _TSTRING_ORDER else 0)
             out[f"{header}.h"] = self.struct_header(header, structs)
-        out["layout.h"] = fill("layout.h.in")
+        out["layouts.h"] = fill("layouts.h.in")
         out["types.h"] = self.types()
         out["enums.h"] = self.enums()
         out["functions.h"] = self.functions()
@@ -81,7 +78,7 @@ class AbiEmitter:
         for struct in structs:
             for field in struct.newest.fields:
                 needed |= field.type.identifiers()
-        includes = ["tfplug/abi/layout.h", "tfplug/abi/types.h"]
+        includes = ["tfplug/abi/layouts.h", "tfplug/abi/types.h"]
         if needed & self.model.enum_names():
             includes.append("tfplug/abi/enums.h")
         system = ["cstddef"]
@@ -142,16 +139,19 @@ class AbiEmitter:
         for layout in struct.layouts:
             last = "" if layout is struct.newest else layout.until
             prefix = "true" if struct.is_prefix(layout) else "false"
-            rows.append(f'      {{{layout.struct_size}, "{layout.since}", '
+            rows.append(f'    {{{layout.struct_size}, "{layout.since}", '
                         f'"{last}", {prefix}}},')
-        if len(rows) == 1:
-            array = f"{{{rows[0].strip()[:-1]}}};"
-        else:
-            array = "{\n" + "\n".join(rows) + "\n  };"
-        return (f"template <>\nstruct StructInfo<{struct.name}> {{\n"
+        array = f"k{struct.name}Layouts"
+        head = f"inline constexpr Layout {array}[] ="
+        one = f"{head} {{{rows[0].strip()[:-1]}}};"
+        if len(rows) > 1:
+            one = "\n".join([head + " {"] + rows + ["};"])
+        elif len(one) > 80:
+            one = f"{head} {{\n{rows[0][:-1]}}};"
+        return (f"{one}\n\ntemplate <>\nstruct StructInfo<{struct.name}> {{\n"
                 f'  static constexpr char kName[] = "{struct.name}";\n'
                 f"  static constexpr size_t kSize = {struct.newest.struct_size};\n"
-                f"  static constexpr Layout kLayouts[] = {array}\n}};")
+                f"  static constexpr const auto& kLayouts = {array};\n}};")
 
     def old_layout(self, struct, layout):
         name = f"{struct.name}_{layout.suffix}"
@@ -159,7 +159,9 @@ class AbiEmitter:
                 else f"{layout.since} to {layout.until}")
         lines = [comment(f"{struct.name} as it was in {span}."),
                  self.struct_body(struct, layout, name)]
-        copy = [f"inline void CopyTo({name}& to, const {struct.name}& from) {{"]
+        copy = [c_types.wrap_params(
+            "inline void CopyTo", [f"{name}& to", f"const {struct.name}& from"],
+            " {", 0)]
         if layout.fields[0].name == "struct_size":
             copy.append(f"  to.struct_size = {layout.struct_size};")
         newest = {f.name: f for f in struct.newest.fields}
@@ -187,10 +189,8 @@ class AbiEmitter:
         for name, text in CALLBACKS.items():
             kind = c_types.CType(text)
             head, params = kind.parts("", self.parameters[name])
-            one = f"using {name} = {head}({', '.join(params)});"
-            if len(one) > 80:
-                one = f"using {name} =\n    {head}({', '.join(params)});"
-            callbacks.append(one)
+            callbacks.append(c_types.wrap_params(f"using {name} = {head}",
+                                                 params, ";", 0))
         handles = "\n".join(f"using {h} = struct {h}_st*;" for h in HANDLES)
         versions = "\n".join(
             f"#ifndef {n}\ninline constexpr int {n} = {v};\n#endif"
@@ -219,14 +219,19 @@ class AbiEmitter:
             for kind, since, until in function.old_types:
                 name = f"{function.name}_{since.replace('.', '_')}"
                 head, params = kind.pointer().parts("", self.parameters[name])
-                text = c_types.wrap_params(head, params, ";", 4).lstrip()
                 old.append(comment(
                     f"{function.name} as {since} to {until} export it: cast the "
                     "pointer before calling it there."))
-                old.append(f"using {name} =\n    {text}")
+                old.append(c_types.wrap_params(f"using {name} = {head}", params,
+                                               ";", 0))
         names = "\n".join(f'    "{f.name}\\0"' for f in self.model.functions)
         return fill("functions.h.in", fields="\n".join(lines), names=names,
-                    entry_points=", ".join(ENTRY_POINTS),
+                    about=comment(
+                        "Every function of the C API that core exports to "
+                        "plug-ins, by its own name; null where the TensorFlow "
+                        "that runs lacks it. The entry points, which a plug-in "
+                        f"defines itself ({', '.join(ENTRY_POINTS)}), are not "
+                        "here."),
                     old_types="\n".join(old), count=len(self.model.functions))
 
     def function_info(self):
@@ -261,9 +266,7 @@ class AbiEmitter:
             one = (f"static_assert(offsetof({name}, {field.name}) == "
                    f"{field.offset});")
             if len(one) > 80:
-                one = one.replace(f"{name}, {field.name}) ==",
-                                  f"{name}, {field.name}) ==\n             ")
-                one = one.replace("               ", "              ")
+                one = one.replace(", ", ",\n" + " " * 23)
             lines.append(one)
         return lines
 

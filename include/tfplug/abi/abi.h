@@ -5,7 +5,7 @@
 
 #include "tfplug/abi/enums.h"
 #include "tfplug/abi/functions.h"
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/se_create_device_fns_params.h"
 #include "tfplug/abi/se_create_device_params.h"
 #include "tfplug/abi/se_create_stream_executor_params.h"

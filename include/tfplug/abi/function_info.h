@@ -27,6 +27,7 @@ struct FunctionReleases {
 };
 
 // In the order of the pointers in Functions.
+// clang-format off
 inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 10}, {2, 18}},  // TF_AddNVariant
     {{2, 5}, {0, 0}},  // TF_AllocateOutput
@@ -194,6 +195,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_Version
     {{2, 10}, {2, 18}},  // TF_ZerosLikeVariant
 };
+// clang-format on
 
 static_assert(sizeof(kFunctionReleases) / sizeof(FunctionReleases) ==
                   kFunctionCount,

@@ -13,8 +13,10 @@
 namespace tfplug::abi {
 
 // Every function of the C API that core exports to plug-ins, by its own name;
-// null where the TensorFlow that runs lacks it. The entry points that a plug-in
-// defines itself (SE_InitPlugin, TF_InitGraph, TF_InitKernel, TF_InitProfiler) are not here.
+// null where the TensorFlow that runs lacks it. The entry points, which a
+// plug-in defines itself (SE_InitPlugin, TF_InitGraph, TF_InitKernel,
+// TF_InitProfiler), are not here.
+// clang-format off
 struct Functions {
   // Gone after 2.18.
   void (*TF_AddNVariant)(
@@ -416,10 +418,11 @@ struct Functions {
 
 // TF_AssignVariable as 2.6 to 2.9 export it: cast the pointer before calling it
 // there.
-using TF_AssignVariable_2_6 =
-    void (*)(TF_OpKernelContext* ctx, int input_index, int value_index,
-             void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
-             TF_Status* status);
+using TF_AssignVariable_2_6 = void (*)(
+    TF_OpKernelContext* ctx, int input_index, int value_index,
+    void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
+    TF_Status* status);
+// clang-format on
 
 inline constexpr size_t kFunctionCount = 165;
 

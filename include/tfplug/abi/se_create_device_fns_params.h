@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -20,11 +20,14 @@ struct SE_CreateDeviceFnsParams {
 inline constexpr size_t SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE = 24;
 #endif
 
+inline constexpr Layout kSE_CreateDeviceFnsParamsLayouts[] = {
+    {24, "2.5", "", true}};
+
 template <>
 struct StructInfo<SE_CreateDeviceFnsParams> {
   static constexpr char kName[] = "SE_CreateDeviceFnsParams";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSE_CreateDeviceFnsParamsLayouts;
 };
 
 }  // namespace tfplug::abi

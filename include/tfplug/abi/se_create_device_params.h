@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -22,11 +22,14 @@ struct SE_CreateDeviceParams {
 inline constexpr size_t SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE = 32;
 #endif
 
+inline constexpr Layout kSE_CreateDeviceParamsLayouts[] = {
+    {32, "2.5", "", true}};
+
 template <>
 struct StructInfo<SE_CreateDeviceParams> {
   static constexpr char kName[] = "SE_CreateDeviceParams";
   static constexpr size_t kSize = 32;
-  static constexpr Layout kLayouts[] = {{32, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSE_CreateDeviceParamsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -30,11 +30,13 @@ struct SP_AllocatorStats {
 inline constexpr size_t SP_ALLOCATORSTATS_STRUCT_SIZE = 96;
 #endif
 
+inline constexpr Layout kSP_AllocatorStatsLayouts[] = {{96, "2.5", "", true}};
+
 template <>
 struct StructInfo<SP_AllocatorStats> {
   static constexpr char kName[] = "SP_AllocatorStats";
   static constexpr size_t kSize = 96;
-  static constexpr Layout kLayouts[] = {{96, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSP_AllocatorStatsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -25,11 +25,13 @@ struct SP_Device {
 inline constexpr size_t SP_DEVICE_STRUCT_SIZE = 56;
 #endif
 
+inline constexpr Layout kSP_DeviceLayouts[] = {{56, "2.5", "", true}};
+
 template <>
 struct StructInfo<SP_Device> {
   static constexpr char kName[] = "SP_Device";
   static constexpr size_t kSize = 56;
-  static constexpr Layout kLayouts[] = {{56, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSP_DeviceLayouts;
 };
 
 }  // namespace tfplug::abi

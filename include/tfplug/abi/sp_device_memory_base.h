@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -23,11 +23,13 @@ struct SP_DeviceMemoryBase {
 inline constexpr size_t SP_DEVICE_MEMORY_BASE_STRUCT_SIZE = 40;
 #endif
 
+inline constexpr Layout kSP_DeviceMemoryBaseLayouts[] = {{40, "2.5", "", true}};
+
 template <>
 struct StructInfo<SP_DeviceMemoryBase> {
   static constexpr char kName[] = "SP_DeviceMemoryBase";
   static constexpr size_t kSize = 40;
-  static constexpr Layout kLayouts[] = {{40, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSP_DeviceMemoryBaseLayouts;
 };
 
 }  // namespace tfplug::abi

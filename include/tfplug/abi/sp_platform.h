@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -26,14 +26,16 @@ struct SP_Platform {
 inline constexpr size_t SP_PLATFORM_STRUCT_SIZE = 35;
 #endif
 
+inline constexpr Layout kSP_PlatformLayouts[] = {
+    {34, "2.5", "2.8", true},
+    {35, "2.9", "", true},
+};
+
 template <>
 struct StructInfo<SP_Platform> {
   static constexpr char kName[] = "SP_Platform";
   static constexpr size_t kSize = 35;
-  static constexpr Layout kLayouts[] = {
-      {34, "2.5", "2.8", true},
-      {35, "2.9", "", true},
-  };
+  static constexpr const auto& kLayouts = kSP_PlatformLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -38,11 +38,13 @@ struct SP_PlatformFns {
 inline constexpr size_t SP_PLATFORM_FNS_STRUCT_SIZE = 88;
 #endif
 
+inline constexpr Layout kSP_PlatformFnsLayouts[] = {{88, "2.5", "", true}};
+
 template <>
 struct StructInfo<SP_PlatformFns> {
   static constexpr char kName[] = "SP_PlatformFns";
   static constexpr size_t kSize = 88;
-  static constexpr Layout kLayouts[] = {{88, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSP_PlatformFnsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -21,11 +21,13 @@ struct SP_TimerFns {
 inline constexpr size_t SP_TIMER_FNS_STRUCT_SIZE = 24;
 #endif
 
+inline constexpr Layout kSP_TimerFnsLayouts[] = {{24, "2.5", "", true}};
+
 template <>
 struct StructInfo<SP_TimerFns> {
   static constexpr char kName[] = "SP_TimerFns";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kSP_TimerFnsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -19,11 +19,14 @@ struct TF_AllocatorAttributes {
 inline constexpr size_t TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE = 9;
 #endif
 
+inline constexpr Layout kTF_AllocatorAttributesLayouts[] = {
+    {9, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_AllocatorAttributes> {
   static constexpr char kName[] = "TF_AllocatorAttributes";
   static constexpr size_t kSize = 9;
-  static constexpr Layout kLayouts[] = {{9, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_AllocatorAttributesLayouts;
 };
 
 }  // namespace tfplug::abi

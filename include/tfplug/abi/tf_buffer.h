@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -16,11 +16,13 @@ struct TF_Buffer {
   void (*data_deallocator)(void* data, size_t length);
 };
 
+inline constexpr Layout kTF_BufferLayouts[] = {{24, "2.11", "", true}};
+
 template <>
 struct StructInfo<TF_Buffer> {
   static constexpr char kName[] = "TF_Buffer";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.11", "", true}};
+  static constexpr const auto& kLayouts = kTF_BufferLayouts;
 };
 
 }  // namespace tfplug::abi

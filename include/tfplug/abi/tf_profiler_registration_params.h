@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -27,11 +27,14 @@ struct TF_ProfilerRegistrationParams {
 inline constexpr size_t TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE = 64;
 #endif
 
+inline constexpr Layout kTF_ProfilerRegistrationParamsLayouts[] = {
+    {64, "2.7", "", true}};
+
 template <>
 struct StructInfo<TF_ProfilerRegistrationParams> {
   static constexpr char kName[] = "TF_ProfilerRegistrationParams";
   static constexpr size_t kSize = 64;
-  static constexpr Layout kLayouts[] = {{64, "2.7", "", true}};
+  static constexpr const auto& kLayouts = kTF_ProfilerRegistrationParamsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -15,11 +15,13 @@ struct TF_StringView {
   size_t len;
 };
 
+inline constexpr Layout kTF_StringViewLayouts[] = {{16, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_StringView> {
   static constexpr char kName[] = "TF_StringView";
   static constexpr size_t kSize = 16;
-  static constexpr Layout kLayouts[] = {{16, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_StringViewLayouts;
 };
 
 }  // namespace tfplug::abi

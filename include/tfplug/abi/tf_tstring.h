@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -17,11 +17,13 @@ struct TStringOwnerCApi {
   void* obj;
 };
 
+inline constexpr Layout kTStringOwnerCApiLayouts[] = {{24, "2.21", "", true}};
+
 template <>
 struct StructInfo<TStringOwnerCApi> {
   static constexpr char kName[] = "TStringOwnerCApi";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.21", "", true}};
+  static constexpr const auto& kLayouts = kTStringOwnerCApiLayouts;
 };
 
 struct TF_TString_Large {
@@ -30,11 +32,13 @@ struct TF_TString_Large {
   char* ptr;
 };
 
+inline constexpr Layout kTF_TString_LargeLayouts[] = {{24, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_TString_Large> {
   static constexpr char kName[] = "TF_TString_Large";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_TString_LargeLayouts;
 };
 
 struct TF_TString_Offset {
@@ -43,11 +47,13 @@ struct TF_TString_Offset {
   uint32_t count;
 };
 
+inline constexpr Layout kTF_TString_OffsetLayouts[] = {{12, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_TString_Offset> {
   static constexpr char kName[] = "TF_TString_Offset";
   static constexpr size_t kSize = 12;
-  static constexpr Layout kLayouts[] = {{12, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_TString_OffsetLayouts;
 };
 
 struct TF_TString_View {
@@ -58,25 +64,29 @@ struct TF_TString_View {
   TStringOwnerCApi* owner_ref;
 };
 
+inline constexpr Layout kTF_TString_ViewLayouts[] = {
+    {16, "2.5", "2.20", true},
+    {24, "2.21", "", true},
+};
+
 template <>
 struct StructInfo<TF_TString_View> {
   static constexpr char kName[] = "TF_TString_View";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {
-      {16, "2.5", "2.20", true},
-      {24, "2.21", "", true},
-  };
+  static constexpr const auto& kLayouts = kTF_TString_ViewLayouts;
 };
 
 struct TF_TString_Raw {
   uint8_t raw[24];
 };
 
+inline constexpr Layout kTF_TString_RawLayouts[] = {{24, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_TString_Raw> {
   static constexpr char kName[] = "TF_TString_Raw";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_TString_RawLayouts;
 };
 
 struct TF_TString_Small {
@@ -84,11 +94,13 @@ struct TF_TString_Small {
   char str[23];
 };
 
+inline constexpr Layout kTF_TString_SmallLayouts[] = {{24, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_TString_Small> {
   static constexpr char kName[] = "TF_TString_Small";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_TString_SmallLayouts;
 };
 
 struct TF_TString {
@@ -101,11 +113,13 @@ struct TF_TString {
   } u;
 };
 
+inline constexpr Layout kTF_TStringLayouts[] = {{24, "2.5", "", true}};
+
 template <>
 struct StructInfo<TF_TString> {
   static constexpr char kName[] = "TF_TString";
   static constexpr size_t kSize = 24;
-  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
+  static constexpr const auto& kLayouts = kTF_TStringLayouts;
 };
 
 }  // namespace tfplug::abi

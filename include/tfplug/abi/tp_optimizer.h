@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -24,14 +24,16 @@ struct TP_Optimizer {
 inline constexpr size_t TP_OPTIMIZER_STRUCT_SIZE = 40;
 #endif
 
+inline constexpr Layout kTP_OptimizerLayouts[] = {
+    {40, "2.5", "2.5", false},
+    {40, "2.6", "", true},
+};
+
 template <>
 struct StructInfo<TP_Optimizer> {
   static constexpr char kName[] = "TP_Optimizer";
   static constexpr size_t kSize = 40;
-  static constexpr Layout kLayouts[] = {
-      {40, "2.5", "2.5", false},
-      {40, "2.6", "", true},
-  };
+  static constexpr const auto& kLayouts = kTP_OptimizerLayouts;
 };
 
 // TP_Optimizer as it was in 2.5.

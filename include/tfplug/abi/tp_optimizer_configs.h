@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "tfplug/abi/enums.h"
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -41,14 +41,16 @@ struct TP_OptimizerConfigs {
 inline constexpr size_t TP_OPTIMIZER_CONFIGS_STRUCT_SIZE = 92;
 #endif
 
+inline constexpr Layout kTP_OptimizerConfigsLayouts[] = {
+    {88, "2.5", "2.9", false},
+    {92, "2.10", "", true},
+};
+
 template <>
 struct StructInfo<TP_OptimizerConfigs> {
   static constexpr char kName[] = "TP_OptimizerConfigs";
   static constexpr size_t kSize = 92;
-  static constexpr Layout kLayouts[] = {
-      {88, "2.5", "2.9", false},
-      {92, "2.10", "", true},
-  };
+  static constexpr const auto& kLayouts = kTP_OptimizerConfigsLayouts;
 };
 
 // TP_OptimizerConfigs as it was in 2.5 to 2.9.
@@ -76,7 +78,8 @@ struct TP_OptimizerConfigs_2_5 {
 };
 
 // Fills the layout of 2.5 to 2.9 from the newest one, field by name.
-inline void CopyTo(TP_OptimizerConfigs_2_5& to, const TP_OptimizerConfigs& from) {
+inline void CopyTo(TP_OptimizerConfigs_2_5& to,
+                   const TP_OptimizerConfigs& from) {
   to.struct_size = 88;
   to.ext = from.ext;
   to.disable_model_pruning = from.disable_model_pruning;

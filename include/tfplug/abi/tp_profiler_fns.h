@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tfplug/abi/layout.h"
+#include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
 namespace tfplug::abi {
@@ -24,11 +24,13 @@ struct TP_ProfilerFns {
 inline constexpr size_t TP_PROFILER_FNS_STRUCT_SIZE = 40;
 #endif
 
+inline constexpr Layout kTP_ProfilerFnsLayouts[] = {{40, "2.7", "", true}};
+
 template <>
 struct StructInfo<TP_ProfilerFns> {
   static constexpr char kName[] = "TP_ProfilerFns";
   static constexpr size_t kSize = 40;
-  static constexpr Layout kLayouts[] = {{40, "2.7", "", true}};
+  static constexpr const auto& kLayouts = kTP_ProfilerFnsLayouts;
 };
 
 }  // namespace tfplug::abi

@@ -67,10 +67,10 @@ struct TP_ProfilerFns;
 struct TStringOwnerCApi;
 
 // Functions that one side hands to the other.
-using SE_StatusCallbackFn =
-    void (*)(void* const callback_arg, TF_Status* const status);
-using TF_PayloadVisitor =
-    void (*)(const char* key, const char* value, void* capture);
+using SE_StatusCallbackFn = void (*)(void* const callback_arg,
+                                     TF_Status* const status);
+using TF_PayloadVisitor = void (*)(const char* key, const char* value,
+                                   void* capture);
 using tstring_owner_ref_t = void (*)(TStringOwnerCApi* self);
 using tstring_owner_unref_t = bool (*)(TStringOwnerCApi* self);
 
