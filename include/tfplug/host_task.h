@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_HOST_TASK_H_
+#define TFPLUG_HOST_TASK_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "tfplug/abi/types.h"
+#include "tfplug/internal/log.h"
+#include "tfplug/status.h"
+
+namespace tfplug {
+
+// A function of core's that a stream is to run on the host (host_callback).
+// Move-only. Whoever accepts it runs it exactly once, on any thread, also when
+// the work before it has failed: core keeps buffers, and waits, until then.
+class HostTask {
+ public:
+  HostTask(abi::SE_StatusCallbackFn callback_fn, void* callback_arg)
+      : callback_fn_(callback_fn), callback_arg_(callback_arg) {}
+  HostTask(HostTask&& other) noexcept
+      : callback_fn_(std::exchange(other.callback_fn_, nullptr)),
+        callback_arg_(other.callback_arg_) {}
+  HostTask& operator=(HostTask&& other) noexcept {
+    std::swap(callback_fn_, other.callback_fn_);
+    std::swap(callback_arg_, other.callback_arg_);
+    return *this;
+  }
+  ~HostTask() {
+    if (callback_fn_ != nullptr) {
+      internal::LogError("host_callback",
+                         "a host task was dropped without having been run; "
+                         "TensorFlow may wait for it forever");
+    }
+  }
+
+  // Runs the task and returns its status. The second call does nothing.
+  absl::Status Run() {
+    auto callback_fn = std::exchange(callback_fn_, nullptr);
+    if (callback_fn == nullptr) return absl::OkStatus();
+    OwnedStatus status;
+    callback_fn(callback_arg_, status.get());
+    return status.ToStatus();
+  }
+  absl::Status operator()() { return Run(); }
+
+  // For a driver that takes a C function and its argument: gives up both. Call
+  // HostTask(callback_fn, callback_arg).Run() from there.
+  std::pair<abi::SE_StatusCallbackFn, void*> Release() {
+    return {std::exchange(callback_fn_, nullptr), callback_arg_};
+  }
+
+ private:
+  abi::SE_StatusCallbackFn callback_fn_;
+  void* callback_arg_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_HOST_TASK_H_

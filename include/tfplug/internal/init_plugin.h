@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_INIT_PLUGIN_H_
+#define TFPLUG_INTERNAL_INIT_PLUGIN_H_
+
+#include <string>
+
+#include "tfplug/internal/platform_table.h"
+
+namespace tfplug::internal {
+
+// The platform of this library: what its kernels are for unless they say
+// otherwise, and what their streams are.
+struct RegisteredPlatform {
+  const char* device_type = nullptr;
+  const void* stream_type = nullptr;  // &kTypeTag<Stream>
+};
+__attribute__((
+    visibility("hidden"))) inline RegisteredPlatform registered_platform;
+
+template <class T>
+inline constexpr char kTypeTag = 0;
+
+template <class PlatformT>
+struct PlatformRegistration {
+  static_assert(std::is_base_of_v<tfplug::Platform<typename PlatformT::Device>,
+                                  PlatformT>,
+                "tfplug: TFPLUG_REGISTER_DEVICE takes a class derived from "
+                "tfplug::Platform<Device>");
+  static_assert(IsDeviceType(PlatformT::kName),
+                "tfplug: kName must begin with a capital letter and hold "
+                "capital letters and underscores only; TensorFlow aborts on "
+                "any other");
+  static_assert(IsDeviceType(PlatformT::kType),
+                "tfplug: kType must begin with a capital letter and hold "
+                "capital letters and underscores only; TensorFlow aborts on "
+                "any other");
+
+  PlatformRegistration() {
+    registered_platform = {PlatformT::kType,
+                           &kTypeTag<typename PlatformT::Device::Stream>};
+  }
+
+  // SE_InitPlugin.
+  static void InitPlugin(abi::SE_PlatformRegistrationParams* params,
+                         abi::TF_Status* status) {
+    if (!LoadCore()) {
+      LogError("SE_InitPlugin", "no TensorFlow in this process");
+      return;
+    }
+    Guard(status, "SE_InitPlugin", [&]() -> absl::Status {
+      if (auto s = CheckStruct(*params); !s.ok()) return s;
+      if (params->major_version != 0) {
+        return absl::FailedPreconditionError(
+            "this TensorFlow has version " +
+            std::to_string(params->major_version) +
+            " of the StreamExecutor C API, this plug-in was built for version "
+            "0; rebuild it with a newer tfplug");
+      }
+      Owned<PlatformT> platform = CreateOrLog();
+      PlatformOptions options;
+      if (platform != nullptr) options = platform->PlatformT::Options();
+
+      abi::SP_Platform ours = {};
+      ours.struct_size = abi::StructInfo<abi::SP_Platform>::kSize;
+      ours.ext = platform.get();
+      ours.name = PlatformT::kName;
+      ours.type = PlatformT::kType;
+      ours.supports_unified_memory =
+          Handles<typename PlatformT::Device>::kHasUnifiedMemory;
+      ours.use_bfc_allocator = options.use_bfc_allocator;
+      ours.force_memory_growth = options.force_memory_growth;
+      if (auto s = FillStruct(params->platform, ours); !s.ok()) return s;
+      using Table = PlatformFnsTable<PlatformT>;
+      if (auto s = FillStruct(params->platform_fns, Table::Make()); !s.ok()) {
+        return s;
+      }
+      params->destroy_platform = &Table::destroy_platform;
+      params->destroy_platform_fns = &Table::destroy_platform_fns;
+      platform.release();
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // Null, and a line in the log, if the platform cannot be made.
+  static Owned<PlatformT> CreateOrLog() {
+    Owned<PlatformT> platform;
+    GuardOrLog(PlatformT::kName, [&]() -> absl::Status {
+      auto created = Create<PlatformT>();
+      if (created.ok()) platform = *std::move(created);
+      return created.status();
+    });
+    return platform;
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_INIT_PLUGIN_H_

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_STREAM_EXECUTOR_TABLE_H_
+#define TFPLUG_INTERNAL_STREAM_EXECUTOR_TABLE_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "tfplug/abi/sp_allocator_stats.h"
+#include "tfplug/abi/sp_stream_executor.h"
+#include "tfplug/abi/sp_stream_options.h"
+#include "tfplug/internal/guard.h"
+#include "tfplug/internal/handles.h"
+#include "tfplug/internal/override.h"
+#include "tfplug/internal/struct_copy.h"
+
+namespace tfplug::internal {
+
+// SP_StreamExecutor over an author's Device: one trampoline per C field, under
+// the field's name, of three beats: recover the object, guard, call.
+template <class DeviceT>
+struct StreamExecutorTable : Handles<DeviceT> {
+  using H = Handles<DeviceT>;
+  using AllocatorT = typename H::AllocatorT;
+  using EventT = typename H::EventT;
+  using StreamBase = typename H::StreamBase;
+  using StreamT = typename H::StreamT;
+  using TimerT = typename H::TimerT;
+  using H::ToAllocator;
+  using H::ToDevice;
+  using H::ToEvent;
+  using H::ToMemory;
+  using H::ToStream;
+  using H::ToTimer;
+
+  // ---- Memory ------------------------------------------------------------
+
+  static void allocate(const abi::SP_Device* device, uint64_t size,
+                       int64_t memory_space, abi::SP_DeviceMemoryBase* mem) {
+    using Info = abi::StructInfo<abi::SP_DeviceMemoryBase>;
+    if (ABSL_PREDICT_FALSE(mem->struct_size < Info::kSize)) return;
+    DeviceMemory memory;
+    GuardOrLog("allocate", [&]() -> absl::Status {
+      auto result =
+          ToAllocator(device).AllocatorT::Allocate(size, memory_space);
+      if (ABSL_PREDICT_FALSE(!result.ok())) return result.status();
+      memory = *result;
+      return absl::OkStatus();
+    });
+    mem->opaque = memory.opaque();
+    mem->size = memory.size();
+    mem->payload = memory.payload();
+  }
+
+  static void deallocate(const abi::SP_Device* device,
+                         abi::SP_DeviceMemoryBase* memory) {
+    if (memory->opaque == nullptr) return;
+    GuardOrLog("deallocate", [&] {
+      ToAllocator(device).AllocatorT::Deallocate(ToMemory(memory));
+      return absl::OkStatus();
+    });
+  }
+
+  static void* host_memory_allocate(const abi::SP_Device* device,
+                                    uint64_t size) {
+    return AllocatePointer("host_memory_allocate", [&] {
+      return ToAllocator(device).AllocatorT::AllocateHost(size);
+    });
+  }
+
+  static void host_memory_deallocate(const abi::SP_Device* device, void* mem) {
+    if (mem == nullptr) return;
+    GuardOrLog("host_memory_deallocate", [&] {
+      ToAllocator(device).AllocatorT::DeallocateHost(mem);
+      return absl::OkStatus();
+    });
+  }
+
+  static void* unified_memory_allocate(const abi::SP_Device* device,
+                                       uint64_t size) {
+    return AllocatePointer("unified_memory_allocate", [&] {
+      return ToAllocator(device).AllocatorT::AllocateUnified(size);
+    });
+  }
+
+  static void unified_memory_deallocate(const abi::SP_Device* device,
+                                        void* location) {
+    if (location == nullptr) return;
+    GuardOrLog("unified_memory_deallocate", [&] {
+      ToAllocator(device).AllocatorT::DeallocateUnified(location);
+      return absl::OkStatus();
+    });
+  }
+
+  static abi::TF_Bool get_allocator_stats(const abi::SP_Device* device,
+                                          abi::SP_AllocatorStats* stats) {
+    if constexpr (!Overrides(&AllocatorT::Stats, &Allocator::Stats)) {
+      return false;
+    }
+    return GuardOrLog("get_allocator_stats", [&]() -> absl::Status {
+      auto ours = ToAllocator(device).AllocatorT::Stats();
+      if (!ours.ok()) return ours.status();
+      return FillStruct(stats, ToC(*ours));
+    });
+  }
+
+  static abi::TF_Bool device_memory_usage(const abi::SP_Device* device,
+                                          int64_t* free, int64_t* total) {
+    return GuardOrLog("device_memory_usage", [&] {
+      auto usage = ToAllocator(device).AllocatorT::Usage();
+      if (usage.ok()) {
+        *free = usage->free;
+        *total = usage->total;
+      }
+      return usage.status();
+    });
+  }
+
+  // ---- Streams -----------------------------------------------------------
+
+  static void create_stream(const abi::SP_Device* device,
+                            abi::SP_Stream* stream, abi::TF_Status* status) {
+    *stream = nullptr;
+    Guard(status, "create_stream",
+          [&] { return HandOutStream(device, StreamOptions(), stream); });
+  }
+
+  static void create_stream_with_options(const abi::SP_Device* device,
+                                         const abi::SP_StreamOptions* options,
+                                         abi::SP_Stream* stream,
+                                         abi::TF_Status* status) {
+    *stream = nullptr;
+    Guard(status, "create_stream_with_options", [&]() -> absl::Status {
+      if (absl::Status s = CheckStruct(*options); !s.ok()) return s;
+      const StreamOptions ours{options->has_priority != 0, options->priority};
+      return HandOutStream(device, ours, stream);
+    });
+  }
+
+  static void destroy_stream(const abi::SP_Device*, abi::SP_Stream stream) {
+    Destroy("destroy_stream", &ToStream(stream));
+  }
+
+  static void create_stream_dependency(const abi::SP_Device*,
+                                       abi::SP_Stream dependent,
+                                       abi::SP_Stream other,
+                                       abi::TF_Status* status) {
+    Guard(status, "create_stream_dependency", [&] {
+      return ToStream(dependent).StreamT::WaitForStream(ToStream(other));
+    });
+  }
+
+  static void get_stream_status(const abi::SP_Device*, abi::SP_Stream stream,
+                                abi::TF_Status* status) {
+    Guard(status, "get_stream_status",
+          [&] { return ToStream(stream).StreamT::GetStatus(); });
+  }
+
+  // ---- Events ------------------------------------------------------------
+
+  static void create_event(const abi::SP_Device* device, abi::SP_Event* event,
+                           abi::TF_Status* status) {
+    *event = nullptr;
+    Guard(status, "create_event",
+          [&] { return HandOut(Create<EventT>(ToDevice(device)), event); });
+  }
+
+  static void destroy_event(const abi::SP_Device*, abi::SP_Event event) {
+    Destroy("destroy_event", &ToEvent(event));
+  }
+
+  static abi::SE_EventStatus get_event_status(const abi::SP_Device*,
+                                              abi::SP_Event event) {
+    abi::SE_EventStatus result = abi::SE_EVENT_ERROR;
+    GuardOrLog("get_event_status", [&] {
+      auto polled = ToEvent(event).EventT::Poll();
+      if (ABSL_PREDICT_TRUE(polled.ok())) {
+        result = static_cast<abi::SE_EventStatus>(*polled);
+      }
+      return polled.status();
+    });
+    return result;
+  }
+
+  static void record_event(const abi::SP_Device*, abi::SP_Stream stream,
+                           abi::SP_Event event, abi::TF_Status* status) {
+    Guard(status, "record_event", [&] {
+      return ToStream(stream).StreamT::RecordEvent(ToEvent(event));
+    });
+  }
+
+  static void wait_for_event(const abi::SP_Device*, abi::SP_Stream stream,
+                             abi::SP_Event event, abi::TF_Status* status) {
+    Guard(status, "wait_for_event", [&] {
+      return ToStream(stream).StreamT::WaitForEvent(ToEvent(event));
+    });
+  }
+
+  static void block_host_for_event(const abi::SP_Device*, abi::SP_Event event,
+                                   abi::TF_Status* status) {
+    Guard(status, "block_host_for_event",
+          [&] { return ToEvent(event).EventT::BlockHost(); });
+  }
+
+  // ---- Timers ------------------------------------------------------------
+
+  static void create_timer(const abi::SP_Device* device, abi::SP_Timer* timer,
+                           abi::TF_Status* status) {
+    *timer = nullptr;
+    Guard(status, "create_timer",
+          [&] { return HandOut(Create<TimerT>(ToDevice(device)), timer); });
+  }
+
+  static void destroy_timer(const abi::SP_Device*, abi::SP_Timer timer) {
+    Destroy("destroy_timer", &ToTimer(timer));
+  }
+
+  static void start_timer(const abi::SP_Device*, abi::SP_Stream stream,
+                          abi::SP_Timer timer, abi::TF_Status* status) {
+    Guard(status, "start_timer",
+          [&] { return ToStream(stream).StreamT::StartTimer(ToTimer(timer)); });
+  }
+
+  static void stop_timer(const abi::SP_Device*, abi::SP_Stream stream,
+                         abi::SP_Timer timer, abi::TF_Status* status) {
+    Guard(status, "stop_timer",
+          [&] { return ToStream(stream).StreamT::StopTimer(ToTimer(timer)); });
+  }
+
+  // ---- Copies and fills --------------------------------------------------
+
+  static void memcpy_dtoh(const abi::SP_Device*, abi::SP_Stream stream,
+                          void* host_dst,
+                          const abi::SP_DeviceMemoryBase* device_src,
+                          uint64_t size, abi::TF_Status* status) {
+    Guard(status, "memcpy_dtoh", [&] {
+      return ToStream(stream).StreamT::CopyDeviceToHost(
+          host_dst, ToMemory(device_src), size);
+    });
+  }
+
+  static void memcpy_htod(const abi::SP_Device*, abi::SP_Stream stream,
+                          abi::SP_DeviceMemoryBase* device_dst,
+                          const void* host_src, uint64_t size,
+                          abi::TF_Status* status) {
+    Guard(status, "memcpy_htod", [&] {
+      return ToStream(stream).StreamT::CopyHostToDevice(ToMemory(device_dst),
+                                                        host_src, size);
+    });
+  }
+
+  static void memcpy_dtod(const abi::SP_Device*, abi::SP_Stream stream,
+                          abi::SP_DeviceMemoryBase* device_dst,
+                          const abi::SP_DeviceMemoryBase* device_src,
+                          uint64_t size, abi::TF_Status* status) {
+    Guard(status, "memcpy_dtod", [&] {
+      return ToStream(stream).StreamT::CopyDeviceToDevice(
+          ToMemory(device_dst), ToMemory(device_src), size);
+    });
+  }
+
+  static void sync_memcpy_dtoh(const abi::SP_Device* device, void* host_dst,
+                               const abi::SP_DeviceMemoryBase* device_src,
+                               uint64_t size, abi::TF_Status* status) {
+    Guard(status, "sync_memcpy_dtoh", [&] {
+      return ToDevice(device).DeviceT::CopyDeviceToHostSync(
+          host_dst, ToMemory(device_src), size);
+    });
+  }
+
+  static void sync_memcpy_htod(const abi::SP_Device* device,
+                               abi::SP_DeviceMemoryBase* device_dst,
+                               const void* host_src, uint64_t size,
+                               abi::TF_Status* status) {
+    Guard(status, "sync_memcpy_htod", [&] {
+      return ToDevice(device).DeviceT::CopyHostToDeviceSync(
+          ToMemory(device_dst), host_src, size);
+    });
+  }
+
+  static void sync_memcpy_dtod(const abi::SP_Device* device,
+                               abi::SP_DeviceMemoryBase* device_dst,
+                               const abi::SP_DeviceMemoryBase* device_src,
+                               uint64_t size, abi::TF_Status* status) {
+    Guard(status, "sync_memcpy_dtod", [&] {
+      return ToDevice(device).DeviceT::CopyDeviceToDeviceSync(
+          ToMemory(device_dst), ToMemory(device_src), size);
+    });
+  }
+
+  static void mem_zero(const abi::SP_Device*, abi::SP_Stream stream,
+                       abi::SP_DeviceMemoryBase* location, uint64_t size,
+                       abi::TF_Status* status) {
+    Guard(status, "mem_zero", [&] {
+      return ToStream(stream).StreamT::MemZero(ToMemory(location), size);
+    });
+  }
+
+  static void memset(const abi::SP_Device*, abi::SP_Stream stream,
+                     abi::SP_DeviceMemoryBase* location, uint8_t pattern,
+                     uint64_t size, abi::TF_Status* status) {
+    Guard(status, "memset", [&] {
+      return ToStream(stream).StreamT::Memset(ToMemory(location),
+                                              BytePattern{pattern}, size);
+    });
+  }
+
+  static void memset32(const abi::SP_Device*, abi::SP_Stream stream,
+                       abi::SP_DeviceMemoryBase* location, uint32_t pattern,
+                       uint64_t size, abi::TF_Status* status) {
+    Guard(status, "memset32", [&] {
+      return ToStream(stream).StreamT::Memset32(ToMemory(location),
+                                                WordPattern{pattern}, size);
+    });
+  }
+
+  // ---- Waiting and host tasks --------------------------------------------
+
+  static void block_host_until_done(const abi::SP_Device*,
+                                    abi::SP_Stream stream,
+                                    abi::TF_Status* status) {
+    Guard(status, "block_host_until_done",
+          [&] { return ToStream(stream).StreamT::BlockHostUntilDone(); });
+  }
+
+  static void synchronize_all_activity(const abi::SP_Device* device,
+                                       abi::TF_Status* status) {
+    Guard(status, "synchronize_all_activity",
+          [&] { return ToDevice(device).DeviceT::SynchronizeAllActivity(); });
+  }
+
+  static abi::TF_Bool host_callback(const abi::SP_Device*,
+                                    abi::SP_Stream stream,
+                                    abi::SE_StatusCallbackFn callback_fn,
+                                    void* callback_arg) {
+    return GuardOrLog("host_callback", [&] {
+      return ToStream(stream).StreamT::RunOnHost(
+          HostTask(callback_fn, callback_arg));
+    });
+  }
+
+  // The table itself. What is optional and not overridden stays null.
+  static abi::SP_StreamExecutor Make() {
+    abi::SP_StreamExecutor table = {};
+    table.struct_size = abi::StructInfo<abi::SP_StreamExecutor>::kSize;
+    table.allocate = &allocate;
+    table.deallocate = &deallocate;
+    table.host_memory_allocate = &host_memory_allocate;
+    table.host_memory_deallocate = &host_memory_deallocate;
+    if constexpr (H::kHasUnifiedMemory) {
+      table.unified_memory_allocate = &unified_memory_allocate;
+      table.unified_memory_deallocate = &unified_memory_deallocate;
+    }
+    table.get_allocator_stats = &get_allocator_stats;
+    table.device_memory_usage = &device_memory_usage;
+    table.create_stream = &create_stream;
+    table.destroy_stream = &destroy_stream;
+    table.create_stream_dependency = &create_stream_dependency;
+    table.get_stream_status = &get_stream_status;
+    table.create_event = &create_event;
+    table.destroy_event = &destroy_event;
+    table.get_event_status = &get_event_status;
+    table.record_event = &record_event;
+    table.wait_for_event = &wait_for_event;
+    table.create_timer = &create_timer;
+    table.destroy_timer = &destroy_timer;
+    table.start_timer = &start_timer;
+    table.stop_timer = &stop_timer;
+    table.memcpy_dtoh = &memcpy_dtoh;
+    table.memcpy_htod = &memcpy_htod;
+    table.memcpy_dtod = &memcpy_dtod;
+    table.sync_memcpy_dtoh = &sync_memcpy_dtoh;
+    table.sync_memcpy_htod = &sync_memcpy_htod;
+    table.sync_memcpy_dtod = &sync_memcpy_dtod;
+    table.block_host_for_event = &block_host_for_event;
+    if constexpr (Overrides(&StreamT::BlockHostUntilDone,
+                            &StreamBase::BlockHostUntilDone)) {
+      table.block_host_until_done = &block_host_until_done;
+    }
+    table.synchronize_all_activity = &synchronize_all_activity;
+    table.mem_zero = &mem_zero;
+    table.memset = &memset;
+    table.memset32 = &memset32;
+    table.host_callback = &host_callback;
+    if constexpr (H::kWantsStreamOptions) {
+      table.create_stream_with_options = &create_stream_with_options;
+    }
+    return table;
+  }
+
+ private:
+  // `hook` returns absl::StatusOr<void*>.
+  template <class Hook>
+  static void* AllocatePointer(const char* slot, Hook hook) {
+    void* memory = nullptr;
+    GuardOrLog(slot, [&]() -> absl::Status {
+      auto result = hook();
+      if (ABSL_PREDICT_FALSE(!result.ok())) return result.status();
+      memory = *result;
+      return absl::OkStatus();
+    });
+    return memory;
+  }
+
+  static absl::Status HandOutStream(const abi::SP_Device* device,
+                                    StreamOptions options, abi::SP_Stream* to) {
+    auto stream = H::CreateStream(ToDevice(device), options);
+    if (!stream.ok()) return stream.status();
+    if constexpr (!Overrides(&StreamT::WaitForStream,
+                             &StreamBase::WaitForStream)) {
+      auto fence = Create<EventT>(ToDevice(device));
+      if (!fence.ok()) return fence.status();
+      static_cast<StreamBase&>(**stream).fence_ = *std::move(fence);
+    }
+    return HandOut(std::move(stream), to);
+  }
+
+  static abi::SP_AllocatorStats ToC(const AllocatorStats& ours) {
+    abi::SP_AllocatorStats stats = {};
+    stats.struct_size = abi::StructInfo<abi::SP_AllocatorStats>::kSize;
+    stats.num_allocs = ours.num_allocs;
+    stats.bytes_in_use = ours.bytes_in_use;
+    stats.peak_bytes_in_use = ours.peak_bytes_in_use;
+    stats.largest_alloc_size = ours.largest_alloc_size;
+    stats.has_bytes_limit = ours.bytes_limit.has_value();
+    stats.bytes_limit = ours.bytes_limit.value_or(0);
+    stats.bytes_reserved = ours.bytes_reserved;
+    stats.peak_bytes_reserved = ours.peak_bytes_reserved;
+    stats.has_bytes_reservable_limit = ours.bytes_reservable_limit.has_value();
+    stats.bytes_reservable_limit = ours.bytes_reservable_limit.value_or(0);
+    stats.largest_free_block_bytes = ours.largest_free_block_bytes;
+    return stats;
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_STREAM_EXECUTOR_TABLE_H_
