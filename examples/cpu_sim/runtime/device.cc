@@ -86,15 +86,25 @@ absl::StatusOr<void*> Device::AllocateHost(size_t bytes) {
 }
 
 absl::Status Device::Free(void* address) {
+  absl::Status status = CheckFault("deallocate");
+  if (!status.ok()) return status;
   return FreeTo(heap_, *memory_, address);
 }
 
 absl::Status Device::FreeManaged(void* address) {
+  absl::Status status = CheckFault("unified_memory_deallocate");
+  if (!status.ok()) return status;
   return FreeTo(managed_heap_, *managed_memory_, address);
 }
 
 void Device::FreeHost(void* address) {
   ::operator delete(address, kHostAlignment);
+}
+
+absl::StatusOr<HeapStats> Device::Stats() const {
+  absl::Status status = CheckFault("device_memory_usage");
+  if (!status.ok()) return status;
+  return heap_.stats();
 }
 
 absl::Status Device::CopyToDevice(void* device_dst, const void* host_src,

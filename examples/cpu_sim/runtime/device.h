@@ -49,7 +49,7 @@ class Device {
   void FreeHost(void* address);
 
   // The device memory's.
-  HeapStats stats() const { return heap_.stats(); }
+  absl::StatusOr<HeapStats> Stats() const;
 
   // Copies in the calling thread, beside all streams.
   absl::Status CopyToDevice(void* device_dst, const void* host_src,

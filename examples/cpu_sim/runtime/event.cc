@@ -25,6 +25,12 @@ void Moment::Await() const {
   changed_.wait(lock, [this] { return HasCome(); });
 }
 
+absl::StatusOr<std::unique_ptr<Event>> Event::Create() {
+  absl::Status fault = CheckFault("create_event");
+  if (!fault.ok()) return fault;
+  return std::make_unique<Event>();
+}
+
 Event::State Event::Poll() const {
   if (!CheckFault("get_event_status").ok()) return State::kError;
   const std::shared_ptr<Moment> moment = this->moment();
@@ -53,6 +59,8 @@ void Event::set_moment(std::shared_ptr<Moment> moment) {
 }
 
 absl::StatusOr<uint64_t> Nanoseconds(const Event& start, const Event& stop) {
+  absl::Status fault = CheckFault("nanoseconds");
+  if (!fault.ok()) return fault;
   const std::shared_ptr<Moment> from = start.moment();
   const std::shared_ptr<Moment> to = stop.moment();
   if (from == nullptr || to == nullptr) {

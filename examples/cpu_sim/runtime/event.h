@@ -45,6 +45,11 @@ class Event {
  public:
   enum class State { kPending, kComplete, kError };
 
+  static absl::StatusOr<std::unique_ptr<Event>> Create();
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
   // Does not block. kError: the stream had failed by then.
   State Poll() const;
 

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "fault.h"
 
 namespace cpu_sim::rt {
 namespace {
@@ -34,6 +35,14 @@ bool ParseBytes(absl::string_view text, size_t* bytes) {
   }
   *bytes = static_cast<size_t>(number) << shift;
   return true;
+}
+
+absl::StatusOr<std::unique_ptr<Machine>> CreateFromEnvironment() {
+  absl::Status status = InjectFaultsFromEnvironment();
+  if (!status.ok()) return status;
+  absl::StatusOr<Options> options = OptionsFromEnvironment();
+  if (!options.ok()) return options.status();
+  return Machine::Create(*options);
 }
 
 }  // namespace
@@ -75,6 +84,12 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
     machine->devices_.push_back(std::make_unique<Device>(
         *machine, ordinal, *std::move(memory), *std::move(managed_memory)));
   }
+  return machine;
+}
+
+const absl::StatusOr<std::unique_ptr<Machine>>& Machine::Get() {
+  static const auto& machine =
+      *new absl::StatusOr<std::unique_ptr<Machine>>(CreateFromEnvironment());
   return machine;
 }
 

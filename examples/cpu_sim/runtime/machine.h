@@ -28,6 +28,10 @@ class Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> Create(
       const Options& options);
 
+  // The one that the environment describes, made when first asked for. It
+  // lives as long as the process: streams may be in use to the very end.
+  static const absl::StatusOr<std::unique_ptr<Machine>>& Get();
+
   int device_count() const { return static_cast<int>(devices_.size()); }
   Device& device(int ordinal) const { return *devices_.at(ordinal); }
 

@@ -46,6 +46,12 @@ absl::Status RunGuarded(F work) {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(Device& device) {
+  absl::Status fault = CheckFault("create_stream");
+  if (!fault.ok()) return fault;
+  return std::make_unique<Stream>(device);
+}
+
 Stream::Stream(Device& device) : device_(device) {
   std::lock_guard<std::mutex> lock(device_.streams_mutex_);
   // What can throw comes first.

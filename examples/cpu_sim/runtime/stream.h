@@ -15,6 +15,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "device.h"
 #include "event.h"
 
@@ -38,6 +39,7 @@ namespace cpu_sim::rt {
 // done by a task of the stream itself.
 class Stream {
  public:
+  static absl::StatusOr<std::unique_ptr<Stream>> Create(Device& device);
   explicit Stream(Device& device);
   ~Stream();
   Stream(const Stream&) = delete;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_sim.h"
+
+#include <cstdlib>
+
+#include "absl/strings/string_view.h"
+#include "runtime/fault.h"
+#include "runtime/heap.h"
+
+namespace cpu_sim {
+
+absl::StatusOr<tfplug::EventStatus> Event::Poll() {
+  switch (event_->Poll()) {
+    case rt::Event::State::kPending:
+      return tfplug::EventStatus::kPending;
+    case rt::Event::State::kComplete:
+      return tfplug::EventStatus::kComplete;
+    case rt::Event::State::kError:
+      break;
+  }
+  return tfplug::EventStatus::kError;
+}
+
+absl::Status Stream::Init() {
+  TFPLUG_ASSIGN_OR_RETURN(stream_, rt::Stream::Create(device_.runtime()));
+  return absl::OkStatus();
+}
+
+Memory::Memory(Device& device) : device_(device.runtime()) {}
+
+absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
+                                                      int64_t /*space*/) {
+  TFPLUG_ASSIGN_OR_RETURN(void* address, device_.Allocate(size));
+  return tfplug::DeviceMemory(address, size);
+}
+
+void Memory::Deallocate(tfplug::DeviceMemory memory) {
+  device_.Free(memory.opaque()).IgnoreError();
+}
+
+void Memory::DeallocateUnified(void* memory) {
+  device_.FreeManaged(memory).IgnoreError();
+}
+
+absl::StatusOr<tfplug::AllocatorStats> Memory::Stats() {
+  TFPLUG_ASSIGN_OR_RETURN(const rt::HeapStats heap, device_.Stats());
+  tfplug::AllocatorStats stats;
+  stats.num_allocs = heap.allocations;
+  stats.bytes_in_use = static_cast<int64_t>(heap.in_use);
+  stats.peak_bytes_in_use = static_cast<int64_t>(heap.peak);
+  stats.largest_alloc_size = static_cast<int64_t>(heap.largest);
+  stats.bytes_limit = static_cast<int64_t>(heap.limit);
+  return stats;
+}
+
+absl::StatusOr<tfplug::MemoryUsage> Memory::Usage() {
+  TFPLUG_ASSIGN_OR_RETURN(const rt::HeapStats heap, device_.Stats());
+  tfplug::MemoryUsage usage;
+  usage.free = static_cast<int64_t>(heap.limit - heap.in_use);
+  usage.total = static_cast<int64_t>(heap.limit);
+  return usage;
+}
+
+absl::Status Device::Init() {
+  TFPLUG_RETURN_IF_ERROR(rt::CheckFault("create_device"));
+  const auto& machine = rt::Machine::Get();
+  if (!machine.ok()) return machine.status();
+  device_ = &(*machine)->device(ordinal_);
+  return absl::OkStatus();
+}
+
+// CPU_SIM_BFC=0: each tensor comes to Memory, not to TensorFlow's allocator.
+tfplug::PlatformOptions Platform::Options() {
+  tfplug::PlatformOptions options;
+  const char* bfc = getenv("CPU_SIM_BFC");
+  options.use_bfc_allocator = bfc == nullptr || absl::string_view(bfc) != "0";
+  return options;
+}
+
+absl::StatusOr<int> Platform::DeviceCount() {
+  const auto& machine = rt::Machine::Get();
+  if (!machine.ok()) return machine.status();
+  return (*machine)->device_count();
+}
+
+}  // namespace cpu_sim
+
+TFPLUG_REGISTER_DEVICE(cpu_sim::Platform);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_CPU_SIM_H_
+#define CPU_SIM_CPU_SIM_H_
+
+#include <tfplug/plugin.h>
+#include <tfplug/status_macros.h>
+
+#include <memory>
+#include <utility>
+
+#include "runtime/device.h"
+#include "runtime/event.h"
+#include "runtime/machine.h"
+#include "runtime/stream.h"
+
+// A TensorFlow device on top of the runtime in runtime/: what a vendor writes.
+// Each class holds the runtime's object and passes calls on to it.
+namespace cpu_sim {
+
+class Device;
+
+class Event final : public tfplug::Event {
+ public:
+  absl::Status Init() override {
+    TFPLUG_ASSIGN_OR_RETURN(event_, rt::Event::Create());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<tfplug::EventStatus> Poll() override;
+  absl::Status BlockHost() override { return event_->Synchronize(); }
+
+  rt::Event& runtime() { return *event_; }
+
+ private:
+  std::unique_ptr<rt::Event> event_;
+};
+
+class Timer final : public tfplug::Timer {
+ public:
+  absl::StatusOr<uint64_t> Nanoseconds() override {
+    return rt::Nanoseconds(start_, stop_);
+  }
+
+  rt::Event& start() { return start_; }
+  rt::Event& stop() { return stop_; }
+
+ private:
+  rt::Event start_, stop_;
+};
+
+class Stream final : public tfplug::Stream<Stream, Event, Timer> {
+ public:
+  explicit Stream(Device& device) : device_(device) {}
+  absl::Status Init() override;
+
+  absl::Status GetStatus() override { return stream_->status(); }
+  absl::Status BlockHostUntilDone() override { return stream_->Synchronize(); }
+
+  absl::Status RecordEvent(Event& event) override {
+    return stream_->Record(event.runtime());
+  }
+  absl::Status WaitForEvent(Event& event) override {
+    return stream_->WaitFor(event.runtime());
+  }
+  absl::Status WaitForStream(Stream& other) override {
+    return stream_->WaitFor(*other.stream_);
+  }
+
+  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
+                                uint64_t size) override {
+    return stream_->CopyToDevice(dst.opaque(), src, size);
+  }
+  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
+                                uint64_t size) override {
+    return stream_->CopyToHost(dst, src.opaque(), size);
+  }
+  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
+                                  tfplug::DeviceMemory src,
+                                  uint64_t size) override {
+    return stream_->CopyOnDevice(dst.opaque(), src.opaque(), size);
+  }
+
+  absl::Status MemZero(tfplug::DeviceMemory dst, uint64_t size) override {
+    return stream_->Zero(dst.opaque(), size);
+  }
+  absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
+                      uint64_t size) override {
+    return stream_->Fill(dst.opaque(), pattern.value, size);
+  }
+  absl::Status Memset32(tfplug::DeviceMemory dst, tfplug::WordPattern pattern,
+                        uint64_t size) override {
+    return stream_->Fill32(dst.opaque(), pattern.value, size);
+  }
+
+  absl::Status RunOnHost(tfplug::HostTask task) override {
+    return stream_->RunOnHost(std::move(task));
+  }
+
+  absl::Status StartTimer(Timer& timer) override {
+    return stream_->Record(timer.start());
+  }
+  absl::Status StopTimer(Timer& timer) override {
+    return stream_->Record(timer.stop());
+  }
+
+  // For kernels.
+  rt::Stream& runtime() { return *stream_; }
+
+ private:
+  Device& device_;
+  std::unique_ptr<rt::Stream> stream_;
+};
+
+class Memory final : public tfplug::Allocator {
+ public:
+  explicit Memory(Device& device);
+
+  absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
+                                                int64_t space) override;
+  void Deallocate(tfplug::DeviceMemory memory) override;
+
+  absl::StatusOr<void*> AllocateHost(uint64_t size) override {
+    return device_.AllocateHost(size);
+  }
+  void DeallocateHost(void* memory) override { device_.FreeHost(memory); }
+
+  absl::StatusOr<void*> AllocateUnified(uint64_t size) override {
+    return device_.AllocateManaged(size);
+  }
+  void DeallocateUnified(void* memory) override;
+
+  absl::StatusOr<tfplug::AllocatorStats> Stats() override;
+  absl::StatusOr<tfplug::MemoryUsage> Usage() override;
+
+ private:
+  rt::Device& device_;
+};
+
+class Device final : public tfplug::Device<Stream, Memory> {
+ public:
+  explicit Device(int ordinal) : ordinal_(ordinal) {}
+  absl::Status Init() override;
+
+  std::string HardwareName() override { return "host threads"; }
+  std::string Vendor() override { return "tfplug"; }
+
+  absl::Status SynchronizeAllActivity() override {
+    return device_->Synchronize();
+  }
+  absl::Status CopyHostToDeviceSync(tfplug::DeviceMemory dst, const void* src,
+                                    uint64_t size) override {
+    return device_->CopyToDevice(dst.opaque(), src, size);
+  }
+  absl::Status CopyDeviceToHostSync(void* dst, tfplug::DeviceMemory src,
+                                    uint64_t size) override {
+    return device_->CopyToHost(dst, src.opaque(), size);
+  }
+  absl::Status CopyDeviceToDeviceSync(tfplug::DeviceMemory dst,
+                                      tfplug::DeviceMemory src,
+                                      uint64_t size) override {
+    return device_->CopyOnDevice(dst.opaque(), src.opaque(), size);
+  }
+
+  rt::Device& runtime() { return *device_; }
+
+ private:
+  const int ordinal_;
+  rt::Device* device_ = nullptr;  // the machine's
+};
+
+class Platform final : public tfplug::Platform<Device> {
+ public:
+  static constexpr char kName[] = "CPU_SIM";
+  static constexpr char kType[] = "CPU_SIM";
+
+  tfplug::PlatformOptions Options() override;
+  absl::StatusOr<int> DeviceCount() override;
+};
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_CPU_SIM_H_
