@@ -87,6 +87,21 @@ class CType:
         copy.is_pointer = True
         return copy
 
+    def canonical(self):
+        """The spelling that two equal C++ types share: a parameter's own const
+        is no part of a function's type."""
+        if not self.is_function:
+            return self.spell()
+        params = []
+        for param in self.params:
+            text = param.canonical()
+            if not param.is_function:
+                text = re.sub(r"(?<=\*) const$", "", text)
+                text = text if "*" in text else re.sub(r"^const ", "", text)
+            params.append(text)
+        star = "(*)" if self.is_pointer else ""
+        return f"{self.result.spell()} {star}({', '.join(params)})"
+
     def identifiers(self):
         return set(re.findall(r"[A-Za-z_]\w*", self.spell()))
 

@@ -151,7 +151,7 @@ class AbiEmitter:
         return (f"{one}\n\ntemplate <>\nstruct StructInfo<{struct.name}> {{\n"
                 f'  static constexpr char kName[] = "{struct.name}";\n'
                 f"  static constexpr size_t kSize = {struct.newest.struct_size};\n"
-                f"  static constexpr const auto& kLayouts = {array};\n}};")
+                f"{_binding('kLayouts', array)}\n}};")
 
     def old_layout(self, struct, layout):
         name = f"{struct.name}_{layout.suffix}"
@@ -191,7 +191,8 @@ class AbiEmitter:
             head, params = kind.parts("", self.parameters[name])
             callbacks.append(c_types.wrap_params(f"using {name} = {head}",
                                                  params, ";", 0))
-        handles = "\n".join(f"using {h} = struct {h}_st*;" for h in HANDLES)
+        handles = "\n".join([f"struct {h}_st;" for h in HANDLES]
+                            + [f"using {h} = {h}_st*;" for h in HANDLES])
         versions = "\n".join(
             f"#ifndef {n}\ninline constexpr int {n} = {v};\n#endif"
             for n, v in self.model.versions_macros.items()
@@ -266,10 +267,17 @@ class AbiEmitter:
             one = (f"static_assert(offsetof({name}, {field.name}) == "
                    f"{field.offset});")
             if len(one) > 80:
-                one = one.replace(", ", ",\n" + " " * 23)
+                at = one.index(" ==") + 3
+                one = (one[:at] + "\n" + " " * 14 + one[at + 1:] if at <= 80
+                       else one.replace(", ", ",\n" + " " * 23))
             lines.append(one)
         return lines
 
 
 def _release(text):
     return "{" + text.replace(".", ", ") + "}"
+
+
+def _binding(name, array):
+    one = f"  static constexpr const auto& {name} = {array};"
+    return one if len(one) <= 80 else one.replace(" = ", " =\n      ")

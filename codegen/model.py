@@ -19,6 +19,10 @@ CALLBACKS = {
 }
 HANDLES = ("SP_Stream", "SP_Event", "SP_Timer")
 
+# Enums that live on under TensorFlow's name as an alias of another library's,
+# where the history does not follow them.
+_RENAMED = ("TF_Code",)
+
 # Structs that share one header, because none makes sense alone.
 _HEADER_OF = {name: "tf_tstring" for name in (
     "TStringOwnerCApi", "TF_TString", "TF_TString_Large", "TF_TString_Offset",
@@ -90,6 +94,13 @@ class Struct:
     def newest(self):
         return self.layouts[-1]
 
+    def at(self, version):
+        """The layout that `version` has; None if it has no such struct."""
+        for layout in self.layouts:
+            if _order(layout.since) <= _order(version) <= _order(layout.until):
+                return layout
+        return None
+
     def is_prefix(self, layout):
         """Whether the newest layout begins with this one."""
         return self.newest.key()[:len(layout.fields)] == layout.key()
@@ -107,13 +118,20 @@ class Enum:
         self.values = raws[-1]["values"]
         self.raws = raws
 
+    def at(self, version):
+        """The values that `version` has; none if it has no such enum."""
+        if self.name in _RENAMED:
+            return self.values
+        raw = _raw_at(self.raws, version)
+        return raw["values"] if raw else {}
+
 
 class Function:
     """A function that core exports; `since`..`last` are the releases whose
     libraries really export it."""
 
     def __init__(self, name, raws, exports, newest):
-        self.name, self.header = name, raws[-1]["header"]
+        self.name, self.header, self.raws = name, raws[-1]["header"], raws
         self.type = CType(normal(raws[-1]["type"]))
         self.exports = [(release(e["since"]), release(e["until"]),
                          e["libraries"]) for e in exports if e["libraries"]]
@@ -129,15 +147,33 @@ class Function:
                                        release(raw["until"])))
 
 
+    def at(self, version):
+        """The signature that `version` declares; None if it has none."""
+        raw = _raw_at(self.raws, version)
+        return CType(normal(raw["type"])) if raw else None
+
+    def exported(self, version):
+        """The libraries of `version` that export it."""
+        for since, until, libraries in self.exports:
+            if _order(since) <= _order(version) <= _order(until):
+                return libraries
+        return []
+
+
 def _unqualified(kind):
     return re.sub(r"\bconst\b|\s", "", kind.spell())
 
 
-def _value_at(macros, macro, version):
-    for raw in macros.get(macro, ()):
+def _raw_at(raws, version):
+    for raw in raws:
         if _order(raw["since"]) <= _order(version) <= _order(raw["until"]):
-            return raw["value"]
+            return raw
     return None
+
+
+def _value_at(macros, macro, version):
+    raw = _raw_at(macros.get(macro, ()), version)
+    return raw["value"] if raw else None
 
 
 def _order(version):
@@ -161,6 +197,9 @@ class Model:
             Function(n, r, history["exported_by"][n], self.versions[-1])
             for n, r in sorted(history["functions"].items())
             if n not in ENTRY_POINTS]
+        # What a plug-in defines: no library of core's exports these.
+        self.entry_points = {n: history["functions"][n] for n in ENTRY_POINTS}
+        self.macros = macros
         self._check_gaps()
         self.opaque = self._opaque()
 

@@ -67,8 +67,8 @@ static_assert(offsetof(SE_PlatformRegistrationParams, patch_version) == 24);
 static_assert(offsetof(SE_PlatformRegistrationParams, platform) == 32);
 static_assert(offsetof(SE_PlatformRegistrationParams, platform_fns) == 40);
 static_assert(offsetof(SE_PlatformRegistrationParams, destroy_platform) == 48);
-static_assert(offsetof(SE_PlatformRegistrationParams,
-                       destroy_platform_fns) == 56);
+static_assert(offsetof(SE_PlatformRegistrationParams, destroy_platform_fns) ==
+              56);
 
 // SP_AllocatorStats
 static_assert(sizeof(SP_AllocatorStats) == 96);
@@ -251,8 +251,8 @@ static_assert(offsetof(TF_ProfilerRegistrationParams, patch_version) == 24);
 static_assert(offsetof(TF_ProfilerRegistrationParams, profiler) == 32);
 static_assert(offsetof(TF_ProfilerRegistrationParams, profiler_fns) == 40);
 static_assert(offsetof(TF_ProfilerRegistrationParams, destroy_profiler) == 48);
-static_assert(offsetof(TF_ProfilerRegistrationParams,
-                       destroy_profiler_fns) == 56);
+static_assert(offsetof(TF_ProfilerRegistrationParams, destroy_profiler_fns) ==
+              56);
 
 // TF_StringView
 static_assert(sizeof(TF_StringView) == 16);
@@ -327,25 +327,25 @@ static_assert(offsetof(TP_OptimizerConfigs, loop_optimization) == 72);
 static_assert(offsetof(TP_OptimizerConfigs, dependency_optimization) == 76);
 static_assert(offsetof(TP_OptimizerConfigs, auto_parallel) == 80);
 static_assert(offsetof(TP_OptimizerConfigs, memory_optimization) == 84);
-static_assert(offsetof(TP_OptimizerConfigs,
-                       scoped_allocator_optimization) == 88);
+static_assert(offsetof(TP_OptimizerConfigs, scoped_allocator_optimization) ==
+              88);
 static_assert(sizeof(TP_OptimizerConfigs_2_5) == 88);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, struct_size) == 0);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, ext) == 8);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, disable_model_pruning) == 16);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, implementation_selector) == 20);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, function_optimization) == 24);
-static_assert(offsetof(TP_OptimizerConfigs_2_5,
-                       common_subgraph_elimination) == 28);
+static_assert(offsetof(TP_OptimizerConfigs_2_5, common_subgraph_elimination) ==
+              28);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, arithmetic_optimization) == 32);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, debug_stripper) == 36);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, constant_folding) == 40);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, shape_optimization) == 44);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, auto_mixed_precision) == 48);
-static_assert(offsetof(TP_OptimizerConfigs_2_5,
-                       auto_mixed_precision_mkl) == 52);
-static_assert(offsetof(TP_OptimizerConfigs_2_5,
-                       pin_to_host_optimization) == 56);
+static_assert(offsetof(TP_OptimizerConfigs_2_5, auto_mixed_precision_mkl) ==
+              52);
+static_assert(offsetof(TP_OptimizerConfigs_2_5, pin_to_host_optimization) ==
+              56);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, layout_optimizer) == 60);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, remapping) == 64);
 static_assert(offsetof(TP_OptimizerConfigs_2_5, loop_optimization) == 68);
@@ -363,8 +363,8 @@ static_assert(offsetof(TP_OptimizerRegistrationParams, major_version) == 16);
 static_assert(offsetof(TP_OptimizerRegistrationParams, minor_version) == 20);
 static_assert(offsetof(TP_OptimizerRegistrationParams, patch_version) == 24);
 static_assert(offsetof(TP_OptimizerRegistrationParams, device_type) == 32);
-static_assert(offsetof(TP_OptimizerRegistrationParams,
-                       optimizer_configs) == 40);
+static_assert(offsetof(TP_OptimizerRegistrationParams, optimizer_configs) ==
+              40);
 static_assert(offsetof(TP_OptimizerRegistrationParams, optimizer) == 48);
 
 // TP_Profiler

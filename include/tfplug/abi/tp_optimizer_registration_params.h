@@ -33,7 +33,8 @@ template <>
 struct StructInfo<TP_OptimizerRegistrationParams> {
   static constexpr char kName[] = "TP_OptimizerRegistrationParams";
   static constexpr size_t kSize = 56;
-  static constexpr const auto& kLayouts = kTP_OptimizerRegistrationParamsLayouts;
+  static constexpr const auto& kLayouts =
+      kTP_OptimizerRegistrationParamsLayouts;
 };
 
 }  // namespace tfplug::abi

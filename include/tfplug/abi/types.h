@@ -6,6 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifdef TF_Bool
+// TensorFlow's own headers came first, where this is a macro.
+#undef TF_Bool
+using TF_Bool = unsigned char;
+#endif
+
 namespace tfplug::abi {
 
 // Zero is false. Core reads and writes it as one byte.
@@ -30,9 +36,12 @@ struct TF_Tensor;
 struct TF_VariableInputLockHolder;
 
 // A plug-in's own objects; core only hands the pointers back.
-using SP_Stream = struct SP_Stream_st*;
-using SP_Event = struct SP_Event_st*;
-using SP_Timer = struct SP_Timer_st*;
+struct SP_Stream_st;
+struct SP_Event_st;
+struct SP_Timer_st;
+using SP_Stream = SP_Stream_st*;
+using SP_Event = SP_Event_st*;
+using SP_Timer = SP_Timer_st*;
 
 // Structs with a header each.
 struct SE_CreateDeviceFnsParams;

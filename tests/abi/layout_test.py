@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares include/tfplug/abi/ with the headers of a real TensorFlow.
+
+Writes one C++ file that includes both (ours live in a namespace) and holds
+nothing but static_asserts: every size, offset, field type, enum value, size
+macro and function signature of that release. Compiling it is the test.
+
+A failure means that this TensorFlow's ABI is not what codegen/abi_history.json
+says: put the release into the history, run codegen/generate.py, and look at
+every place that uses what changed.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "codegen"))
+
+from c_types import CType  # noqa: E402
+from model import CALLBACKS, HANDLES, Model, normal, release  # noqa: E402
+
+HEADERS = (
+    "c_api.h", "c_api_experimental.h", "kernels.h", "kernels_experimental.h",
+    "logging.h", "ops.h", "tf_buffer.h", "tf_status.h", "tf_tensor.h",
+    "tf_tstring.h", "experimental/grappler/grappler.h",
+    "experimental/pluggable_profiler/pluggable_profiler.h",
+    "experimental/stream_executor/stream_executor.h")
+
+# Maps a type of TensorFlow's to ours of the same name, also inside pointers,
+# arrays and function types. What stays unmapped can match nothing of ours.
+MAPPING = """
+template <class T> struct Ours { using type = T; };
+template <class T> using ours = typename Ours<T>::type;
+template <class T> struct Ours<const T> { using type = const ours<T>; };
+template <class T> struct Ours<T*> { using type = ours<T>*; };
+template <class T, std::size_t n> struct Ours<T[n]> { using type = ours<T>[n]; };
+template <class R, class... A> struct Ours<R(A...)> {
+  using type = ours<R>(ours<A>...);
+};
+template <class R, class... A> struct Ours<R(A..., ...)> {
+  using type = ours<R>(ours<A>..., ...);
+};
+template <class Wheel, class Tfplug>
+inline constexpr bool same = std::is_same_v<ours<Wheel>, Tfplug>;
+"""
+
+
+def detect_release(include):
+    """The release of a wheel's include directory."""
+    for name in ("release_version.h", "version.h"):
+        path = include / "tensorflow/core/public" / name
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            parts = [re.search(rf"#define TF_{p}_VERSION (\d+)", text)
+                     for p in ("MAJOR", "MINOR")]
+            if all(parts):
+                return ".".join(p.group(1) for p in parts)
+    # Newer wheels leave the version to the build; pip still knows it.
+    for path in include.parent.parent.glob("t*f*-*.dist-info"):
+        found = re.match(r"(?:tensorflow|tf_nightly)(?:_cpu)?-(\d+\.\d+)",
+                         path.name)
+        if found:
+            return found.group(1)
+    raise SystemExit(f"{include}: cannot tell the release; give --release")
+
+
+class LayoutTest:
+    """The C++ file for one release."""
+
+    def __init__(self, model, include, version):
+        self.model, self.include, self.version = model, include, version
+        self.lines, self.checks = [], 0
+
+    def check(self, condition, message):
+        self.lines.append(f'static_assert({condition}, "{message}");')
+        self.checks += 1
+
+    def text(self):
+        self.includes()
+        self.mapping()
+        for struct in self.model.structs.values():
+            if struct.at(self.version):
+                self.struct(struct)
+        for enum in self.model.enums:
+            self.enum(enum)
+        for function in self.model.functions:
+            self.function(function.name, function.at(self.version),
+                          function.type)
+        for name, raws in self.model.entry_points.items():
+            kind = CType(normal(raws[-1]["type"]))
+            self.function(name, kind if raws[0]["since"] and self.declared(raws)
+                          else None, None)
+        return "\n".join(self.lines) + "\n"
+
+    def declared(self, raws):
+        order = [release(v) for v in self.model.versions]
+        return order.index(release(raws[0]["since"])) <= order.index(self.version)
+
+    def includes(self):
+        add = self.lines.append
+        add("#include <cstddef>\n#include <cstdint>\n#include <type_traits>")
+        for header in HEADERS:
+            if (self.include / "tensorflow/c" / header).exists():
+                add(f'#include "tensorflow/c/{header}"')
+        # The size macros' names are constants in our headers.
+        for macro, raws in self.model.macros.items():
+            if macro.startswith("GO_") or not self.macro_value(macro):
+                continue
+            add(f"constexpr auto wheel_{macro} = {macro};\n#undef {macro}")
+        for path in sorted((self.tfplug / "tfplug/abi").glob("*.h")):
+            # These hold without a wheel; here they would only speak first.
+            if path.name != "static_assertions.h":
+                add(f'#include "tfplug/abi/{path.name}"')
+        for macro in self.model.macros:
+            value = self.macro_value(macro)
+            if value and not macro.startswith("GO_"):
+                self.check(f"wheel_{macro} == {value[0]}",
+                           f"{macro} differs from the history")
+                if value[1]:
+                    self.check(f"wheel_{macro} == tfplug::abi::{macro}",
+                               f"{macro} differs from ours")
+
+    def macro_value(self, macro):
+        """(value in this release, whether it is the newest one), or None."""
+        raws = self.model.macros[macro]
+        names = [release(v) for v in self.model.versions]
+        for raw in raws:
+            if (names.index(release(raw["since"])) <= names.index(self.version)
+                    <= names.index(release(raw["until"]))):
+                return raw["value"], raw is raws[-1]
+        return None
+
+    def mapping(self):
+        self.lines.append(MAPPING)
+        names = [n for n, s in self.model.structs.items() if s.at(self.version)]
+        names += [e.name for e in self.model.enums
+                  if e.name and e.at(self.version)]
+        names += [n for n in self.model.opaque if self.mentioned(n)]
+        names += [f"{h}_st" for h in HANDLES]
+        for name in names:
+            self.lines.append(f"template <> struct Ours<::{name}> "
+                              f"{{ using type = tfplug::abi::{name}; }};")
+
+    def mentioned(self, name):
+        return any(name in f.at(self.version).identifiers()
+                   for f in self.model.functions if f.at(self.version))
+
+    def struct(self, struct):
+        layout = struct.at(self.version)
+        name = struct.name
+        mine = name
+        if not struct.is_prefix(layout):
+            mine = f"{name}_{layout.suffix}"
+        mine = f"tfplug::abi::{mine}"
+        self.check(f"sizeof(::{name}) == {layout.sizeof}",
+                   f"sizeof({name}) differs from the history")
+        if layout is struct.newest or not struct.is_prefix(layout):
+            self.check(f"sizeof(::{name}) == sizeof({mine})",
+                       f"sizeof({name}) differs from ours")
+        for field in layout.fields:
+            where = f"{name}::{field.name}"
+            for other, whose in ((str(field.offset), "the history"),
+                                 (f"offsetof({mine}, {field.name})", "ours")):
+                self.check(f"offsetof(::{name}, {field.name}) == {other}",
+                           f"the offset of {where} differs from {whose}")
+            members = ([f"{field.name}.{n}" for _, n in field.union]
+                       if field.union else [field.name])
+            for member in members:
+                # decltype of a member through declval keeps no reference.
+                self.check(
+                    f"same<decltype(::{name}::{member}), "
+                    f"decltype({mine}::{member})>" if "." not in member else
+                    f"same<decltype(::{name}{{}}.{member}), "
+                    f"decltype({mine}{{}}.{member})>",
+                    f"the type of {name}::{member} differs from ours")
+
+    def enum(self, enum):
+        values = enum.at(self.version)
+        for name, value in values.items():
+            self.check(f"static_cast<int>(::{name}) == {value}",
+                       f"{name} differs from the history")
+            self.check(f"static_cast<int>(tfplug::abi::{name}) == {value}",
+                       f"our {name} is wrong")
+        if enum.name and values:
+            # With -Werror=switch, an enumerator that we do not know fails.
+            cases = " ".join(f"case ::{n}:" for n in
+                             {v: n for n, v in values.items()}.values())
+            self.lines.append(f"inline int all_of_{enum.name}(::{enum.name} value)"
+                              f" {{ switch (value) {{ {cases} return 0; }} "
+                              "return 1; }")
+
+    def function(self, name, declared, newest):
+        if declared is None:
+            return
+        spelled = declared.spell()
+        if newest and declared.canonical() == newest.canonical():
+            self.check(f"std::is_same_v<decltype(tfplug::abi::Functions::{name}),"
+                       f" ours<decltype(::{name})>*>",
+                       f"the signature of {name} differs from ours")
+        self.lines.append(f"namespace tfplug::abi {{ using declared_{name} = "
+                          f"{declared.declare('')}; }}")
+        self.check(f"same<decltype(::{name}), tfplug::abi::declared_{name}>",
+                   f"the signature of {name} differs from the history")
+
+
+def compile_text(text, include, tfplug, compiler):
+    """Compiles; returns the compiler's complaints, empty when there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "layout_test.cc"
+        source.write_text(text, encoding="utf-8")
+        run = subprocess.run(
+            [compiler, "-std=c++17", "-fsyntax-only", "-Werror=switch",
+             "-Wno-invalid-offsetof", "-isystem", str(include),
+             "-I", str(tfplug), str(source)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+    if run.returncode == 0:
+        return []
+    lines = [re.sub(r"^\S*?([\w.]+:\d+):\d+: ", r"\1: ", line)
+             for line in run.stdout.splitlines() if "error:" in line]
+    return lines or [run.stdout or "the compiler failed without a word"]
+
+
+def run(include, version=None, tfplug=ROOT / "include", compiler="g++"):
+    """(release, number of checks, complaints)."""
+    include = pathlib.Path(include).resolve()
+    version = release(version) if version else detect_release(include)
+    model = Model(ROOT / "codegen/abi_history.json")
+    known = [release(v) for v in model.versions]
+    if version not in known:
+        print(f"{version} is not in codegen/abi_history.json; comparing with "
+              f"{known[-1]}, the newest there")
+        version = known[-1]
+    test = LayoutTest(model, include, version)
+    test.tfplug = pathlib.Path(tfplug).resolve()
+    return version, test, compile_text(test.text(), include, test.tfplug,
+                                       compiler)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--include", required=True,
+                        help="the wheel's tensorflow/include directory")
+    parser.add_argument("--release", help="such as 2.21; found out if not given")
+    parser.add_argument("--tfplug", default=ROOT / "include",
+                        help="where our headers are")
+    parser.add_argument("--cxx", default="g++", help="the compiler")
+    parser.add_argument("--write", help="also write the C++ file here")
+    args = parser.parse_args()
+    version, test, complaints = run(args.include, args.release, args.tfplug,
+                                    args.cxx)
+    if args.write:
+        pathlib.Path(args.write).write_text("\n".join(test.lines) + "\n",
+                                            encoding="utf-8")
+    if complaints:
+        print("\n".join(complaints))
+        print(f"\nTensorFlow {version}: {len(complaints)} error(s) in "
+              f"{test.checks} checks. If the release is new, its ABI goes into "
+              "codegen/abi_history.json; then run: python3 codegen/generate.py")
+        return 1
+    print(f"TensorFlow {version}: {test.checks} checks of layout, enums and "
+          "signatures hold.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
