@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that each header compiles alone and included twice, without warnings.
+
+  headers_test.py INCLUDE_DIR COMPILE_COMMANDS COMPILER [FLAG]...
+
+Only the syntax is checked; headers are found, so a new one is tested from its
+first day. The include paths are those of the first command in
+COMPILE_COMMANDS (Meson's compile_commands.json); what is not ours counts as a
+system header.
+"""
+
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def include_flags(commands, ours):
+    """The include paths of the build, those of others as system paths."""
+    entry = json.loads(pathlib.Path(commands).read_text())[0]
+    words = shlex.split(entry["command"])
+    flags = []
+    for i, word in enumerate(words):
+        if word == "-isystem":
+            path = words[i + 1]
+        elif word.startswith(("-I", "-isystem")):
+            path = word.removeprefix("-isystem").removeprefix("-I")
+        else:
+            continue
+        path = (pathlib.Path(entry["directory"]) / path).resolve()
+        if path not in (ours, pathlib.Path("/usr/include")):
+            flags += ["-isystem", str(path)]
+    return ["-I", str(ours)] + flags
+
+
+def main():
+    ours = pathlib.Path(sys.argv[1]).resolve()
+    compiler = sys.argv[3:]
+    includes = include_flags(sys.argv[2], ours)
+    headers = sorted(
+        str(path.relative_to(ours)) for path in ours.glob("tfplug/**/*.h")
+    )
+    failed = []
+    for header in headers:
+        source = f'#include "{header}"\n#include "{header}"\n'
+        command = compiler + WARNINGS + includes
+        result = subprocess.run(
+            command + ["-fsyntax-only", "-x", "c++", "-"],
+            input=source,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        if result.returncode != 0:
+            failed.append(header)
+            print(f"---- {header}\n{result.stdout}")
+    print(f"{len(headers)} headers with {' '.join(compiler)}:", end=" ")
+    print("FAILED: " + " ".join(failed) if failed else "all compile")
+    return 1 if failed or not headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

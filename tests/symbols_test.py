@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a plug-in shows its entry points, needs libc's family, and that
+is all: symbols_test.py PLUGIN.so [--expect ENTRY_POINT]...
+
+A plug-in lives in one process with TensorFlow, which exports ten thousands of
+C++ symbols. Whatever a plug-in exports or leaves undefined can be mixed up with
+those; a library that it needs may be there in another version.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+
+ENTRY_POINTS = {
+    "SE_InitPlugin",
+    "TF_InitKernel",
+    "TF_InitGraph",
+    "TF_InitGraphPlugin",
+    "TF_InitProfiler",
+}
+NEEDED = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so\.\d+")
+# What a self-contained plug-in has inside, or looks up at run time.
+FOREIGN = re.compile(r"^(TF_|TFE_|SE_|SP_|TSL_|TP_)|absl|google|protobuf|Eigen")
+
+
+def output(*command):
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def symbols(plugin, which):
+    lines = output("nm", "-D", which, plugin).splitlines()
+    return [line.split()[-1].split("@")[0] for line in lines if line.strip()]
+
+
+def problems(plugin, expected):
+    defined = set(symbols(plugin, "--defined-only"))
+    for name in sorted(defined - ENTRY_POINTS):
+        yield f"exports {name}, which is no entry point"
+    if not defined & ENTRY_POINTS:
+        yield "exports no entry point: TensorFlow would find nothing to call"
+    for name in sorted(expected - defined):
+        yield f"does not export {name}"
+
+    for name in symbols(plugin, "--undefined-only"):
+        if FOREIGN.search(name):
+            yield f"leaves {name} undefined"
+
+    dynamic = output("readelf", "-d", plugin)
+    for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        if not NEEDED.fullmatch(name):
+            yield f"needs {name}"
+    if re.search(r"\((TEXTREL|RPATH|RUNPATH)\)", dynamic):
+        yield "has text relocations or a library path of this machine"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("plugin")
+    parser.add_argument("--expect", action="append", default=[])
+    args = parser.parse_args()
+    found = list(problems(args.plugin, set(args.expect)))
+    for problem in found:
+        print(f"{args.plugin} {problem}")
+    if found:
+        print(
+            "Remedy: link the plug-in with tfplug_plugin_dep (or the flags of"
+            " tfplug-plugin.pc) and with static libraries only."
+        )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
