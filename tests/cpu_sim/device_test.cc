@@ -50,7 +50,7 @@ TEST_CASE("Device: what is copied in comes out") {
   CHECK(out == in);
   CHECK(device.Free(a).ok());
   CHECK(machine->device(1).Free(b).ok());
-  CHECK(device.stats().in_use == 0);
+  CHECK(device.Stats()->in_use == 0);
 }
 
 TEST_CASE("Device: strict memory is not the host's") {
@@ -72,7 +72,7 @@ TEST_CASE("Device: managed memory is both's") {
   int out = 0;
   CHECK(device.CopyToHost(&out, address + 1, 4).ok());
   CHECK(out == 7);
-  CHECK(device.stats().in_use == 0);
+  CHECK(device.Stats()->in_use == 0);
   CHECK(device.FreeManaged(address).ok());
 }
 
