@@ -8,10 +8,13 @@
 #include "tfplug/device_memory.h"
 #include "tfplug/event.h"
 #include "tfplug/host_task.h"
+#include "tfplug/kernel.h"
 #include "tfplug/platform.h"
 #include "tfplug/register_device.h"
+#include "tfplug/register_kernel.h"
 #include "tfplug/status.h"
 #include "tfplug/stream.h"
+#include "tfplug/tensor.h"
 #include "tfplug/timer.h"
 
 #endif  // TFPLUG_PLUGIN_H_

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/internal/guard.h"
 
 // The framework makes and destroys the author's objects itself, so it knows
 // their exact type: no virtual call is paid for, also not for the destructor.
@@ -77,6 +78,16 @@ absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   Owned<T> object = Construct<T>(static_cast<Arguments&&>(arguments)...);
   if (absl::Status status = object->T::Init(); !status.ok()) return status;
   return object;
+}
+
+// Takes a handle's object back and destroys it. A null handle is let pass.
+template <class T>
+void Destroy(const char* slot, T* object) {
+  if (object == nullptr) return;
+  GuardOrLog(slot, [&] {
+    Deleter<T>()(object);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace tfplug::internal

@@ -100,16 +100,6 @@ absl::Status HandOut(absl::StatusOr<Owned<T>> object, Handle* to) {
   return object.status();
 }
 
-// Takes a handle's object back and destroys it. A null handle is let pass.
-template <class T>
-void Destroy(const char* slot, T* object) {
-  if (object == nullptr) return;
-  GuardOrLog(slot, [&] {
-    Deleter<T>()(object);
-    return absl::OkStatus();
-  });
-}
-
 }  // namespace tfplug::internal
 
 #endif  // TFPLUG_INTERNAL_HANDLES_H_

@@ -5,20 +5,9 @@
 #include <string>
 
 #include "tfplug/internal/platform_table.h"
+#include "tfplug/internal/registered_platform.h"
 
 namespace tfplug::internal {
-
-// The platform of this library: what its kernels are for unless they say
-// otherwise, and what their streams are.
-struct RegisteredPlatform {
-  const char* device_type = nullptr;
-  const void* stream_type = nullptr;  // &kTypeTag<Stream>
-};
-__attribute__((
-    visibility("hidden"))) inline RegisteredPlatform registered_platform;
-
-template <class T>
-inline constexpr char kTypeTag = 0;
 
 template <class PlatformT>
 struct PlatformRegistration {
@@ -37,7 +26,7 @@ struct PlatformRegistration {
 
   PlatformRegistration() {
     registered_platform = {PlatformT::kType,
-                           &kTypeTag<typename PlatformT::Device::Stream>};
+                           TypeTag<typename PlatformT::Device::Stream>()};
   }
 
   // SE_InitPlugin.
