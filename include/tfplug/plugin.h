@@ -4,6 +4,7 @@
 
 // Everything that a device plug-in needs.
 #include "tfplug/allocator.h"
+#include "tfplug/capability.h"
 #include "tfplug/device.h"
 #include "tfplug/device_memory.h"
 #include "tfplug/event.h"

@@ -91,12 +91,20 @@ class Stream {
   virtual absl::Status MemZero(DeviceMemory dst, uint64_t size) {
     return self().Self::Memset(dst, BytePattern{0}, size);
   }
-  // memset, memset32: enqueue filling `size` bytes (of 4 a multiple, for
-  // Memset32) with the pattern. Slots since 2.7.
+  // memset: enqueue filling `size` bytes with the pattern. Slots since 2.7.
   virtual absl::Status Memset(DeviceMemory dst, BytePattern pattern,
                               uint64_t size) = 0;
+  // memset32: the same with four bytes at a time; `size` is a multiple of 4.
+  // Default: Memset if the four are equal, else UNIMPLEMENTED; no release up to
+  // 2.21 calls it.
   virtual absl::Status Memset32(DeviceMemory dst, WordPattern pattern,
-                                uint64_t size) = 0;
+                                uint64_t size) {
+    const uint8_t byte = pattern.value & 0xff;
+    if (pattern.value != byte * 0x01010101u) {
+      return absl::UnimplementedError("override Memset32 for such patterns");
+    }
+    return self().Self::Memset(dst, BytePattern{byte}, size);
+  }
 
   // host_callback: enqueue `task`. See HostTask for what accepting it means; on
   // a failure do not run it.
