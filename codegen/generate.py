@@ -13,6 +13,8 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 
+from description import read_description  # noqa: E402
+import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
 from model import Model  # noqa: E402
 
@@ -30,8 +32,12 @@ def read_parameters(path):
 def generate():
     """{path relative to the project: text} of everything generated."""
     model = Model(HERE / "abi_history.json")
+    description = read_description(HERE / "device_api.ini", model)
     parameters = read_parameters(HERE / "parameters.txt")
-    return AbiEmitter(model, {}, parameters).files()
+    files = AbiEmitter(model, description, parameters).files()
+    files["docs/device_abi.md"] = emit_docs.device_abi(model, description)
+    files["docs/capi.md"] = emit_docs.capi(model)
+    return files
 
 
 def check(files):
