@@ -95,8 +95,7 @@ class Stream {
   virtual absl::Status Memset(DeviceMemory dst, BytePattern pattern,
                               uint64_t size) = 0;
   // memset32: the same with four bytes at a time; `size` is a multiple of 4.
-  // Default: Memset if the four are equal, else UNIMPLEMENTED; no release up to
-  // 2.21 calls it.
+  // Default: Memset if the four are equal, else UNIMPLEMENTED.
   virtual absl::Status Memset32(DeviceMemory dst, WordPattern pattern,
                                 uint64_t size) {
     const uint8_t byte = pattern.value & 0xff;

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles every C++ example of the documentation.
+
+A fenced block that begins with an #include is a whole file; it must compile
+without a warning. Prints the file and line of each that does not.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"^```cpp\n(#include .*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cxx", default="g++")
+    parser.add_argument("--flag", action="append", default=[],
+                        help="a flag for the compiler, such as -I/some/where")
+    parser.add_argument("root", type=pathlib.Path)
+    args = parser.parse_args()
+
+    failed = count = 0
+    for page in [args.root / "README.md", *sorted(args.root.glob("docs/*.md"))]:
+        text = page.read_text()
+        for block in BLOCK.finditer(text):
+            count += 1
+            line = text.count("\n", 0, block.start(1)) + 1
+            with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
+                source.write(f'#line {line} "{page}"\n{block[1]}')
+                source.flush()
+                command = [args.cxx, "-std=c++17", "-fsyntax-only", "-Wall",
+                           "-Wextra", "-Werror", f"-I{args.root / 'include'}",
+                           *args.flag, source.name]
+                result = subprocess.run(command, capture_output=True, text=True)
+            if result.returncode != 0:
+                failed += 1
+                print(result.stderr, file=sys.stderr)
+    print(f"{count - failed} examples compile, {failed} do not")
+    return 1 if failed or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
