@@ -141,19 +141,15 @@ class AbiEmitter:
         for layout in struct.layouts:
             last = "" if layout is struct.newest else layout.until
             prefix = "true" if struct.is_prefix(layout) else "false"
-            rows.append(f'    {{{layout.struct_size}, "{layout.since}", '
+            rows.append(f'      {{{layout.struct_size}, "{layout.since}", '
                         f'"{last}", {prefix}}},')
-        array = f"k{struct.name}Layouts"
-        head = f"inline constexpr Layout {array}[] ="
-        one = f"{head} {{{rows[0].strip()[:-1]}}};"
+        array = f"{{{rows[0].strip()[:-1]}}};"
         if len(rows) > 1:
-            one = "\n".join([head + " {"] + rows + ["};"])
-        elif len(one) > 80:
-            one = f"{head} {{\n{rows[0][:-1]}}};"
-        return (f"{one}\n\ntemplate <>\nstruct StructInfo<{struct.name}> {{\n"
+            array = "\n".join(["{"] + rows + ["  };"])
+        return (f"template <>\nstruct StructInfo<{struct.name}> {{\n"
                 f'  static constexpr char kName[] = "{struct.name}";\n'
                 f"  static constexpr size_t kSize = {struct.newest.struct_size};\n"
-                f"{_binding('kLayouts', array)}\n}};")
+                f"  static constexpr Layout kLayouts[] = {array}\n}};")
 
     def old_layout(self, struct, layout):
         name = f"{struct.name}_{layout.suffix}"
@@ -278,8 +274,3 @@ class AbiEmitter:
 
 def _release(text):
     return "{" + text.replace(".", ", ") + "}"
-
-
-def _binding(name, array):
-    one = f"  static constexpr const auto& {name} = {array};"
-    return one if len(one) <= 80 else one.replace(" = ", " =\n      ")

@@ -19,8 +19,7 @@ struct Layout {
 // What is known about the struct `T`, in every release:
 //   kName     its C name
 //   kSize     the newest release's struct_size (never a sum of ours)
-//   kLayouts  every layout, oldest first; the last is `T` itself. The same
-//             array stands as k<T>Layouts beside the struct.
+//   kLayouts  every layout, oldest first; the last is `T` itself
 //
 // Use kSize rather than the constants that bear the C macros' names: those
 // stand aside in a file that has included TensorFlow's own headers.

@@ -27,14 +27,11 @@ struct SE_CreateDeviceFnsParams {
 inline constexpr size_t SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE = 24;
 #endif
 
-inline constexpr Layout kSE_CreateDeviceFnsParamsLayouts[] = {
-    {24, "2.5", "", true}};
-
 template <>
 struct StructInfo<SE_CreateDeviceFnsParams> {
   static constexpr char kName[] = "SE_CreateDeviceFnsParams";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kSE_CreateDeviceFnsParamsLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -31,14 +31,11 @@ struct SE_CreateDeviceParams {
 inline constexpr size_t SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE = 32;
 #endif
 
-inline constexpr Layout kSE_CreateDeviceParamsLayouts[] = {
-    {32, "2.5", "", true}};
-
 template <>
 struct StructInfo<SE_CreateDeviceParams> {
   static constexpr char kName[] = "SE_CreateDeviceParams";
   static constexpr size_t kSize = 32;
-  static constexpr const auto& kLayouts = kSE_CreateDeviceParamsLayouts;
+  static constexpr Layout kLayouts[] = {{32, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -27,14 +27,11 @@ struct SE_CreateStreamExecutorParams {
 inline constexpr size_t SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE = 24;
 #endif
 
-inline constexpr Layout kSE_CreateStreamExecutorParamsLayouts[] = {
-    {24, "2.5", "", true}};
-
 template <>
 struct StructInfo<SE_CreateStreamExecutorParams> {
   static constexpr char kName[] = "SE_CreateStreamExecutorParams";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kSE_CreateStreamExecutorParamsLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

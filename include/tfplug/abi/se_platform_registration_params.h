@@ -46,14 +46,11 @@ struct SE_PlatformRegistrationParams {
 inline constexpr size_t SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE = 64;
 #endif
 
-inline constexpr Layout kSE_PlatformRegistrationParamsLayouts[] = {
-    {64, "2.5", "", true}};
-
 template <>
 struct StructInfo<SE_PlatformRegistrationParams> {
   static constexpr char kName[] = "SE_PlatformRegistrationParams";
   static constexpr size_t kSize = 64;
-  static constexpr const auto& kLayouts = kSE_PlatformRegistrationParamsLayouts;
+  static constexpr Layout kLayouts[] = {{64, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -55,13 +55,11 @@ struct SP_AllocatorStats {
 inline constexpr size_t SP_ALLOCATORSTATS_STRUCT_SIZE = 96;
 #endif
 
-inline constexpr Layout kSP_AllocatorStatsLayouts[] = {{96, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_AllocatorStats> {
   static constexpr char kName[] = "SP_AllocatorStats";
   static constexpr size_t kSize = 96;
-  static constexpr const auto& kLayouts = kSP_AllocatorStatsLayouts;
+  static constexpr Layout kLayouts[] = {{96, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

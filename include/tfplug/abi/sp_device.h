@@ -17,7 +17,7 @@ struct SP_Device {
   // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
-  // Reserved.
+  // The plug-in's own.
   void* ext;
 
   // The device's number, from 0.
@@ -40,13 +40,11 @@ struct SP_Device {
 inline constexpr size_t SP_DEVICE_STRUCT_SIZE = 56;
 #endif
 
-inline constexpr Layout kSP_DeviceLayouts[] = {{56, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_Device> {
   static constexpr char kName[] = "SP_Device";
   static constexpr size_t kSize = 56;
-  static constexpr const auto& kLayouts = kSP_DeviceLayouts;
+  static constexpr Layout kLayouts[] = {{56, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

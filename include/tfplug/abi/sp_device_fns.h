@@ -34,13 +34,11 @@ struct SP_DeviceFns {
 inline constexpr size_t SP_DEVICE_FNS_STRUCT_SIZE = 40;
 #endif
 
-inline constexpr Layout kSP_DeviceFnsLayouts[] = {{40, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_DeviceFns> {
   static constexpr char kName[] = "SP_DeviceFns";
   static constexpr size_t kSize = 40;
-  static constexpr const auto& kLayouts = kSP_DeviceFnsLayouts;
+  static constexpr Layout kLayouts[] = {{40, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -35,13 +35,11 @@ struct SP_DeviceMemoryBase {
 inline constexpr size_t SP_DEVICE_MEMORY_BASE_STRUCT_SIZE = 40;
 #endif
 
-inline constexpr Layout kSP_DeviceMemoryBaseLayouts[] = {{40, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_DeviceMemoryBase> {
   static constexpr char kName[] = "SP_DeviceMemoryBase";
   static constexpr size_t kSize = 40;
-  static constexpr const auto& kLayouts = kSP_DeviceMemoryBaseLayouts;
+  static constexpr Layout kLayouts[] = {{40, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -16,7 +16,7 @@ struct SP_Platform {
   // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
-  // Reserved.
+  // The plug-in's own.
   void* ext;
 
   // The platform's name, [A-Z][A-Z_]*; lives as long as the process.
@@ -41,16 +41,14 @@ struct SP_Platform {
 inline constexpr size_t SP_PLATFORM_STRUCT_SIZE = 35;
 #endif
 
-inline constexpr Layout kSP_PlatformLayouts[] = {
-    {34, "2.5", "2.8", true},
-    {35, "2.9", "", true},
-};
-
 template <>
 struct StructInfo<SP_Platform> {
   static constexpr char kName[] = "SP_Platform";
   static constexpr size_t kSize = 35;
-  static constexpr const auto& kLayouts = kSP_PlatformLayouts;
+  static constexpr Layout kLayouts[] = {
+      {34, "2.5", "2.8", true},
+      {35, "2.9", "", true},
+  };
 };
 
 }  // namespace tfplug::abi

@@ -61,13 +61,11 @@ struct SP_PlatformFns {
 inline constexpr size_t SP_PLATFORM_FNS_STRUCT_SIZE = 88;
 #endif
 
-inline constexpr Layout kSP_PlatformFnsLayouts[] = {{88, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_PlatformFns> {
   static constexpr char kName[] = "SP_PlatformFns";
   static constexpr size_t kSize = 88;
-  static constexpr const auto& kLayouts = kSP_PlatformFnsLayouts;
+  static constexpr Layout kLayouts[] = {{88, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

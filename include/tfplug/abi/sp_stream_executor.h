@@ -176,17 +176,15 @@ struct SP_StreamExecutor {
 inline constexpr size_t SP_STREAMEXECUTOR_STRUCT_SIZE = 296;
 #endif
 
-inline constexpr Layout kSP_StreamExecutorLayouts[] = {
-    {264, "2.5", "2.6", false},
-    {288, "2.7", "2.21", true},
-    {296, "2.22", "", true},
-};
-
 template <>
 struct StructInfo<SP_StreamExecutor> {
   static constexpr char kName[] = "SP_StreamExecutor";
   static constexpr size_t kSize = 296;
-  static constexpr const auto& kLayouts = kSP_StreamExecutorLayouts;
+  static constexpr Layout kLayouts[] = {
+      {264, "2.5", "2.6", false},
+      {288, "2.7", "2.21", true},
+      {296, "2.22", "", true},
+  };
 };
 
 // SP_StreamExecutor as it was in 2.5 to 2.6.

@@ -30,13 +30,11 @@ struct SP_StreamOptions {
 inline constexpr size_t SP_STREAM_OPTIONS_STRUCT_SIZE = 24;
 #endif
 
-inline constexpr Layout kSP_StreamOptionsLayouts[] = {{24, "2.22", "", true}};
-
 template <>
 struct StructInfo<SP_StreamOptions> {
   static constexpr char kName[] = "SP_StreamOptions";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kSP_StreamOptionsLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.22", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -28,13 +28,11 @@ struct SP_TimerFns {
 inline constexpr size_t SP_TIMER_FNS_STRUCT_SIZE = 24;
 #endif
 
-inline constexpr Layout kSP_TimerFnsLayouts[] = {{24, "2.5", "", true}};
-
 template <>
 struct StructInfo<SP_TimerFns> {
   static constexpr char kName[] = "SP_TimerFns";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kSP_TimerFnsLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

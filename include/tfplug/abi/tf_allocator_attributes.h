@@ -20,14 +20,11 @@ struct TF_AllocatorAttributes {
 inline constexpr size_t TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE = 9;
 #endif
 
-inline constexpr Layout kTF_AllocatorAttributesLayouts[] = {
-    {9, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_AllocatorAttributes> {
   static constexpr char kName[] = "TF_AllocatorAttributes";
   static constexpr size_t kSize = 9;
-  static constexpr const auto& kLayouts = kTF_AllocatorAttributesLayouts;
+  static constexpr Layout kLayouts[] = {{9, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -17,13 +17,11 @@ struct TF_Buffer {
   void (*data_deallocator)(void* data, size_t length);
 };
 
-inline constexpr Layout kTF_BufferLayouts[] = {{24, "2.11", "", true}};
-
 template <>
 struct StructInfo<TF_Buffer> {
   static constexpr char kName[] = "TF_Buffer";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_BufferLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.11", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -23,13 +23,11 @@ struct TF_InputRange_Args {
 inline constexpr size_t TF_InputRange_Args_STRUCT_SIZE = 32;
 #endif
 
-inline constexpr Layout kTF_InputRange_ArgsLayouts[] = {{32, "2.11", "", true}};
-
 template <>
 struct StructInfo<TF_InputRange_Args> {
   static constexpr char kName[] = "TF_InputRange_Args";
   static constexpr size_t kSize = 32;
-  static constexpr const auto& kLayouts = kTF_InputRange_ArgsLayouts;
+  static constexpr Layout kLayouts[] = {{32, "2.11", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -28,14 +28,11 @@ struct TF_ProfilerRegistrationParams {
 inline constexpr size_t TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE = 64;
 #endif
 
-inline constexpr Layout kTF_ProfilerRegistrationParamsLayouts[] = {
-    {64, "2.7", "", true}};
-
 template <>
 struct StructInfo<TF_ProfilerRegistrationParams> {
   static constexpr char kName[] = "TF_ProfilerRegistrationParams";
   static constexpr size_t kSize = 64;
-  static constexpr const auto& kLayouts = kTF_ProfilerRegistrationParamsLayouts;
+  static constexpr Layout kLayouts[] = {{64, "2.7", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -16,13 +16,11 @@ struct TF_StringView {
   size_t len;
 };
 
-inline constexpr Layout kTF_StringViewLayouts[] = {{16, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_StringView> {
   static constexpr char kName[] = "TF_StringView";
   static constexpr size_t kSize = 16;
-  static constexpr const auto& kLayouts = kTF_StringViewLayouts;
+  static constexpr Layout kLayouts[] = {{16, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -18,13 +18,11 @@ struct TStringOwnerCApi {
   void* obj;
 };
 
-inline constexpr Layout kTStringOwnerCApiLayouts[] = {{24, "2.21", "", true}};
-
 template <>
 struct StructInfo<TStringOwnerCApi> {
   static constexpr char kName[] = "TStringOwnerCApi";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTStringOwnerCApiLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.21", "", true}};
 };
 
 struct TF_TString_Large {
@@ -33,13 +31,11 @@ struct TF_TString_Large {
   char* ptr;
 };
 
-inline constexpr Layout kTF_TString_LargeLayouts[] = {{24, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_TString_Large> {
   static constexpr char kName[] = "TF_TString_Large";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_TString_LargeLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 struct TF_TString_Offset {
@@ -48,13 +44,11 @@ struct TF_TString_Offset {
   uint32_t count;
 };
 
-inline constexpr Layout kTF_TString_OffsetLayouts[] = {{12, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_TString_Offset> {
   static constexpr char kName[] = "TF_TString_Offset";
   static constexpr size_t kSize = 12;
-  static constexpr const auto& kLayouts = kTF_TString_OffsetLayouts;
+  static constexpr Layout kLayouts[] = {{12, "2.5", "", true}};
 };
 
 struct TF_TString_View {
@@ -65,29 +59,25 @@ struct TF_TString_View {
   TStringOwnerCApi* owner_ref;
 };
 
-inline constexpr Layout kTF_TString_ViewLayouts[] = {
-    {16, "2.5", "2.20", true},
-    {24, "2.21", "", true},
-};
-
 template <>
 struct StructInfo<TF_TString_View> {
   static constexpr char kName[] = "TF_TString_View";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_TString_ViewLayouts;
+  static constexpr Layout kLayouts[] = {
+      {16, "2.5", "2.20", true},
+      {24, "2.21", "", true},
+  };
 };
 
 struct TF_TString_Raw {
   uint8_t raw[24];
 };
 
-inline constexpr Layout kTF_TString_RawLayouts[] = {{24, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_TString_Raw> {
   static constexpr char kName[] = "TF_TString_Raw";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_TString_RawLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 struct TF_TString_Small {
@@ -95,13 +85,11 @@ struct TF_TString_Small {
   char str[23];
 };
 
-inline constexpr Layout kTF_TString_SmallLayouts[] = {{24, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_TString_Small> {
   static constexpr char kName[] = "TF_TString_Small";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_TString_SmallLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 struct TF_TString {
@@ -114,13 +102,11 @@ struct TF_TString {
   } u;
 };
 
-inline constexpr Layout kTF_TStringLayouts[] = {{24, "2.5", "", true}};
-
 template <>
 struct StructInfo<TF_TString> {
   static constexpr char kName[] = "TF_TString";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTF_TStringLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -25,16 +25,14 @@ struct TP_Optimizer {
 inline constexpr size_t TP_OPTIMIZER_STRUCT_SIZE = 40;
 #endif
 
-inline constexpr Layout kTP_OptimizerLayouts[] = {
-    {40, "2.5", "2.5", false},
-    {40, "2.6", "", true},
-};
-
 template <>
 struct StructInfo<TP_Optimizer> {
   static constexpr char kName[] = "TP_Optimizer";
   static constexpr size_t kSize = 40;
-  static constexpr const auto& kLayouts = kTP_OptimizerLayouts;
+  static constexpr Layout kLayouts[] = {
+      {40, "2.5", "2.5", false},
+      {40, "2.6", "", true},
+  };
 };
 
 // TP_Optimizer as it was in 2.5.

@@ -42,16 +42,14 @@ struct TP_OptimizerConfigs {
 inline constexpr size_t TP_OPTIMIZER_CONFIGS_STRUCT_SIZE = 92;
 #endif
 
-inline constexpr Layout kTP_OptimizerConfigsLayouts[] = {
-    {88, "2.5", "2.9", false},
-    {92, "2.10", "", true},
-};
-
 template <>
 struct StructInfo<TP_OptimizerConfigs> {
   static constexpr char kName[] = "TP_OptimizerConfigs";
   static constexpr size_t kSize = 92;
-  static constexpr const auto& kLayouts = kTP_OptimizerConfigsLayouts;
+  static constexpr Layout kLayouts[] = {
+      {88, "2.5", "2.9", false},
+      {92, "2.10", "", true},
+  };
 };
 
 // TP_OptimizerConfigs as it was in 2.5 to 2.9.

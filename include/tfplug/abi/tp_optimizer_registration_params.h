@@ -27,15 +27,11 @@ struct TP_OptimizerRegistrationParams {
 inline constexpr size_t TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE = 56;
 #endif
 
-inline constexpr Layout kTP_OptimizerRegistrationParamsLayouts[] = {
-    {56, "2.5", "", true}};
-
 template <>
 struct StructInfo<TP_OptimizerRegistrationParams> {
   static constexpr char kName[] = "TP_OptimizerRegistrationParams";
   static constexpr size_t kSize = 56;
-  static constexpr const auto& kLayouts =
-      kTP_OptimizerRegistrationParamsLayouts;
+  static constexpr Layout kLayouts[] = {{56, "2.5", "", true}};
 };
 
 }  // namespace tfplug::abi

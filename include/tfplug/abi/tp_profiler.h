@@ -21,13 +21,11 @@ struct TP_Profiler {
 inline constexpr size_t TP_PROFILER_STRUCT_SIZE = 24;
 #endif
 
-inline constexpr Layout kTP_ProfilerLayouts[] = {{24, "2.7", "", true}};
-
 template <>
 struct StructInfo<TP_Profiler> {
   static constexpr char kName[] = "TP_Profiler";
   static constexpr size_t kSize = 24;
-  static constexpr const auto& kLayouts = kTP_ProfilerLayouts;
+  static constexpr Layout kLayouts[] = {{24, "2.7", "", true}};
 };
 
 }  // namespace tfplug::abi

@@ -25,13 +25,11 @@ struct TP_ProfilerFns {
 inline constexpr size_t TP_PROFILER_FNS_STRUCT_SIZE = 40;
 #endif
 
-inline constexpr Layout kTP_ProfilerFnsLayouts[] = {{40, "2.7", "", true}};
-
 template <>
 struct StructInfo<TP_ProfilerFns> {
   static constexpr char kName[] = "TP_ProfilerFns";
   static constexpr size_t kSize = 40;
-  static constexpr const auto& kLayouts = kTP_ProfilerFnsLayouts;
+  static constexpr Layout kLayouts[] = {{40, "2.7", "", true}};
 };
 
 }  // namespace tfplug::abi
