@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_HOST_H_
+#define TFPLUG_TESTING_HOST_H_
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/abi/abi.h"
+#include "tfplug/testing/core_device.h"
+#include "tfplug/testing/core_status.h"
+#include "tfplug/testing/guarded.h"
+#include "tfplug/testing/struct_sizes.h"
+#include "tfplug/testing/validate.h"
+
+namespace tfplug::testing {
+
+// Which TensorFlow a Host plays, as far as a device plug-in sees it.
+struct HostOptions {
+  // Its structs; those of a release, or made-up ones.
+  StructSizes sizes;
+  // SE_MAJOR, SE_MINOR, SE_PATCH: the same in every release so far.
+  int32_t major_version = 0;
+  int32_t minor_version = 0;
+  int32_t patch_version = 1;
+  // Give each device its four streams, as core does when it first uses it.
+  bool create_streams = true;
+};
+
+// The stand-in for TensorFlow's part in a device plug-in's life: registers the
+// plug-in, checks it, makes its devices and their streams, and destroys it all,
+// with the calls of core and in core's order, each struct as large as core's
+// and watched. A plug-in that core would abort on is an error here.
+//
+//   tfplug::testing::ScopedCore core;
+//   auto host = tfplug::testing::Host::Register(&SE_InitPlugin).value();
+//   tfplug::testing::CoreDevice& device = *host->Device(0).value();
+//   tfplug::DeviceMemory memory = device.Allocate(64);
+//   device.compute().CopyHostToDevice(memory, data, 64);
+//   ...
+//   CHECK(host->Problems().ok());
+//
+// One difference: core holds on to devices and platform until the process ends
+// and never destroys them. The host does when it goes, devices first.
+class Host {
+ public:
+  using InitPlugin = void (*)(abi::SE_PlatformRegistrationParams* params,
+                              abi::TF_Status* status);
+
+  // For a plug-in that is linked with the test.
+  static absl::StatusOr<std::unique_ptr<Host>> Register(
+      InitPlugin init_plugin, const HostOptions& options = HostOptions()) {
+    std::unique_ptr<Host> host(new Host(options));
+    absl::Status status = host->Initialize(init_plugin);
+    if (!status.ok()) return status;
+    return host;
+  }
+
+  // For a plug-in's .so, which finds core's functions in this program only if
+  // it exports them: see core_status.h. As in core, it is never unloaded.
+  static absl::StatusOr<std::unique_ptr<Host>> Load(
+      const std::string& path, const HostOptions& options = HostOptions()) {
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return absl::NotFoundError(dlerror());
+    void* const symbol = dlsym(library, "SE_InitPlugin");
+    if (symbol == nullptr) return absl::NotFoundError(dlerror());
+    return Register(reinterpret_cast<InitPlugin>(symbol), options);
+  }
+
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  ~Host() {
+    devices_.clear();
+    const abi::SP_PlatformFns fns = platform_fns_.Read();
+    if (has_tables_) {
+      fns.destroy_device_fns(platform_.get(), device_fns_.get());
+      fns.destroy_stream_executor(platform_.get(), stream_executor_.get());
+      fns.destroy_timer_fns(platform_.get(), timer_fns_.get());
+    }
+    if (destroy_platform_ != nullptr) destroy_platform_(platform_.get());
+    if (destroy_platform_fns_ != nullptr) {
+      destroy_platform_fns_(platform_fns_.get());
+    }
+  }
+
+  std::string platform_name() const { return platform_->name; }
+  std::string device_type() const { return platform_->type; }
+
+  // The structs as core has them, fields that it has not got being null.
+  abi::SP_Platform platform() const { return platform_.Read(); }
+  abi::SP_PlatformFns platform_fns() const { return platform_fns_.Read(); }
+  const abi::SP_DeviceFns& device_fns() const { return read_device_fns_; }
+  const abi::SP_StreamExecutor& stream_executor() const {
+    return read_stream_executor_;
+  }
+  const abi::SP_TimerFns& timer_fns() const { return read_timer_fns_; }
+
+  // Core logs a failure here, and goes on with no devices.
+  absl::StatusOr<int> DeviceCount() const {
+    int count = 0;
+    absl::Status status = CallWithStatus(platform_fns_->get_device_count,
+                                         platform_.get(), &count);
+    if (!status.ok()) return status;
+    return count;
+  }
+
+  // The device with this ordinal, made when it is first asked for. The host
+  // keeps it.
+  absl::StatusOr<CoreDevice*> Device(int ordinal) {
+    auto found = devices_.find(ordinal);
+    if (found == devices_.end()) {
+      auto device = CreateDevice(ordinal);
+      if (!device.ok()) return device.status();
+      found = devices_.emplace(ordinal, *std::move(device)).first;
+    }
+    return found->second.get();
+  }
+
+  // What the plug-in has done wrong by now, in a way that no call returns. See
+  // CoreDevice::Problems.
+  absl::Status Problems() const {
+    if (!platform_.intact() || !platform_fns_.intact() ||
+        !device_fns_.intact() || !stream_executor_.intact() ||
+        !timer_fns_.intact()) {
+      return absl::InternalError("somebody wrote beyond a struct of core's");
+    }
+    for (const auto& [ordinal, device] : devices_) {
+      if (absl::Status status = device->Problems(); !status.ok()) {
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  explicit Host(const HostOptions& options)
+      : options_(options),
+        platform_(options.sizes.platform),
+        platform_fns_(options.sizes.platform_fns),
+        device_fns_(options.sizes.device_fns),
+        stream_executor_(options.sizes.stream_executor),
+        timer_fns_(options.sizes.timer_fns) {}
+
+  absl::Status Initialize(InitPlugin init_plugin);
+  absl::StatusOr<std::unique_ptr<CoreDevice>> CreateDevice(int ordinal);
+
+  // After a call that filled a struct: its error, or that it wrote too far.
+  template <class Struct>
+  static absl::Status Filled(const Guarded<Struct>& filled,
+                             absl::Status status) {
+    if (filled.intact()) return status;
+    return absl::InternalError(std::string("somebody wrote beyond an ") +
+                               abi::StructInfo<Struct>::kName);
+  }
+
+  const HostOptions options_;
+  Guarded<abi::SP_Platform> platform_;
+  Guarded<abi::SP_PlatformFns> platform_fns_;
+  Guarded<abi::SP_DeviceFns> device_fns_;
+  Guarded<abi::SP_StreamExecutor> stream_executor_;
+  Guarded<abi::SP_TimerFns> timer_fns_;
+  void (*destroy_platform_)(abi::SP_Platform*) = nullptr;
+  void (*destroy_platform_fns_)(abi::SP_PlatformFns*) = nullptr;
+  bool has_tables_ = false;
+  abi::SP_DeviceFns read_device_fns_ = {};
+  abi::SP_StreamExecutor read_stream_executor_ = {};
+  abi::SP_TimerFns read_timer_fns_ = {};
+  std::map<int, std::unique_ptr<CoreDevice>> devices_;
+};
+
+inline absl::Status Host::Initialize(InitPlugin init_plugin) {
+  const StructSizes& sizes = options_.sizes;
+  // Core has these on the stack while it registers, and copies them after.
+  Guarded<abi::SE_PlatformRegistrationParams> params(sizes.registration_params);
+  Guarded<abi::SP_Platform> platform(sizes.platform);
+  Guarded<abi::SP_PlatformFns> platform_fns(sizes.platform_fns);
+  params->major_version = options_.major_version;
+  params->minor_version = options_.minor_version;
+  params->patch_version = options_.patch_version;
+  params->platform = platform.get();
+  params->platform_fns = platform_fns.get();
+  absl::Status status = CallWithStatus(init_plugin, params.get());
+  for (bool intact :
+       {params.intact(), platform.intact(), platform_fns.intact()}) {
+    if (!intact) {
+      return absl::InternalError("SE_InitPlugin wrote beyond a struct");
+    }
+  }
+  if (!status.ok()) return status;
+  platform_ = platform;
+  platform_fns_ = platform_fns;
+  destroy_platform_ = params->destroy_platform;
+  destroy_platform_fns_ = params->destroy_platform_fns;
+  if (status = Validate(params.Read()); !status.ok()) return status;
+  if (status = Validate(platform.Read()); !status.ok()) return status;
+  if (status = Validate(platform_fns.Read()); !status.ok()) return status;
+
+  Guarded<abi::SE_CreateDeviceFnsParams> device_fns_params(
+      sizes.device_fns_params);
+  Guarded<abi::SP_DeviceFns> device_fns(sizes.device_fns);
+  device_fns_params->device_fns = device_fns.get();
+  status = Filled(device_fns,
+                  CallWithStatus(platform_fns->create_device_fns,
+                                 platform.get(), device_fns_params.get()));
+  if (!status.ok()) return status;
+  if (status = Validate(device_fns.Read()); !status.ok()) return status;
+
+  Guarded<abi::SE_CreateStreamExecutorParams> stream_executor_params(
+      sizes.stream_executor_params);
+  Guarded<abi::SP_StreamExecutor> stream_executor(sizes.stream_executor);
+  stream_executor_params->stream_executor = stream_executor.get();
+  status = Filled(stream_executor,
+                  CallWithStatus(platform_fns->create_stream_executor,
+                                 platform.get(), stream_executor_params.get()));
+  if (!status.ok()) return status;
+  read_stream_executor_ = stream_executor.Read();
+  status = Validate(read_stream_executor_, sizes.stream_executor,
+                    platform->supports_unified_memory != 0);
+  if (!status.ok()) return status;
+
+  Guarded<abi::SP_TimerFns> timer_fns(sizes.timer_fns);
+  status = Filled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
+                                            platform.get(), timer_fns.get()));
+  if (!status.ok()) return status;
+  if (status = Validate(timer_fns.Read()); !status.ok()) return status;
+
+  device_fns_ = device_fns;
+  stream_executor_ = stream_executor;
+  timer_fns_ = timer_fns;
+  read_device_fns_ = device_fns.Read();
+  read_timer_fns_ = timer_fns.Read();
+  has_tables_ = true;
+  return absl::OkStatus();
+}
+
+// As core does when a device is used for the first time: make it, describe it,
+// ask for its memory (for the BFC allocator), make its streams.
+inline absl::StatusOr<std::unique_ptr<CoreDevice>> Host::CreateDevice(
+    int ordinal) {
+  Guarded<abi::SE_CreateDeviceParams> params(options_.sizes.device_params);
+  Guarded<abi::SP_Device> c_device(options_.sizes.device);
+  params->ordinal = ordinal;
+  params->device = c_device.get();
+  absl::Status status =
+      Filled(c_device, CallWithStatus(platform_fns_->create_device,
+                                      platform_.get(), params.get()));
+  if (!status.ok()) return status;
+  if (c_device->struct_size == 0) {
+    return absl::FailedPreconditionError("SP_Device::struct_size is 0");
+  }
+  if (auto count = DeviceCount(); !count.ok()) return count.status();
+
+  auto device = std::make_unique<CoreDevice>(
+      options_.sizes, read_device_fns_, read_stream_executor_, read_timer_fns_,
+      c_device, [this](abi::SP_Device* device) {
+        platform_fns_->destroy_device(platform_.get(), device);
+      });
+  device->NumaNode();
+  device->MemoryBandwidth();
+  device->Usage();
+  if (options_.create_streams) {
+    if (status = device->CreateStreams(); !status.ok()) return status;
+  }
+  return device;
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_HOST_H_

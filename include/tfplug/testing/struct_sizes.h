@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_STRUCT_SIZES_H_
+#define TFPLUG_TESTING_STRUCT_SIZES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "tfplug/abi/abi.h"
+#include "tfplug/testing/core.h"
+
+namespace tfplug::testing {
+
+// "2.7" as a Release.
+inline Release ParseRelease(const char* text) {
+  char* end = nullptr;
+  const auto major = static_cast<uint8_t>(std::strtol(text, &end, 10));
+  if (*end != '.') return {major, 0};
+  return {major, static_cast<uint8_t>(std::strtol(end + 1, nullptr, 10))};
+}
+
+// The struct_size that core of `release` passes with a `Struct`; 0 when it has
+// no such struct.
+template <class Struct>
+size_t StructSizeIn(Release release) {
+  for (const abi::Layout& layout : abi::StructInfo<Struct>::kLayouts) {
+    const bool is_gone =
+        *layout.last != '\0' && ParseRelease(layout.last) < release;
+    if (!(release < ParseRelease(layout.first)) && !is_gone) return layout.size;
+  }
+  return 0;
+}
+
+// The sizes of all structs that core hands to a device plug-in. Start with a
+// release's, and change one to play a TensorFlow that never was.
+struct StructSizes {
+  explicit StructSizes(Release release = abi::kNewestRelease)
+      : registration_params(
+            StructSizeIn<abi::SE_PlatformRegistrationParams>(release)),
+        platform(StructSizeIn<abi::SP_Platform>(release)),
+        platform_fns(StructSizeIn<abi::SP_PlatformFns>(release)),
+        device_fns_params(StructSizeIn<abi::SE_CreateDeviceFnsParams>(release)),
+        device_fns(StructSizeIn<abi::SP_DeviceFns>(release)),
+        stream_executor_params(
+            StructSizeIn<abi::SE_CreateStreamExecutorParams>(release)),
+        stream_executor(StructSizeIn<abi::SP_StreamExecutor>(release)),
+        timer_fns(StructSizeIn<abi::SP_TimerFns>(release)),
+        device_params(StructSizeIn<abi::SE_CreateDeviceParams>(release)),
+        device(StructSizeIn<abi::SP_Device>(release)),
+        device_memory(StructSizeIn<abi::SP_DeviceMemoryBase>(release)),
+        allocator_stats(StructSizeIn<abi::SP_AllocatorStats>(release)),
+        stream_options(StructSizeIn<abi::SP_StreamOptions>(release)) {}
+
+  size_t registration_params;
+  size_t platform;
+  size_t platform_fns;
+  size_t device_fns_params;
+  size_t device_fns;
+  size_t stream_executor_params;
+  size_t stream_executor;
+  size_t timer_fns;
+  size_t device_params;
+  size_t device;
+  size_t device_memory;
+  size_t allocator_stats;
+  size_t stream_options;
+};
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_STRUCT_SIZES_H_
