@@ -2,6 +2,7 @@
 """Prints include/tfplug/abi/ from the model."""
 
 import pathlib
+import re
 import string
 import textwrap
 
@@ -28,8 +29,9 @@ def fill(template, **holes):
 
 def comment(text, indent=0):
     pad = " " * indent + "// "
-    return "\n".join(textwrap.wrap(" ".join(text.split()), 80, break_on_hyphens=False,
-                                   initial_indent=pad, subsequent_indent=pad))
+    return "\n".join(textwrap.wrap(
+        " ".join(text.split()), 80, break_on_hyphens=False,
+        initial_indent=pad, subsequent_indent=pad))
 
 
 
@@ -69,8 +71,8 @@ class AbiEmitter:
             return (f"// SPDX-License-Identifier: Apache-2.0\n// {BANNER}\n"
                     f"#ifndef {guard}\n#define {guard}\n\n"
                     + "\n".join(lines) + f"\n\n#endif  // {guard}\n")
-        return fill("struct.h.in", guard=guard, includes="\n".join(lines) + "\n",
-                    body=body)
+        return fill("struct.h.in", guard=guard, body=body,
+                    includes="\n".join(lines) + "\n")
 
     def struct_header(self, header, structs):
         body = "\n\n".join(self.struct(s) for s in structs)
@@ -82,7 +84,7 @@ class AbiEmitter:
         if needed & self.model.enum_names():
             includes.append("tfplug/abi/enums.h")
         system = ["cstddef"]
-        if any(n.startswith(("int", "uint")) and n.endswith("_t") for n in needed):
+        if any(re.fullmatch(r"u?int\d+_t", n) for n in needed):
             system.append("cstdint")
         return self.plain_header(header, sorted(includes), body + "\n", system)
 
@@ -146,9 +148,10 @@ class AbiEmitter:
         array = f"{{{rows[0].strip()[:-1]}}};"
         if len(rows) > 1:
             array = "\n".join(["{"] + rows + ["  };"])
+        size = struct.newest.struct_size
         return (f"template <>\nstruct StructInfo<{struct.name}> {{\n"
                 f'  static constexpr char kName[] = "{struct.name}";\n'
-                f"  static constexpr size_t kSize = {struct.newest.struct_size};\n"
+                f"  static constexpr size_t kSize = {size};\n"
                 f"  static constexpr Layout kLayouts[] = {array}\n}};")
 
     def old_layout(self, struct, layout):
@@ -204,7 +207,8 @@ class AbiEmitter:
         for enum in self.model.enums:
             rows = sorted(enum.values.items(), key=lambda v: (v[1], v[0]))
             body = "\n".join(f"  {n} = {v}," for n, v in rows)
-            out.append(f"enum {enum.name + ' ' if enum.name else ''}{{\n{body}\n}};")
+            head = f"enum {enum.name}" if enum.name else "enum"
+            out.append(f"{head} {{\n{body}\n}};")
         return self.plain_header("enums", [], "\n\n".join(out) + "\n", ())
 
     def functions(self):
@@ -219,8 +223,8 @@ class AbiEmitter:
                 name = f"{function.name}_{since.replace('.', '_')}"
                 head, params = kind.pointer().parts("", self.parameters[name])
                 old.append(comment(
-                    f"{function.name} as {since} to {until} export it: cast the "
-                    "pointer before calling it there."))
+                    f"{function.name} as {since} to {until} export it: cast "
+                    "the pointer before calling it there."))
                 old.append(c_types.wrap_params(f"using {name} = {head}", params,
                                                ";", 0))
         names = "\n".join(f'    "{f.name}\\0"' for f in self.model.functions)
@@ -237,15 +241,17 @@ class AbiEmitter:
         rows = []
         for f in self.model.functions:
             last = f.last or "0.0"
-            rows.append(f"    {{{_release(f.since)}, {_release(last)}}},  // {f.name}")
+            rows.append(f"    {{{_release(f.since)}, {_release(last)}}},"
+                        f"  // {f.name}")
         return fill("function_info.h.in", releases="\n".join(rows),
                     newest=_release(self.model.newest))
 
     def static_assertions(self, headers):
-        lines = ["// Every size and offset that the ABI has, proved at compile "
-                 "time. A failure\n// means that this compiler lays structs out "
-                 "in another way than the one that\n// built TensorFlow: no "
-                 "plug-in that it makes can work.",
+        lines = [comment("Every size and offset that the ABI has, proved at "
+                         "compile time. A failure means that this compiler "
+                         "lays structs out in another way than the one that "
+                         "built TensorFlow: no plug-in that it makes can "
+                         "work."),
                  "#if UINTPTR_MAX == 0xffffffffffffffff"]
         for struct in self.model.structs.values():
             lines.append(f"\n// {struct.name}")
@@ -257,7 +263,8 @@ class AbiEmitter:
         lines.append("\n#endif  // 64-bit")
         includes = [f"tfplug/abi/{h}.h" for h in sorted(headers)]
         return self.plain_header("static_assertions", includes,
-                                 "\n".join(lines) + "\n", ("cstddef", "cstdint"))
+                                 "\n".join(lines) + "\n",
+                                 ("cstddef", "cstdint"))
 
     def assertions(self, name, layout):
         lines = [f"static_assert(sizeof({name}) == {layout.sizeof});"]

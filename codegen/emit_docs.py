@@ -72,7 +72,8 @@ def capi(model):
             rows.append(_row([f"`{f.name}`", declared, exported, libraries]))
         parts.append(f"## {header}\n\n" + "\n".join(rows))
     gone = [f for f in model.functions if f.last]
-    late = [f for f in model.functions if f.since != _release(model.versions[0])]
+    oldest = _release(model.versions[0])
+    late = [f for f in model.functions if f.since != oldest]
     return _fill("capi.md.in", count=len(model.functions), gone=len(gone),
                  late=len(late), newest=model.newest,
                  entry_points=", ".join(f"`{n}`" for n in model.entry_points),

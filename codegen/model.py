@@ -122,7 +122,7 @@ class Enum:
         """The values that `version` has; none if it has no such enum."""
         if self.name in _RENAMED:
             return self.values
-        raw = _raw_at(self.raws, version)
+        raw = raw_at(self.raws, version)
         return raw["values"] if raw else {}
 
 
@@ -149,7 +149,7 @@ class Function:
 
     def at(self, version):
         """The signature that `version` declares; None if it has none."""
-        raw = _raw_at(self.raws, version)
+        raw = raw_at(self.raws, version)
         return CType(normal(raw["type"])) if raw else None
 
     def exported(self, version):
@@ -164,7 +164,8 @@ def _unqualified(kind):
     return re.sub(r"\bconst\b|\s", "", kind.spell())
 
 
-def _raw_at(raws, version):
+def raw_at(raws, version):
+    """The entry of the history that holds in `version`; None if none does."""
     for raw in raws:
         if _order(raw["since"]) <= _order(version) <= _order(raw["until"]):
             return raw
@@ -172,7 +173,7 @@ def _raw_at(raws, version):
 
 
 def _value_at(macros, macro, version):
-    raw = _raw_at(macros.get(macro, ()), version)
+    raw = raw_at(macros.get(macro, ()), version)
     return raw["value"] if raw else None
 
 

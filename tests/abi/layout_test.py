@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "codegen"))
 
 from c_types import CType  # noqa: E402
-from model import CALLBACKS, HANDLES, Model, normal, release  # noqa: E402
+from model import HANDLES, Model, normal, raw_at, release  # noqa: E402
 
 HEADERS = (
     "c_api.h", "c_api_experimental.h", "kernels.h", "kernels_experimental.h",
@@ -38,7 +38,9 @@ template <class T> struct Ours { using type = T; };
 template <class T> using ours = typename Ours<T>::type;
 template <class T> struct Ours<const T> { using type = const ours<T>; };
 template <class T> struct Ours<T*> { using type = ours<T>*; };
-template <class T, std::size_t n> struct Ours<T[n]> { using type = ours<T>[n]; };
+template <class T, std::size_t n> struct Ours<T[n]> {
+  using type = ours<T>[n];
+};
 template <class R, class... A> struct Ours<R(A...)> {
   using type = ours<R>(ours<A>...);
 };
@@ -72,15 +74,20 @@ def detect_release(include):
 class LayoutTest:
     """The C++ file for one release."""
 
-    def __init__(self, model, include, version):
-        self.model, self.include, self.version = model, include, version
+    def __init__(self, model, include, tfplug, version):
+        self.model, self.version = model, version
+        self.include, self.tfplug = include, tfplug
         self.lines, self.checks = [], 0
+        self.write()
 
     def check(self, condition, message):
         self.lines.append(f'static_assert({condition}, "{message}");')
         self.checks += 1
 
     def text(self):
+        return "\n".join(self.lines) + "\n"
+
+    def write(self):
         self.includes()
         self.mapping()
         for struct in self.model.structs.values():
@@ -92,14 +99,8 @@ class LayoutTest:
             self.function(function.name, function.at(self.version),
                           function.type)
         for name, raws in self.model.entry_points.items():
-            kind = CType(normal(raws[-1]["type"]))
-            self.function(name, kind if raws[0]["since"] and self.declared(raws)
-                          else None, None)
-        return "\n".join(self.lines) + "\n"
-
-    def declared(self, raws):
-        order = [release(v) for v in self.model.versions]
-        return order.index(release(raws[0]["since"])) <= order.index(self.version)
+            raw = raw_at(raws, self.version)
+            self.function(name, raw and CType(normal(raw["type"])), None)
 
     def includes(self):
         add = self.lines.append
@@ -128,12 +129,8 @@ class LayoutTest:
     def macro_value(self, macro):
         """(value in this release, whether it is the newest one), or None."""
         raws = self.model.macros[macro]
-        names = [release(v) for v in self.model.versions]
-        for raw in raws:
-            if (names.index(release(raw["since"])) <= names.index(self.version)
-                    <= names.index(release(raw["until"]))):
-                return raw["value"], raw is raws[-1]
-        return None
+        raw = raw_at(raws, self.version)
+        return raw and (raw["value"], raw is raws[-1])
 
     def mapping(self):
         self.lines.append(MAPPING)
@@ -171,13 +168,11 @@ class LayoutTest:
             members = ([f"{field.name}.{n}" for _, n in field.union]
                        if field.union else [field.name])
             for member in members:
-                # decltype of a member through declval keeps no reference.
-                self.check(
-                    f"same<decltype(::{name}::{member}), "
-                    f"decltype({mine}::{member})>" if "." not in member else
-                    f"same<decltype(::{name}{{}}.{member}), "
-                    f"decltype({mine}{{}}.{member})>",
-                    f"the type of {name}::{member} differs from ours")
+                # A union's member is reached through an object only.
+                access = "::" if member == field.name else "{}."
+                self.check(f"same<decltype(::{name}{access}{member}), "
+                           f"decltype({mine}{access}{member})>",
+                           f"the type of {name}::{member} differs from ours")
 
     def enum(self, enum):
         values = enum.at(self.version)
@@ -190,17 +185,17 @@ class LayoutTest:
             # With -Werror=switch, an enumerator that we do not know fails.
             cases = " ".join(f"case ::{n}:" for n in
                              {v: n for n, v in values.items()}.values())
-            self.lines.append(f"inline int all_of_{enum.name}(::{enum.name} value)"
-                              f" {{ switch (value) {{ {cases} return 0; }} "
-                              "return 1; }")
+            self.lines.append(
+                f"inline int all_of_{enum.name}(::{enum.name} value) "
+                f"{{ switch (value) {{ {cases} return 0; }} return 1; }}")
 
     def function(self, name, declared, newest):
         if declared is None:
             return
         spelled = declared.spell()
         if newest and declared.canonical() == newest.canonical():
-            self.check(f"std::is_same_v<decltype(tfplug::abi::Functions::{name}),"
-                       f" ours<decltype(::{name})>*>",
+            self.check("std::is_same_v<decltype(tfplug::abi::Functions::"
+                       f"{name}), ours<decltype(::{name})>*>",
                        f"the signature of {name} differs from ours")
         self.lines.append(f"namespace tfplug::abi {{ using declared_{name} = "
                           f"{declared.declare('')}; }}")
@@ -209,7 +204,7 @@ class LayoutTest:
 
 
 def compile_text(text, include, tfplug, compiler):
-    """Compiles; returns the compiler's complaints, empty when there are none."""
+    """Compiles; returns the compiler's complaints, if there are any."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "layout_test.cc"
         source.write_text(text, encoding="utf-8")
@@ -227,7 +222,7 @@ def compile_text(text, include, tfplug, compiler):
 
 
 def run(include, version=None, tfplug=ROOT / "include", compiler="g++"):
-    """(release, number of checks, complaints)."""
+    """(release, the LayoutTest, the compiler's complaints)."""
     include = pathlib.Path(include).resolve()
     version = release(version) if version else detect_release(include)
     model = Model(ROOT / "codegen/abi_history.json")
@@ -236,17 +231,17 @@ def run(include, version=None, tfplug=ROOT / "include", compiler="g++"):
         print(f"{version} is not in codegen/abi_history.json; comparing with "
               f"{known[-1]}, the newest there")
         version = known[-1]
-    test = LayoutTest(model, include, version)
-    test.tfplug = pathlib.Path(tfplug).resolve()
-    return version, test, compile_text(test.text(), include, test.tfplug,
-                                       compiler)
+    tfplug = pathlib.Path(tfplug).resolve()
+    test = LayoutTest(model, include, tfplug, version)
+    return version, test, compile_text(test.text(), include, tfplug, compiler)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--include", required=True,
                         help="the wheel's tensorflow/include directory")
-    parser.add_argument("--release", help="such as 2.21; found out if not given")
+    parser.add_argument("--release",
+                        help="such as 2.21; found out if not given")
     parser.add_argument("--tfplug", default=ROOT / "include",
                         help="where our headers are")
     parser.add_argument("--cxx", default="g++", help="the compiler")
@@ -255,8 +250,7 @@ def main():
     version, test, complaints = run(args.include, args.release, args.tfplug,
                                     args.cxx)
     if args.write:
-        pathlib.Path(args.write).write_text("\n".join(test.lines) + "\n",
-                                            encoding="utf-8")
+        pathlib.Path(args.write).write_text(test.text(), encoding="utf-8")
     if complaints:
         print("\n".join(complaints))
         print(f"\nTensorFlow {version}: {len(complaints)} error(s) in "

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our declarations in a file where TensorFlow's headers came first: those make
+// macros of names that are types, constants and enumerators here.
+#define TF_Bool unsigned char
+#define TF_OK TSL_OK
+#define SE_MAJOR 0
+#define SP_PLATFORM_STRUCT_SIZE 35
+#define SP_STREAMEXECUTOR_STRUCT_SIZE 296
+extern "C" {
+typedef struct SP_Stream_st* SP_Stream;
+typedef struct TSL_Status TF_Status;
+typedef struct SP_Platform {
+  int not_ours;
+} SP_Platform;
+}
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+#include "tfplug/abi/abi.h"
+
+TEST_CASE("our types stand beside TensorFlow's") {
+  static_assert(!std::is_same_v<SP_Platform, tfplug::abi::SP_Platform>);
+  static_assert(!std::is_same_v<SP_Stream, tfplug::abi::SP_Stream>);
+  static_assert(!std::is_same_v<TF_Status, tfplug::abi::TF_Status>);
+  CHECK(tfplug::abi::StructInfo<tfplug::abi::SP_Platform>::kSize == 35);
+  CHECK(SP_PLATFORM_STRUCT_SIZE == 35);
+  const tfplug::abi::TF_Bool yes = 1;
+  const TF_Bool also_yes = yes;
+  CHECK(also_yes == 1);
+}
