@@ -3,7 +3,7 @@
 #define TFPLUG_STREAM_H_
 
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <type_traits>
 
 #include "absl/status/status.h"
@@ -38,9 +38,9 @@ struct StreamExecutorTable;
 // its work. Core makes four a device: compute, host to device, device to host,
 // device to device.
 //
-// Threads: any may enqueue on a stream, but core serialises the calls on one
-// stream unless a hook says otherwise. No hook but BlockHostUntilDone may
-// block.
+// Threads: any, several at once, also on one stream: TensorFlow's threads
+// enqueue as ops become ready, and no lock of core's is between them. No hook
+// but BlockHostUntilDone may block.
 template <class Self, class EventT, class TimerT = HostTimer>
 class Stream {
  public:
@@ -63,11 +63,13 @@ class Stream {
   // that is enqueued on `other` by now. Default: RecordEvent on `other`, of an
   // event that it keeps for this, and WaitForEvent here.
   virtual absl::Status WaitForStream(Self& other) {
-    Event& fence = *static_cast<Stream&>(other).fence_;
-    if (absl::Status status = other.Self::RecordEvent(fence); !status.ok()) {
+    Stream& base = other;
+    std::lock_guard<std::mutex> lock(base.fence_mutex_);
+    if (absl::Status status = other.Self::RecordEvent(*base.fence_);
+        !status.ok()) {
       return status;
     }
-    return self().Self::WaitForEvent(fence);
+    return self().Self::WaitForEvent(*base.fence_);
   }
 
   // record_event: `event` is reached once all work enqueued by now is done.
@@ -138,6 +140,7 @@ class Stream {
   friend struct internal::StreamExecutorTable;
 
   // For WaitForStream's default; null where that is overridden.
+  std::mutex fence_mutex_;
   internal::Owned<Event> fence_;
 };
 

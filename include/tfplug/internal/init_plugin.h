@@ -45,9 +45,8 @@ struct PlatformRegistration {
             " of the StreamExecutor C API, this plug-in was built for version "
             "0; rebuild it with a newer tfplug");
       }
-      Owned<PlatformT> platform = CreateOrLog();
       PlatformOptions options;
-      if (platform != nullptr) options = platform->PlatformT::Options();
+      Owned<PlatformT> platform = CreateOrLog(&options);
 
       abi::SP_Platform ours = {};
       ours.struct_size = abi::StructInfo<abi::SP_Platform>::kSize;
@@ -71,13 +70,15 @@ struct PlatformRegistration {
   }
 
  private:
-  // Null, and a line in the log, if the platform cannot be made.
-  static Owned<PlatformT> CreateOrLog() {
+  // Null, and a line in the log, if the platform cannot be made or asked.
+  static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
     Owned<PlatformT> platform;
     GuardOrLog(PlatformT::kName, [&]() -> absl::Status {
       auto created = Create<PlatformT>();
-      if (created.ok()) platform = *std::move(created);
-      return created.status();
+      if (!created.ok()) return created.status();
+      *options = (*created)->PlatformT::Options();
+      platform = *std::move(created);
+      return absl::OkStatus();
     });
     return platform;
   }

@@ -136,10 +136,10 @@ struct PlatformFnsTable {
       if (!created.ok()) return created.status();
       std::unique_ptr<DeviceT, DeviceDeleter> device(created->release());
       DeviceBase& base = *device;
-      if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
       auto allocator = Create<typename DeviceT::Allocator>(*device);
       if (!allocator.ok()) return allocator.status();
       base.allocator_ = *std::move(allocator);
+      if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
 
       abi::SP_Device ours = {};
       ours.struct_size = abi::StructInfo<abi::SP_Device>::kSize;

@@ -137,7 +137,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
   }
 
   static void destroy_stream(const abi::SP_Device*, abi::SP_Stream stream) {
-    Destroy("destroy_stream", &ToStream(stream));
+    Destroy("destroy_stream", reinterpret_cast<StreamT*>(stream));
   }
 
   static void create_stream_dependency(const abi::SP_Device*,
@@ -165,7 +165,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
   }
 
   static void destroy_event(const abi::SP_Device*, abi::SP_Event event) {
-    Destroy("destroy_event", &ToEvent(event));
+    Destroy("destroy_event", reinterpret_cast<EventT*>(event));
   }
 
   static abi::SE_EventStatus get_event_status(const abi::SP_Device*,
@@ -211,7 +211,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
   }
 
   static void destroy_timer(const abi::SP_Device*, abi::SP_Timer timer) {
-    Destroy("destroy_timer", &ToTimer(timer));
+    Destroy("destroy_timer", reinterpret_cast<TimerT*>(timer));
   }
 
   static void start_timer(const abi::SP_Device*, abi::SP_Stream stream,
