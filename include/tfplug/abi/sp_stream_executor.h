@@ -73,8 +73,7 @@ struct SP_StreamExecutor {
   // Ends an event.
   void (*destroy_event)(const SP_Device* device, SP_Event event);
 
-  // Whether the recorded point is reached. An event that was never recorded is
-  // complete: core polls it when record_event has failed.
+  // Whether the point recorded last is reached.
   SE_EventStatus (*get_event_status)(const SP_Device* device, SP_Event event);
 
   // The event is reached once all work enqueued by now is done.
