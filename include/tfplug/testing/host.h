@@ -24,7 +24,7 @@ namespace tfplug::testing {
 // Which TensorFlow a Host plays, as far as a device plug-in sees it.
 struct HostOptions {
   // Its structs; those of a release, or made-up ones.
-  StructSizes sizes;
+  StructSizes sizes = StructSizes(abi::kNewestRelease);
   // SE_MAJOR, SE_MINOR, SE_PATCH: the same in every release so far.
   int32_t major_version = 0;
   int32_t minor_version = 0;

@@ -34,7 +34,7 @@ size_t StructSizeIn(Release release) {
 // The sizes of all structs that core hands to a device plug-in. Start with a
 // release's, and change one to play a TensorFlow that never was.
 struct StructSizes {
-  explicit StructSizes(Release release = abi::kNewestRelease)
+  explicit StructSizes(Release release)
       : registration_params(
             StructSizeIn<abi::SE_PlatformRegistrationParams>(release)),
         platform(StructSizeIn<abi::SP_Platform>(release)),

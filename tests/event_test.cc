@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/event.h>
+
+#include <string>
+#include <vector>
+
+#include "fixture.h"
+#include "minimal_device.h"
+#include "recording_device.h"
+
+namespace tfplug {
+namespace {
+
+using recording::Record;
+using Calls = std::vector<std::string>;
+
+static_assert(static_cast<int>(EventStatus::kUnknown) == abi::SE_EVENT_UNKNOWN);
+static_assert(static_cast<int>(EventStatus::kError) == abi::SE_EVENT_ERROR);
+static_assert(static_cast<int>(EventStatus::kPending) == abi::SE_EVENT_PENDING);
+static_assert(static_cast<int>(EventStatus::kComplete) ==
+              abi::SE_EVENT_COMPLETE);
+
+TEST_CASE("an event's life, and each slot its hook") {
+  Fixture<recording::Platform> fixture;
+  Record::Get().Take();
+  auto event = fixture.device().CreateEvent().value();
+  CHECK(Record::Get().Take() == Calls{"+Event", "Event()", "Event::Init()"});
+  std::ostringstream self;
+  self << static_cast<const void*>(event->handle());
+  CHECK(event->Poll() == EventStatus::kPending);
+  CHECK(event->BlockHost().ok());
+  CHECK(Record::Get().Take() == Calls{"Event::Poll(" + self.str() + ")",
+                                      "Event::BlockHost(" + self.str() + ")"});
+  event.reset();
+  CHECK(Record::Get().Take() == Calls{"-Event"});
+}
+
+TEST_CASE("an event without a constructor from Device& is made with nothing") {
+  Fixture<minimal::Platform> fixture;
+  auto event = fixture.device().CreateEvent().value();
+  CHECK(event->Poll() == EventStatus::kComplete);
+}
+
+TEST_CASE("a null handle is let pass") {
+  Fixture<minimal::Platform> fixture;
+  const testing::CoreDevice& device = fixture.device();
+  device.fns().destroy_event(device.c_device(), nullptr);
+  device.fns().destroy_stream(device.c_device(), nullptr);
+  device.fns().destroy_timer(device.c_device(), nullptr);
+}
+
+// What Poll says is what core sees, value for value.
+EventStatus poll_result;
+class EventOf : public tfplug::Event {
+ public:
+  absl::StatusOr<EventStatus> Poll() override { return poll_result; }
+  absl::Status BlockHost() override { return absl::OkStatus(); }
+};
+class StreamOf
+    : public minimal::StreamHooks<StreamOf, tfplug::Stream<StreamOf, EventOf>> {
+};
+
+TEST_CASE("get_event_status says what Poll says") {
+  Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
+  auto event = fixture.device().CreateEvent().value();
+  for (EventStatus status : {EventStatus::kUnknown, EventStatus::kError,
+                             EventStatus::kPending, EventStatus::kComplete}) {
+    poll_result = status;
+    CHECK(event->Poll() == status);
+  }
+}
+
+}  // namespace
+}  // namespace tfplug

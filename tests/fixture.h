@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTS_FIXTURE_H_
+#define TFPLUG_TESTS_FIXTURE_H_
+
+#include <doctest/doctest.h>
+#include <tfplug/plugin.h>
+#include <tfplug/testing/testing.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace doctest {
+
+template <>
+struct StringMaker<std::vector<std::string>> {
+  static String convert(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += "\n    " + line;
+    return text.c_str();
+  }
+};
+
+}  // namespace doctest
+
+namespace tfplug {
+
+// A platform registered in the stand-in for core, and its device 0. Sees that
+// at the end nothing is wrong and no TF_Status is left. As the core has TF_Log,
+// the log can be read.
+template <class PlatformT>
+class Fixture {
+ public:
+  explicit Fixture(const testing::HostOptions& options = {})
+      : live_before_(testing::LiveStatusCount()), core_(WithLog()) {
+    auto host = testing::Host::Register(
+        &internal::PlatformRegistration<PlatformT>::InitPlugin, options);
+    REQUIRE_MESSAGE(host.ok(), host.status().ToString());
+    host_ = *std::move(host);
+    auto device = host_->Device(0);
+    REQUIRE_MESSAGE(device.ok(), device.status().ToString());
+    device_ = *device;
+  }
+  ~Fixture() {
+    if (host_ != nullptr) {
+      const absl::Status problems = host_->Problems();
+      CHECK_MESSAGE(problems.ok(), problems.ToString());
+    }
+    host_.reset();
+    CHECK(testing::LiveStatusCount() == live_before_);
+  }
+
+  testing::Host& host() { return *host_; }
+  testing::CoreDevice& device() { return *device_; }
+  testing::CoreStream& stream() { return device_->compute(); }
+  testing::LogCapture& log() { return log_; }
+
+  static testing::CoreOptions WithLog() {
+    testing::CoreOptions options;
+    options.release = {2, 18};
+    return options;
+  }
+
+ private:
+  const int64_t live_before_;
+  testing::ScopedCore core_;
+  testing::LogCapture log_;
+  std::unique_ptr<testing::Host> host_;
+  testing::CoreDevice* device_ = nullptr;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_TESTS_FIXTURE_H_
