@@ -6,8 +6,10 @@
 #include <tfplug/status_macros.h>
 
 #include <memory>
+#include <tuple>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/machine.h"
@@ -102,10 +104,33 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
     return stream_->Record(timer.stop());
   }
 
-  // For kernels.
-  rt::Stream& runtime() { return *stream_; }
+  // For kernels: runs function(arguments...) on the device. A Span of device
+  // memory among the arguments comes to the function as a pointer that the
+  // device may follow; all else comes as it is.
+  template <typename Function, typename... Arguments>
+  absl::Status Launch(Function function, const Arguments&... arguments) {
+    absl::Status status;
+    // In braces, for the order of evaluation.
+    std::tuple<decltype(ForDevice(arguments, status))...> on_device{
+        ForDevice(arguments, status)...};
+    if (!status.ok()) return status;
+    return stream_->Launch(
+        [function, on_device] { std::apply(function, on_device); });
+  }
 
  private:
+  template <typename T>
+  T* ForDevice(const absl::Span<T>& span, absl::Status& status) const {
+    auto address =
+        stream_->device().ToPrivate(span.data(), span.size() * sizeof(T));
+    status.Update(address.status());
+    return address.ok() ? static_cast<T*>(*address) : nullptr;
+  }
+  template <typename T>
+  T ForDevice(const T& argument, absl::Status&) const {
+    return argument;
+  }
+
   Device& device_;
   std::unique_ptr<rt::Stream> stream_;
 };

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_KERNELS_HOST_TENSOR_H_
+#define CPU_SIM_KERNELS_HOST_TENSOR_H_
+
+#include <tfplug/tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/loop.h"
+
+namespace cpu_sim {
+
+// The numbers in a tensor of int32 or int64 that a kernel is given in host
+// memory: a shape, or a list of dimensions.
+inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
+  if (tensor.rank() > 1) {
+    return absl::InvalidArgumentError("want a vector or a scalar, not " +
+                                      tensor.shape().ToString());
+  }
+  Dims dims(static_cast<size_t>(tensor.num_elements()));
+  if (tensor.dtype() == tfplug::DataType::kInt32) {
+    absl::c_copy(tensor.flat<int32_t>(), dims.begin());
+  } else {
+    absl::c_copy(tensor.flat<int64_t>(), dims.begin());
+  }
+  return dims;
+}
+
+// The same as dimensions of a tensor of `rank`: negative ones count from the
+// end, the result does not.
+inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
+  absl::StatusOr<Dims> axes = ReadDims(tensor);
+  if (!axes.ok()) return axes;
+  for (int64_t& axis : *axes) {
+    if (axis < -rank || axis >= rank) {
+      return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
+                                        " is not one of a tensor of " +
+                                        std::to_string(rank));
+    }
+    if (axis < 0) axis += rank;
+  }
+  return axes;
+}
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_KERNELS_HOST_TENSOR_H_
