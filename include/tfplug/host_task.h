@@ -30,7 +30,8 @@ class HostTask {
     if (callback_fn_ != nullptr) {
       internal::LogError("host_callback",
                          "a host task was dropped without having been run; "
-                         "TensorFlow may wait for it forever");
+                         "unless RunOnHost failed, TensorFlow waits for it "
+                         "forever");
     }
   }
 

@@ -148,6 +148,9 @@ class CoreStream {
         !status.ok()) {
       return status;
     }
+    if (handle == nullptr) {
+      return absl::InternalError("create_event left the handle unset");
+    }
     CoreEvent event(device_, handle);
     if (absl::Status status = RecordEvent(event); !status.ok()) return status;
     return event.BlockHost();
