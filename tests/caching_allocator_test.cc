@@ -3,9 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdarg>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -16,14 +14,47 @@
 #include <vector>
 
 #include "fake_memory_driver.h"
+#include "fixture.h"
+#include "minimal_device.h"
 #include "tfplug/internal/construct.h"
-#include "tfplug/internal/core.h"
 #include "tfplug/internal/override.h"
 
 namespace tfplug {
 namespace {
 
 using Caching = CachingAllocator<Memory>;
+
+class CachingPlatform
+    : public minimal::PlatformOf<minimal::DeviceOf<
+          minimal::Stream, CachingAllocator<minimal::Memory>>> {
+ public:
+  PlatformOptions Options() override {
+    PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
+                  "CachingAllocator: as core uses it") {
+  CHECK_FALSE(device().has_unified_memory());
+  const DeviceMemory memory = device().Allocate(1000);
+  const DeviceMemory other = device().Allocate(1000);
+  CHECK(memory.size() == 1000);
+  CHECK(other.as<char>() == memory.as<char>() + 1024);
+  device().Deallocate(DeviceMemory(memory.opaque(), 0));
+  CHECK(device().Allocate(1).opaque() == memory.opaque());
+  REQUIRE(device().Stats().has_value());
+  CHECK(device().Stats()->num_allocs == 3);
+  CHECK(device().Stats()->bytes_in_use == 1024 + 256);
+  CHECK(device().Stats()->bytes_reserved == 2 << 20);
+  CHECK(device().Usage()->free == 1 << 20);
+  CHECK(device().Allocate(0).is_null());
+  CHECK(log().lines().empty());
+  CHECK(device().Allocate(UINT64_MAX).is_null());
+  CHECK(log().text().find("RESOURCE_EXHAUSTED: out of device memory") !=
+        std::string::npos);
+}
 
 TEST_CASE("CachingAllocator: regions double; large ones are exact") {
   Driver driver;
@@ -209,19 +240,9 @@ TEST_CASE("CachingAllocator: other memory spaces are not cached") {
   CHECK(caching.Stats()->bytes_reserved == 2 << 20);
 }
 
-std::string logged;  // what TF_Log was called with
-
-void Log(abi::TF_LogLevel, const char* format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof(line), format, arguments);
-  va_end(arguments);
-  logged += std::string(line) + "\n";
-}
-
 TEST_CASE("CachingAllocator: a stray pointer changes nothing and is logged") {
-  internal::core.TF_Log = &Log;
+  testing::ScopedCore core(Fixture<CachingPlatform>::WithLog());
+  testing::LogCapture log;
   Driver driver;
   driver.next = 0x10000;
   Caching caching(driver);
@@ -234,8 +255,7 @@ TEST_CASE("CachingAllocator: a stray pointer changes nothing and is logged") {
   caching.Deallocate(DeviceMemory(other.as<char>() + 256, 8));
   caching.Deallocate(
       DeviceMemory(reinterpret_cast<void*>(0x10000 + (2 << 20)), 8));
-  internal::core.TF_Log = nullptr;
-  CHECK(logged ==
+  CHECK(log.text() ==
         "tfplug: deallocate: ignored: nothing is handed out at 0x4000, which "
         "is not this allocator's\n"
         "tfplug: deallocate: ignored: nothing is handed out at 0x10000, which "

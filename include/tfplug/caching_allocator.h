@@ -155,10 +155,10 @@ class CachingAllocator : public internal::CachingSource<Source> {
     if (!usage.ok()) return usage;
     const AllocatorStats stats = heap_.Stats();
     const auto limit = static_cast<int64_t>(Limit());
-    usage->free =
-        std::min(usage->free + stats.bytes_reserved - stats.bytes_in_use,
-                 limit - stats.bytes_in_use);
     usage->total = std::min(usage->total, limit);
+    usage->free =
+        std::min({usage->free + stats.bytes_reserved - stats.bytes_in_use,
+                  usage->total, limit - stats.bytes_in_use});
     return usage;
   }
 
