@@ -49,12 +49,13 @@ TEST_CASE("a null handle is let pass") {
   device.fns().destroy_timer(device.c_device(), nullptr);
 }
 
-// What Poll says is what core sees, value for value.
-EventStatus poll_result;
+// What Poll says is what core sees, where core can live with it.
+absl::StatusOr<EventStatus> poll_result = EventStatus::kPending;
+absl::Status block_result;
 class EventOf : public tfplug::Event {
  public:
   absl::StatusOr<EventStatus> Poll() override { return poll_result; }
-  absl::Status BlockHost() override { return absl::OkStatus(); }
+  absl::Status BlockHost() override { return block_result; }
 };
 class StreamOf
     : public minimal::StreamHooks<StreamOf, tfplug::Stream<StreamOf, EventOf>> {
@@ -63,10 +64,26 @@ class StreamOf
 TEST_CASE("get_event_status says what Poll says") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
-  for (EventStatus status : {EventStatus::kUnknown, EventStatus::kError,
-                             EventStatus::kPending, EventStatus::kComplete}) {
+  block_result = absl::OkStatus();
+  for (EventStatus status :
+       {EventStatus::kError, EventStatus::kPending, EventStatus::kComplete}) {
     poll_result = status;
     CHECK(event->Poll() == status);
+  }
+}
+
+// Core ends the process on an event that is neither pending nor complete.
+TEST_CASE("a poll that fails is settled by waiting") {
+  Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
+  auto event = fixture.device().CreateEvent().value();
+  for (const absl::StatusOr<EventStatus>& answer :
+       {absl::StatusOr<EventStatus>(absl::UnavailableError("busy")),
+        absl::StatusOr<EventStatus>(EventStatus::kUnknown)}) {
+    poll_result = answer;
+    block_result = absl::OkStatus();
+    CHECK(event->Poll() == EventStatus::kComplete);
+    block_result = absl::InternalError("the work failed");
+    CHECK(event->Poll() == EventStatus::kError);
   }
 }
 

@@ -185,6 +185,21 @@ TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream: a failure stops it") {
   minimal::Trace::Get().fail = "";
 }
 
+// Core polls the event all the same, so the work must be done by then.
+TEST_CASE_FIXTURE(DefaultsFixture, "a record that fails waits for the device") {
+  auto event = device().CreateEvent().value();
+  minimal::Trace::Get().Take();
+  CHECK(stream().RecordEvent(*event).ok());
+  CHECK(minimal::Trace::Get().Take().size() == 1);
+  minimal::Trace::Get().fail = "RecordEvent";
+  CHECK(stream().RecordEvent(*event) ==
+        absl::InternalError("record_event: RecordEvent"));
+  const auto calls = minimal::Trace::Get().Take();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[1].hook == "SynchronizeAllActivity");
+  minimal::Trace::Get().fail = "";
+}
+
 TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream from many threads at once") {
   auto other = device().CreateStream().value();
   minimal::Trace::Get().Take();

@@ -30,8 +30,10 @@ class Event {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // get_event_status. Must not block; called by core's polling thread. A
-  // failure is logged and becomes SE_EVENT_ERROR.
+  // get_event_status. Must not block; called by core's polling thread. After a
+  // failure, which is logged, and after kUnknown, BlockHost decides; kError
+  // reaches core as it is. Core ends the process on an event in error: return
+  // it for work that has failed, not for a poll that has.
   virtual absl::StatusOr<EventStatus> Poll() = 0;
 
   // block_host_for_event. Blocks the calling thread until the recorded point is

@@ -72,19 +72,21 @@ namespace tfplug::internal {
   TFPLUG_INTERNAL_CATCH_ALL { LogError(slot, "out of host memory"); }
 }
 
-// Slots with a TF_Status. `hook` returns absl::Status.
+// Slots with a TF_Status. `hook` returns absl::Status; the result says whether
+// it was OK.
 template <class Hook>
-inline void Guard(abi::TF_Status* status, const char* slot,
+inline bool Guard(abi::TF_Status* status, const char* slot,
                   Hook&& hook) noexcept {
   TFPLUG_INTERNAL_TRY {
     const absl::Status result = std::forward<Hook>(hook)();
     if (ABSL_PREDICT_TRUE(result.ok())) {
       core.TF_SetStatus(status, abi::TF_OK, "");
-    } else {
-      Fail(status, result, slot);
+      return true;
     }
+    Fail(status, result, slot);
   }
   TFPLUG_INTERNAL_CATCH_ALL { Fail(status, CurrentException(), slot); }
+  return false;
 }
 
 // Slots without a TF_Status. `hook` returns absl::Status; the result says

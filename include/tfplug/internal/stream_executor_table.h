@@ -168,24 +168,32 @@ struct StreamExecutorTable : Handles<DeviceT> {
     Destroy("destroy_event", reinterpret_cast<EventT*>(event));
   }
 
+  // Core ends the process on any answer but pending and complete. A poll that
+  // fails is not yet an error of the work: waiting tells.
   static abi::SE_EventStatus get_event_status(const abi::SP_Device*,
                                               abi::SP_Event event) {
-    abi::SE_EventStatus result = abi::SE_EVENT_ERROR;
-    GuardOrLog("get_event_status", [&] {
-      auto polled = ToEvent(event).EventT::Poll();
-      if (ABSL_PREDICT_TRUE(polled.ok())) {
-        result = static_cast<abi::SE_EventStatus>(*polled);
-      }
-      return polled.status();
+    EventT& self = ToEvent(event);
+    EventStatus result = EventStatus::kUnknown;
+    const bool polled = GuardOrLog("get_event_status", [&]() -> absl::Status {
+      auto answer = self.EventT::Poll();
+      if (ABSL_PREDICT_FALSE(!answer.ok())) return answer.status();
+      result = *answer;
+      return absl::OkStatus();
     });
-    return result;
+    if (ABSL_PREDICT_FALSE(!polled || result < EventStatus::kPending)) {
+      result = SettleEvent(self, result);
+    }
+    return static_cast<abi::SE_EventStatus>(result);
   }
 
-  static void record_event(const abi::SP_Device*, abi::SP_Stream stream,
+  // Core does not look at this status but polls the event all the same (seen in
+  // 2.21): it must not find it complete before the work is.
+  static void record_event(const abi::SP_Device* device, abi::SP_Stream stream,
                            abi::SP_Event event, abi::TF_Status* status) {
-    Guard(status, "record_event", [&] {
+    const bool recorded = Guard(status, "record_event", [&] {
       return ToStream(stream).StreamT::RecordEvent(ToEvent(event));
     });
+    if (ABSL_PREDICT_FALSE(!recorded)) FinishAll(device);
   }
 
   static void wait_for_event(const abi::SP_Device*, abi::SP_Stream stream,
@@ -388,6 +396,21 @@ struct StreamExecutorTable : Handles<DeviceT> {
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] static EventStatus SettleEvent(
+      EventT& event, EventStatus polled) {
+    const bool done = GuardOrLog("get_event_status",
+                                 [&] { return event.EventT::BlockHost(); });
+    if (polled == EventStatus::kError || !done) return EventStatus::kError;
+    return EventStatus::kComplete;
+  }
+
+  [[gnu::cold, gnu::noinline]] static void FinishAll(
+      const abi::SP_Device* device) {
+    GuardOrLog("synchronize_all_activity", [&] {
+      return ToDevice(device).DeviceT::SynchronizeAllActivity();
+    });
+  }
+
   // `hook` returns absl::StatusOr<void*>.
   template <class Hook>
   static void* AllocatePointer(const char* slot, Hook hook) {
