@@ -186,17 +186,18 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   params->platform = platform.get();
   params->platform_fns = platform_fns.get();
   absl::Status status = CallWithStatus(init_plugin, params.get());
-  for (bool intact :
-       {params.intact(), platform.intact(), platform_fns.intact()}) {
-    if (!intact) {
-      return absl::InternalError("SE_InitPlugin wrote beyond a struct");
-    }
+  const bool intact =
+      params.intact() && platform.intact() && platform_fns.intact();
+  if (status.ok()) {
+    platform_ = platform;
+    platform_fns_ = platform_fns;
+    destroy_platform_ = params->destroy_platform;
+    destroy_platform_fns_ = params->destroy_platform_fns;
+  }
+  if (!intact) {
+    return absl::InternalError("SE_InitPlugin wrote beyond a struct");
   }
   if (!status.ok()) return status;
-  platform_ = platform;
-  platform_fns_ = platform_fns;
-  destroy_platform_ = params->destroy_platform;
-  destroy_platform_fns_ = params->destroy_platform_fns;
   if (status = Validate(params.Read()); !status.ok()) return status;
   if (status = Validate(platform.Read()); !status.ok()) return status;
   if (status = Validate(platform_fns.Read()); !status.ok()) return status;
