@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: must be derived from tfplug::Device<Stream, Allocator>
+#include "minimal_device.h"
+
+class Device {
+ public:
+  using Stream = minimal::Stream;
+  using Event = minimal::Event;
+  using Timer = tfplug::HostTimer;
+  using Allocator = minimal::Memory;
+};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<Device>);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: this class does not override every required hook
+// expect: Usage
+#include "minimal_device.h"
+
+class Memory : public tfplug::Allocator {
+ public:
+  absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t, int64_t) override {
+    return tfplug::DeviceMemory();
+  }
+  void Deallocate(tfplug::DeviceMemory) override {}
+};
+TFPLUG_REGISTER_DEVICE(
+    minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, Memory>>);

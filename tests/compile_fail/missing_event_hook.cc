@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: this class does not override every required hook
+// expect: BlockHost
+#include "minimal_device.h"
+
+class Event : public tfplug::Event {
+ public:
+  absl::StatusOr<tfplug::EventStatus> Poll() override {
+    return tfplug::EventStatus::kComplete;
+  }
+};
+class Stream
+    : public minimal::StreamHooks<Stream, tfplug::Stream<Stream, Event>> {};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<minimal::DeviceOf<Stream>>);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: kName must begin with a capital letter
+#include "minimal_device.h"
+
+class Platform : public minimal::Platform {
+ public:
+  static constexpr char kName[] = "my_device";
+};
+TFPLUG_REGISTER_DEVICE(Platform);

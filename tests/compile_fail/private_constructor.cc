@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: this class needs a public constructor
+#include "minimal_device.h"
+
+class Event : public minimal::Event {
+  Event() = default;
+};
+class Stream
+    : public minimal::StreamHooks<Stream, tfplug::Stream<Stream, Event>> {};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<minimal::DeviceOf<Stream>>);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: the first argument is the class itself
+#include "minimal_device.h"
+
+class Stream {
+ public:
+  using Event = minimal::Event;
+  using Timer = tfplug::HostTimer;
+};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<minimal::DeviceOf<Stream>>);

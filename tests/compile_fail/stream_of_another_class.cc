@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: the first argument is the class itself
+#include "minimal_device.h"
+
+class Stream : public minimal::StreamHooks<
+                   Stream, tfplug::Stream<minimal::Stream, minimal::Event>> {};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<minimal::DeviceOf<Stream>>);

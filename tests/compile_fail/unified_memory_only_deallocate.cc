@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: override both AllocateUnified and DeallocateUnified, or neither
+#include "minimal_device.h"
+
+class Memory : public minimal::Memory {
+ public:
+  void DeallocateUnified(void*) override {}
+};
+TFPLUG_REGISTER_DEVICE(
+    minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, Memory>>);

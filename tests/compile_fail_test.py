@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a wrong plug-in does not compile, and that the compiler says why.
+
+  compile_fail_test.py COMPILE_COMMANDS COMPILER [FLAG]...
+
+Each tests/compile_fail/*.cc names the words that must stand in the compiler's
+error, one `// expect: words` a line. One of them, `// expect-success`, shows
+that it is not the flags. Two files that register a device each do not link.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import headers_test
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE / "compile_fail"
+
+
+def run(command):
+    result = subprocess.run(
+        command,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    # Compilers wrap and quote as they like.
+    return result.returncode, re.sub(r"\s+", " ", result.stdout)
+
+
+def check(compile_command, case):
+    """What is wrong with how `case` fails; None if nothing is."""
+    source = case.read_text()
+    expected = re.findall(r"^// expect: (.+)$", source, re.MULTILINE)
+    code, output = run(compile_command + ["-fsyntax-only", str(case)])
+    if "// expect-success" in source:
+        return None if code == 0 else f"does not compile: {output}"
+    if not expected:
+        return "has no `// expect: words`"
+    if code == 0:
+        return "compiles"
+    errors = " ".join(re.findall(r"(?:error|note): .*?(?= [^ ]+:\d+:|$)", output))
+    missing = [words for words in expected if words not in errors]
+    if missing:
+        return f"fails without the words {missing}: {output[:2000]}"
+    return None
+
+
+def check_link(compile_command):
+    """Two files of one library must not register a device each."""
+    with tempfile.TemporaryDirectory() as folder:
+        objects = [f"{folder}/a.o", f"{folder}/b.o"]
+        for output in objects:
+            good = str(CASES / "good.cc")
+            code, words = run(
+                compile_command + ["-fPIC", "-c", good, "-o", output]
+            )
+            if code != 0:
+                return f"does not compile: {words}"
+        library = ["-shared", "-o", f"{folder}/plugin.so"]
+        code, words = run([compile_command[0]] + library + objects[:1])
+        if code != 0:
+            return f"one alone does not link: {words}"
+        code, words = run([compile_command[0]] + library + objects)
+        if code == 0 or not re.search("multiple definition.*SE_InitPlugin", words):
+            return f"link with another result: {words}"
+    return None
+
+
+def main():
+    ours = HERE.parent / "include"
+    compile_command = (
+        sys.argv[2:]
+        + headers_test.include_flags(sys.argv[1], ours)
+        + ["-I", str(HERE)]
+    )
+    cases = sorted(CASES.glob("*.cc"))
+    problems = {case.name: check(compile_command, case) for case in cases}
+    problems["two files with a device each"] = check_link(compile_command)
+    failed = {name: why for name, why in problems.items() if why is not None}
+    for name, why in failed.items():
+        print(f"---- {name} {why}")
+    print(f"{len(problems) - len(failed)} of {len(problems)} as they should be")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
