@@ -3,9 +3,12 @@
 #define TFPLUG_DATA_TYPE_H_
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "tfplug/abi/enums.h"
+#include "tfplug/internal/core.h"
 
 namespace tfplug {
 
@@ -34,14 +37,112 @@ enum class DataType {
   kVariant = abi::TF_VARIANT,
   kUint32 = abi::TF_UINT32,
   kUint64 = abi::TF_UINT64,
-  kFloat8E5m2 = abi::TF_FLOAT8_E5M2,      // Since 2.12.
-  kFloat8E4m3fn = abi::TF_FLOAT8_E4M3FN,  // Since 2.12.
-  kInt4 = abi::TF_INT4,                   // Since 2.15.
-  kUint4 = abi::TF_UINT4,                 // Since 2.15.
+  // Newer than 2.5; a core that lacks one refuses it.
+  kFloat8E5m2 = abi::TF_FLOAT8_E5M2,
+  kFloat8E4m3fn = abi::TF_FLOAT8_E4M3FN,
+  kFloat8E4m3fnuz = abi::TF_FLOAT8_E4M3FNUZ,
+  kFloat8E4m3b11fnuz = abi::TF_FLOAT8_E4M3B11FNUZ,
+  kFloat8E5m2fnuz = abi::TF_FLOAT8_E5M2FNUZ,
+  kInt4 = abi::TF_INT4,
+  kUint4 = abi::TF_UINT4,
+  kInt2 = abi::TF_INT2,
+  kUint2 = abi::TF_UINT2,
+  kFloat4E2m1fn = abi::TF_FLOAT4_E2M1FN,
 };
 
-// The DataType of a C++ type. Specialise it for a type of your own, such as a
-// library's half:
+// TensorFlow 1's references to a variable have the number of the type they
+// refer to, plus this.
+inline constexpr int kRefTypeOffset = 100;
+
+constexpr bool IsRefType(DataType type) {
+  return static_cast<int>(type) > kRefTypeOffset;
+}
+constexpr DataType RemoveRef(DataType type) {
+  return IsRefType(type)
+             ? static_cast<DataType>(static_cast<int>(type) - kRefTypeOffset)
+             : type;
+}
+
+namespace internal {
+
+struct DataTypeInfo {
+  const char* name;
+  uint8_t size;  // Of an element, in bytes; 0: not a fixed number of bytes.
+};
+
+// By number of TF_DataType.
+inline constexpr DataTypeInfo kDataTypes[] = {
+    {"invalid", 0},
+    {"float", 4},
+    {"double", 8},
+    {"int32", 4},
+    {"uint8", 1},
+    {"int16", 2},
+    {"int8", 1},
+    {"string", 0},
+    {"complex64", 8},
+    {"int64", 8},
+    {"bool", 1},
+    {"qint8", 1},
+    {"quint8", 1},
+    {"qint32", 4},
+    {"bfloat16", 2},
+    {"qint16", 2},
+    {"quint16", 2},
+    {"uint16", 2},
+    {"complex128", 16},
+    {"half", 2},
+    {"resource", 0},
+    {"variant", 0},
+    {"uint32", 4},
+    {"uint64", 8},
+    {"float8_e5m2", 1},
+    {"float8_e4m3fn", 1},
+    {"float8_e4m3fnuz", 1},
+    {"float8_e4m3b11fnuz", 1},
+    {"float8_e5m2fnuz", 1},
+    {"int4", 1},
+    {"uint4", 1},
+    {"int2", 1},
+    {"uint2", 1},
+    {"float4_e2m1fn", 1},
+};
+inline constexpr int kDataTypeCount =
+    static_cast<int>(sizeof(kDataTypes) / sizeof(DataTypeInfo));
+
+constexpr DataTypeInfo InfoOf(DataType type) {
+  const int number = static_cast<int>(type);
+  return kDataTypes[number > 0 && number < kDataTypeCount ? number : 0];
+}
+
+}  // namespace internal
+
+// The bytes of one element; 0 where that is not fixed (string, resource,
+// variant) and for a type that these headers do not know. The 4-bit and 2-bit
+// types take a byte each.
+constexpr size_t DataTypeSize(DataType type) {
+  return internal::InfoOf(type).size;
+}
+
+// The same as this core says (TF_DataTypeSize): 0 also for a type that the
+// release does not know. Strings, resources and variants have the size of
+// core's own class in some releases.
+inline size_t DataTypeSizeInCore(DataType type) {
+  return internal::core.TF_DataTypeSize(static_cast<abi::TF_DataType>(type));
+}
+
+// As in a NodeDef: "float", "int32", "float_ref"; "type 99" if unknown.
+inline std::string DataTypeName(DataType type) {
+  const int number = static_cast<int>(RemoveRef(type));
+  if (number <= 0 || number >= internal::kDataTypeCount) {
+    return "type " + std::to_string(static_cast<int>(type));
+  }
+  return std::string(internal::kDataTypes[number].name) +
+         (IsRefType(type) ? "_ref" : "");
+}
+
+// The DataType of a C++ type; narrow_types.h and tstring.h have more.
+// Specialise it for a type of your own, such as a library's half:
 //
 //   template <>
 //   inline constexpr tfplug::DataType tfplug::kDataTypeOf<Eigen::half> =

@@ -2,81 +2,131 @@
 #ifndef TFPLUG_KERNEL_CONTEXT_H_
 #define TFPLUG_KERNEL_CONTEXT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <initializer_list>
 #include <string>
+#include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tfplug/abi/tf_allocator_attributes.h"
+#include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/data_type.h"
 #include "tfplug/internal/core.h"
 #include "tfplug/internal/registered_platform.h"
+#include "tfplug/run_info.h"
 #include "tfplug/status.h"
 #include "tfplug/tensor.h"
 
 namespace tfplug {
 
+// The inputs that belong to one argument of the op: [start, stop).
+struct InputRange {
+  int start;
+  int stop;
+  int size() const { return stop - start; }
+};
+
 // One run of a kernel (TF_OpKernelContext): its inputs, its outputs and the
-// stream to put work on. Lives during Compute only; one thread at a time.
-class KernelContext {
+// stream to put work on; RunInfo has what is asked for more rarely. Lives
+// during Compute only, or until an AsyncRun is finished; one thread at a time.
+class KernelContext : public RunInfo {
  public:
-  explicit KernelContext(abi::TF_OpKernelContext* context)
-      : context_(context) {}
+  explicit KernelContext(abi::TF_OpKernelContext* context) : RunInfo(context) {}
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
   ~KernelContext() {
+    while (ABSL_PREDICT_FALSE(deferred_ops_ > 0)) EndDeferredOp();
     if (status_ != nullptr) internal::core.TF_DeleteStatus(status_);
   }
 
-  int num_inputs() const { return internal::core.TF_NumInputs(context_); }
-  int num_outputs() const { return internal::core.TF_NumOutputs(context_); }
-  // The type that output `i` must have.
-  DataType output_dtype(int i) const {
-    return static_cast<DataType>(
-        internal::core.TF_ExpectedOutputDataType(context_, i));
-  }
+  // ---- Inputs --------------------------------------------------------------
 
-  // Input `i`. Ref-typed inputs are not for plug-ins.
+  // Input `i`. Ref-typed inputs are not for this: see variables.h.
   absl::StatusOr<Tensor> input(int i) {
     abi::TF_Tensor* tensor = nullptr;
     internal::core.TF_GetInput(context_, i, &tensor, status());
     return Take(tensor);
   }
+  // The input that is the op's argument `name`, which is no list. 2.11 and
+  // newer; 2.6 to 2.10 too, by a function that went later.
+  absl::StatusOr<Tensor> input(const char* name);
+  // Where the inputs of the op's argument `name` are. Since 2.11.
+  absl::StatusOr<InputRange> input_range(const char* name);
+  // All of them.
+  absl::StatusOr<std::vector<Tensor>> input_list(const char* name);
+
+  // ---- Outputs -------------------------------------------------------------
+
+  // The type that output `i` must have; DataType(0) if there is no such output.
+  DataType output_dtype(int i) const {
+    if (ABSL_PREDICT_FALSE(!HasOutput(i))) return DataType(0);
+    return static_cast<DataType>(
+        internal::core.TF_ExpectedOutputDataType(context_, i));
+  }
 
   // A new output `i`, of the op's type for it. In device memory, unless the
   // kernel is registered with HostMemory for it. Its bytes are not initialised.
   absl::StatusOr<Tensor> allocate_output(int i, const Shape& shape) {
-    const DataType dtype = output_dtype(i);
-    const auto c_dtype = static_cast<abi::TF_DataType>(dtype);
-    const size_t bytes = static_cast<size_t>(shape.num_elements()) *
-                         internal::core.TF_DataTypeSize(c_dtype);
-    return Take(internal::core.TF_AllocateOutput(
-        context_, i, c_dtype, shape.dims().data(), shape.rank(), bytes,
-        status()));
+    int64_t n = 0;
+    if (ABSL_PREDICT_FALSE(!HasOutput(i) || !CountElements(shape, &n))) {
+      return BadOutput(i, shape);
+    }
+    const abi::TF_DataType dtype =
+        internal::core.TF_ExpectedOutputDataType(context_, i);
+    const size_t bytes =
+        static_cast<size_t>(n) * DataTypeSize(static_cast<DataType>(dtype));
+    return TakeOutput(i, internal::core.TF_AllocateOutput(
+                             context_, i, dtype, shape.dims().data(),
+                             shape.rank(), bytes, status()));
   }
 
   // Output `i` in the buffer of the first of the inputs `candidates` that
   // nobody else needs any more and that has the right type, size and place;
-  // else a new one.
+  // else a new one. `*forwarded` becomes the index of the input, or -1.
   absl::StatusOr<Tensor> forward_or_allocate_output(
-      int i, absl::Span<const int> candidates, const Shape& shape) {
+      int i, absl::Span<const int> candidates, const Shape& shape,
+      int* forwarded = nullptr) {
+    int64_t n = 0;
+    if (ABSL_PREDICT_FALSE(!HasOutput(i) || !CountElements(shape, &n))) {
+      return BadOutput(i, shape);
+    }
     int forwarded_input = -1;
-    return Take(internal::core.TF_ForwardInputOrAllocateOutput(
+    abi::TF_Tensor* tensor = internal::core.TF_ForwardInputOrAllocateOutput(
         context_, candidates.data(), static_cast<int>(candidates.size()), i,
-        shape.dims().data(), shape.rank(), &forwarded_input, status()));
+        shape.dims().data(), shape.rank(), &forwarded_input, status());
+    if (forwarded != nullptr) *forwarded = forwarded_input;
+    return TakeOutput(i, tensor);
   }
   absl::StatusOr<Tensor> forward_or_allocate_output(
-      int i, std::initializer_list<int> candidates, const Shape& shape) {
+      int i, std::initializer_list<int> candidates, const Shape& shape,
+      int* forwarded = nullptr) {
     return forward_or_allocate_output(
-        i, absl::MakeConstSpan(candidates.begin(), candidates.size()), shape);
+        i, absl::MakeConstSpan(candidates.begin(), candidates.size()), shape,
+        forwarded);
   }
 
   // Makes output `i` share `tensor`'s buffer.
   absl::Status set_output(int i, const Tensor& tensor) {
     internal::core.TF_SetOutput(context_, i, tensor.get(), status());
-    return ToStatus(status_);
+    if (ABSL_PREDICT_FALSE(!status_ok())) return Failure("no output");
+    MarkOutput(i);
+    return absl::OkStatus();
   }
+
+  // Output `i` once more, after it was allocated or set. Since 2.11.
+  absl::StatusOr<Tensor> mutable_output(int i);
+
+  // An OK run that has left an output unset ends in an error that names the
+  // output. This says that output `i` is to be missing (as Switch does it), or
+  // that it was set by a call of a C function by hand.
+  void leave_unset(int i) { MarkOutput(i); }
+
+  // ---- Memory and stream ---------------------------------------------------
 
   // Memory for this run, on the device; freed with the Tensor, in the order of
   // the stream.
@@ -92,44 +142,96 @@ class KernelContext {
   // work there and return.
   template <class StreamT>
   absl::StatusOr<StreamT*> stream() {
-    if (internal::registered_platform.stream_type !=
-        internal::TypeTag<StreamT>()) {
+    if (ABSL_PREDICT_FALSE(internal::registered_platform.stream_type !=
+                           internal::TypeTag<StreamT>())) {
       return absl::InternalError(
           "stream<S>() was asked for a class that is not the Stream of the "
           "Device registered in this library");
     }
     abi::SP_Stream stream = internal::core.TF_GetStream(context_, status());
-    if (stream == nullptr || !status_ok()) return Failure("no stream");
+    if (ABSL_PREDICT_FALSE(stream == nullptr)) return Failure("no stream");
     return reinterpret_cast<StreamT*>(stream);
   }
 
-  abi::TF_OpKernelContext* get() const { return context_; }
+  // Tells the executor that work of this op goes on after the op is done, and
+  // that it has ended: a step counts as finished only then. What is left open
+  // when the context ends is ended there, for core takes no such word later.
+  // Since 2.15; INTERNAL where the executor keeps no count, as in eager mode.
+  absl::Status BeginDeferredOp();
+  void EndDeferredOp() {
+    if (deferred_ops_ == 0) return;
+    --deferred_ops_;
+    internal::core.TF_DecNumDeferredOps(context_);
+  }
 
-  // One status for all calls into core that this run makes.
+  // One status for all calls into core that this run makes; OK before each.
   abi::TF_Status* status() {
-    if (status_ == nullptr) status_ = internal::core.TF_NewStatus();
+    if (status_ == nullptr) {
+      status_ = internal::core.TF_NewStatus();
+    } else if (ABSL_PREDICT_FALSE(has_failed_)) {
+      internal::core.TF_SetStatus(status_, abi::TF_OK, "");
+      has_failed_ = false;
+    }
     return status_;
   }
 
+  // What the framework says of a run that returned OK: whether every output is
+  // set. Those beyond the 64th are not looked at.
+  absl::Status CheckOutputs() const {
+    const int n = Outputs();
+    const uint64_t all = n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
+    if (ABSL_PREDICT_TRUE((outputs_set_ & all) == all)) return absl::OkStatus();
+    return MissingOutput();
+  }
+
+  // The status that core gave, or INTERNAL and `what` if it failed without one.
+  [[gnu::cold, gnu::noinline]] absl::Status Failure(const char* what) {
+    const absl::Status failure = ToStatus(status());
+    has_failed_ = true;
+    return failure.ok() ? absl::InternalError(what) : failure;
+  }
+  void MarkOutput(int i) {
+    if (i >= 0 && i < 64) outputs_set_ |= uint64_t{1} << i;
+  }
+
  private:
+  int Outputs() const {
+    if (num_outputs_ < 0) num_outputs_ = num_outputs();
+    return num_outputs_;
+  }
+  bool HasOutput(int i) const { return i >= 0 && i < Outputs(); }
   bool status_ok() const {
     return internal::core.TF_GetCode(status_) == abi::TF_OK;
   }
 
-  // The status that core gave, or INTERNAL if it failed without one.
-  absl::Status Failure(const char* what) const {
-    absl::Status failure = ToStatus(status_);
-    return failure.ok() ? absl::InternalError(what) : failure;
+  // False for what core would end the process over: a negative dimension, more
+  // elements than can be counted, more dimensions than core has room for.
+  static bool CountElements(const Shape& shape, int64_t* n) {
+    constexpr int kMaxRank = 254;
+    bool ok = shape.rank() <= kMaxRank;
+    int64_t count = 1;
+    for (int64_t dim : shape.dims()) {
+      ok = ok && dim >= 0 && !__builtin_mul_overflow(count, dim, &count);
+    }
+    *n = count;
+    return ok;
   }
 
   absl::StatusOr<Tensor> Take(abi::TF_Tensor* raw) {
-    Tensor tensor(raw);
-    if (raw == nullptr || !status_ok()) return Failure("no tensor");
-    return tensor;
+    // Core gives a tensor exactly when its status is OK.
+    if (ABSL_PREDICT_FALSE(raw == nullptr)) return Failure("no tensor");
+    return Tensor(raw);
+  }
+  absl::StatusOr<Tensor> TakeOutput(int i, abi::TF_Tensor* raw) {
+    if (ABSL_PREDICT_FALSE(raw == nullptr)) return Failure("no tensor");
+    MarkOutput(i);
+    return Tensor(raw);
   }
 
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const Shape& shape,
                                       bool on_host) {
+    int64_t n = 0;
+    if (ABSL_PREDICT_FALSE(!CountElements(shape, &n))) return BadShape(shape);
     abi::TF_AllocatorAttributes attributes = {};
     attributes.struct_size =
         abi::StructInfo<abi::TF_AllocatorAttributes>::kSize;
@@ -139,9 +241,102 @@ class KernelContext {
         shape.rank(), &attributes, status()));
   }
 
-  abi::TF_OpKernelContext* const context_;
+  [[gnu::cold, gnu::noinline]] static absl::Status BadShape(
+      const Shape& shape) {
+    return absl::InvalidArgumentError("a tensor cannot have the shape " +
+                                      shape.ToString());
+  }
+  [[gnu::cold, gnu::noinline]] absl::Status BadOutput(
+      int i, const Shape& shape) const {
+    if (!HasOutput(i)) return OutOfRange("output", i, Outputs());
+    return BadShape(shape);
+  }
+  [[gnu::cold, gnu::noinline]] absl::Status MissingOutput() const {
+    int i = 0;
+    while ((outputs_set_ >> i & 1) != 0) ++i;
+    return absl::InternalError("Compute returned OK and has not set output " +
+                               std::to_string(i) + " of " +
+                               std::to_string(Outputs()));
+  }
+
   abi::TF_Status* status_ = nullptr;
+  uint64_t outputs_set_ = 0;  // A bit for each of the first 64.
+  mutable int num_outputs_ = -1;
+  int deferred_ops_ = 0;
+  bool has_failed_ = false;  // status_ may hold an error.
 };
+
+inline absl::StatusOr<InputRange> KernelContext::input_range(const char* name) {
+  if (auto s = Require(&CApi::TF_InputRange); !s.ok()) return s;
+  abi::TF_InputRange_Args args = {};
+  args.struct_size = abi::StructInfo<abi::TF_InputRange_Args>::kSize;
+  args.status = status();
+  internal::core.TF_InputRange(context_, name, &args);
+  if (!status_ok() || args.start < 0 || args.stop < args.start) {
+    const absl::Status failure = Failure("core knows no such range");
+    return absl::Status(failure.code(),
+                        std::string("argument '") + name +
+                            "': " + std::string(failure.message()));
+  }
+  return InputRange{args.start, args.stop};
+}
+
+inline absl::StatusOr<Tensor> KernelContext::input(const char* name) {
+  if (!Has(&CApi::TF_InputRange) && Has(&CApi::TF_GetInputByName)) {
+    abi::TF_Tensor* tensor = nullptr;
+    internal::core.TF_GetInputByName(context_, name, &tensor, status());
+    return Take(tensor);
+  }
+  const auto range = input_range(name);
+  if (!range.ok()) return range.status();
+  if (range->size() != 1) {
+    return absl::InvalidArgumentError(
+        std::string("argument '") + name + "' is a list of " +
+        std::to_string(range->size()) + "; use input_list");
+  }
+  return input(range->start);
+}
+
+inline absl::StatusOr<std::vector<Tensor>> KernelContext::input_list(
+    const char* name) {
+  const auto range = input_range(name);
+  if (!range.ok()) return range.status();
+  std::vector<Tensor> tensors;
+  tensors.reserve(static_cast<size_t>(range->size()));
+  for (int i = range->start; i < range->stop; ++i) {
+    auto tensor = input(i);
+    if (!tensor.ok()) return tensor.status();
+    tensors.push_back(*std::move(tensor));
+  }
+  return tensors;
+}
+
+inline absl::StatusOr<Tensor> KernelContext::mutable_output(int i) {
+  if (auto s = Require(&CApi::TF_GetMutableOutput); !s.ok()) return s;
+  if (auto s = CheckOutput(i); !s.ok()) return s;
+  if (i >= 64 || (outputs_set_ >> i & 1) == 0) {
+    return absl::FailedPreconditionError("output " + std::to_string(i) +
+                                         " is not set yet");
+  }
+  return Take(internal::core.TF_GetMutableOutput(context_, i, status()));
+}
+
+inline absl::Status KernelContext::BeginDeferredOp() {
+  if (auto s = Require(&CApi::TF_IncNumDeferredOps); !s.ok()) return s;
+  if (auto s = Require(&CApi::TF_DecNumDeferredOps); !s.ok()) return s;
+#if defined(__cpp_exceptions)
+  try {
+    internal::core.TF_IncNumDeferredOps(context_);
+  } catch (const std::exception& e) {
+    return absl::InternalError(std::string("core counts no deferred ops: ") +
+                               e.what());
+  }
+#else
+  internal::core.TF_IncNumDeferredOps(context_);
+#endif
+  ++deferred_ops_;
+  return absl::OkStatus();
+}
 
 }  // namespace tfplug
 

@@ -16,8 +16,9 @@ bool RegisterKernel(KernelDef def) {
   // Makes the entry point part of this library.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
+  internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());
   internal::KernelRegistrations().push_back(
-      {std::move(def), internal::KernelTable<KernelT>::kFunctions});
+      {std::move(def), internal::KernelFunctionsOf<KernelT>()});
   return true;
 }
 

@@ -2,61 +2,30 @@
 #ifndef TFPLUG_TENSOR_H_
 #define TFPLUG_TENSOR_H_
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tfplug/capability.h"
 #include "tfplug/data_type.h"
 #include "tfplug/device_memory.h"
 #include "tfplug/internal/core.h"
+#include "tfplug/shape.h"
+#include "tfplug/status.h"
+#include "tfplug/tensor_view.h"
 
 namespace tfplug {
 
-// The dimensions of a tensor, outermost first. Rank 0 is a scalar, with one
-// element.
-class Shape {
- public:
-  Shape() = default;
-  Shape(std::initializer_list<int64_t> dims) : dims_(dims) {}
-  explicit Shape(absl::Span<const int64_t> dims)
-      : dims_(dims.begin(), dims.end()) {}
-
-  int rank() const { return static_cast<int>(dims_.size()); }
-  int64_t dim(int i) const { return dims_[i]; }
-  absl::Span<const int64_t> dims() const { return dims_; }
-  void add_dim(int64_t size) { dims_.push_back(size); }
-  int64_t num_elements() const {
-    int64_t n = 1;
-    for (int64_t dim : dims_) n *= dim;
-    return n;
-  }
-
-  // "[2,3]"
-  std::string ToString() const {
-    std::string text = "[";
-    for (int64_t dim : dims_) {
-      if (text.size() > 1) text += ',';
-      text += std::to_string(dim);
-    }
-    return text + ']';
-  }
-
-  friend bool operator==(const Shape& a, const Shape& b) {
-    return a.dims_ == b.dims_;
-  }
-  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
-
- private:
-  absl::InlinedVector<int64_t, 6> dims_;
-};
-
-// A tensor of core's (TF_Tensor), which shares its buffer. Move-only.
+// A tensor of core's (TF_Tensor), which shares its buffer. Move-only; nothing
+// here copies elements. host_tensor.h makes new ones.
 //
 // The buffer of a tensor in device memory stays valid for work that Compute
 // puts on the kernel's stream, also after Compute and the Tensor's end: core
@@ -77,6 +46,9 @@ class Tensor {
     if (tensor_ != nullptr) internal::core.TF_DeleteTensor(tensor_);
   }
 
+  // Whether there is a tensor at all; the rest needs one.
+  explicit operator bool() const { return tensor_ != nullptr; }
+
   DataType dtype() const {
     return static_cast<DataType>(internal::core.TF_TensorType(tensor_));
   }
@@ -93,28 +65,100 @@ class Tensor {
   uint64_t byte_size() const {
     return internal::core.TF_TensorByteSize(tensor_);
   }
-  // Null where there are no elements.
+  // Not to be followed where there are no elements.
   void* data() const { return internal::core.TF_TensorData(tensor_); }
   DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
+  // Whether the buffer has the alignment that core's own code counts on. An
+  // output that shares a part of an input may lack it.
+  bool is_aligned() const { return internal::core.TF_TensorIsAligned(tensor_); }
+  // "float[2,3]"
+  std::string ToString() const {
+    return DataTypeName(dtype()) + shape().ToString();
+  }
 
   // All elements in row-major order. A T that is not the tensor's type is the
   // author's mistake: an exception, which core sees as INTERNAL.
   template <class T>
   absl::Span<T> flat() const {
-    if (dtype() != DataTypeOf<T>()) WrongType(DataTypeOf<T>());
+    CheckType(DataTypeOf<T>());
     return absl::Span<T>(static_cast<T*>(data()),
                          static_cast<size_t>(num_elements()));
   }
 
+  // The same as an array of kRank dimensions, which is checked as T is.
+  template <class T, int kRank>
+  TensorView<T, kRank> view() const {
+    CheckType(DataTypeOf<T>());
+    if (ABSL_PREDICT_FALSE(rank() != kRank)) {
+      Mistake("view() was asked for rank " + std::to_string(kRank));
+    }
+    std::array<int64_t, kRank> dims;
+    for (size_t i = 0; i < dims.size(); ++i) dims[i] = dim(static_cast<int>(i));
+    return TensorView<T, kRank>(static_cast<T*>(data()), dims);
+  }
+
+  // The one element of a tensor that has just one, whatever its rank.
+  template <class T>
+  T& scalar() const {
+    CheckType(DataTypeOf<T>());
+    if (ABSL_PREDICT_FALSE(num_elements() != 1)) {
+      Mistake("scalar() was asked for");
+    }
+    return *static_cast<T*>(data());
+  }
+
+  // A tensor over the same buffer, read as another type or shape of as many
+  // bytes. INVALID_ARGUMENT if it has not as many, or a type has no fixed size.
+  absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
+    const int64_t no_elements = 0;
+    Tensor to(internal::core.TF_AllocateTensor(
+        static_cast<abi::TF_DataType>(dtype), &no_elements, 1, 0));
+    if (!to) return absl::ResourceExhaustedError("core made no tensor");
+    OwnedStatus status;
+    internal::core.TF_TensorBitcastFrom(
+        tensor_, static_cast<abi::TF_DataType>(dtype), to.tensor_,
+        shape.dims().data(), shape.rank(), status.get());
+    if (!status.ok()) return status.ToStatus();
+    return to;
+  }
+  absl::StatusOr<Tensor> Reshape(const Shape& shape) const {
+    return Bitcast(dtype(), shape);
+  }
+
+  // Gives this TF_Tensor another shape of as many elements; an output of core's
+  // keeps the shape it was allocated with. Since 2.11.
+  absl::Status SetShape(const Shape& shape) {
+    if (auto s = Require(&CApi::TF_SetShape); !s.ok()) return s;
+    if (shape.num_elements() != num_elements()) {
+      return absl::InvalidArgumentError(ToString() + " cannot have the shape " +
+                                        shape.ToString());
+    }
+    internal::core.TF_SetShape(tensor_, shape.dims().data(), shape.rank());
+    return absl::OkStatus();
+  }
+
+  // The tensor itself if nobody else holds its buffer, so that it may be
+  // written; this one is empty then. Else nothing, and this one is as it was.
+  std::optional<Tensor> MaybeMove() {
+    abi::TF_Tensor* moved = internal::core.TF_TensorMaybeMove(tensor_);
+    if (moved == nullptr) return std::nullopt;
+    tensor_ = nullptr;
+    return Tensor(moved);
+  }
+
   abi::TF_Tensor* get() const { return tensor_; }
+  abi::TF_Tensor* release() { return std::exchange(tensor_, nullptr); }
 
  private:
-  [[gnu::cold, noreturn]] void WrongType(DataType asked) const {
-    const std::string message =
-        "flat() was asked for data type " +
-        std::to_string(static_cast<int>(asked)) + ", the tensor has " +
-        std::to_string(static_cast<int>(dtype())) +
-        " (numbers of TF_DataType); give the kernel a TypeConstraint";
+  void CheckType(DataType asked) const {
+    if (ABSL_PREDICT_FALSE(dtype() != asked)) {
+      Mistake(DataTypeName(asked) + " was asked for");
+    }
+  }
+
+  [[gnu::cold, noreturn]] void Mistake(std::string message) const {
+    message += ", the tensor is " + ToString() +
+               "; check it, or give the kernel a TypeConstraint";
 #if defined(__cpp_exceptions)
     throw std::invalid_argument(message);
 #else

@@ -2,43 +2,83 @@
 #ifndef TFPLUG_INTERNAL_KERNEL_TABLE_H_
 #define TFPLUG_INTERNAL_KERNEL_TABLE_H_
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "tfplug/async_kernel.h"
+#include "tfplug/internal/async_state.h"
 #include "tfplug/internal/construct.h"
 #include "tfplug/internal/guard.h"
+#include "tfplug/internal/kernel_failure.h"
 #include "tfplug/kernel.h"
 
 namespace tfplug::internal {
 
-// The functions that TF_NewKernelBuilder takes.
+// The functions that TF_NewKernelBuilder and TF_NewAsyncKernelBuilder take;
+// compute_async_func is null unless the kernel is asynchronous.
 struct KernelFunctions {
   void* (*create_func)(abi::TF_OpKernelConstruction*);
   void (*compute_func)(void*, abi::TF_OpKernelContext*);
   void (*delete_func)(void*);
+  void (*compute_async_func)(void*, abi::TF_OpKernelContext*,
+                             abi::TF_AsyncOpKernelDoneCallback*);
 };
 
+// What both kinds of kernels have in common.
 template <class KernelT>
-struct KernelTable {
-  static_assert(std::is_base_of_v<Kernel, KernelT>,
-                "tfplug: a kernel must be derived from tfplug::Kernel");
-
+struct KernelLife {
   static void* create_func(abi::TF_OpKernelConstruction* c_construction) {
+    KernelConstruction construction(c_construction);
     Owned<KernelT> kernel;
-    OwnedStatus status;
-    Guard(status.get(), "create_func", [&]() -> absl::Status {
-      KernelConstruction construction(c_construction);
-      Owned<KernelT> made = Construct<KernelT>(construction);
-      if (auto s = made->KernelT::Init(construction); !s.ok()) return s;
-      kernel = std::move(made);
-      return absl::OkStatus();
-    });
-    if (kernel == nullptr) {
-      core.TF_OpKernelConstruction_Failure(c_construction, status.get());
+    absl::Status result;
+    TFPLUG_INTERNAL_TRY {
+      kernel = Construct<KernelT>(construction);
+      result = kernel->KernelT::Init(construction);
+      if (ABSL_PREDICT_FALSE(!result.ok())) kernel.reset();
+    }
+    TFPLUG_INTERNAL_CATCH_ALL {
+      result = CurrentException();
+      Destroy("create_func", kernel.release());
+    }
+    if (ABSL_PREDICT_FALSE(!result.ok())) {
+      FailConstruction(construction, result);
+      return nullptr;
     }
     return kernel.release();
   }
 
+  static void delete_func(void* kernel) {
+    Destroy("delete_func", static_cast<KernelT*>(kernel));
+  }
+
+ private:
+  [[gnu::cold, gnu::noinline]] static void FailConstruction(
+      const KernelConstruction& construction,
+      const absl::Status& result) noexcept {
+    OwnedStatus status;
+    TFPLUG_INTERNAL_TRY {
+      const std::string op = construction.op();
+      const std::string where = WhereInGraph(
+          op.empty() ? RegisteredOps<KernelT>() : op, construction.name());
+      SetStatus(status.get(), Annotate(result, where.c_str()));
+    }
+    TFPLUG_INTERNAL_CATCH_ALL {
+      core.TF_SetStatus(status.get(), abi::TF_RESOURCE_EXHAUSTED,
+                        "out of host memory");
+    }
+    core.TF_OpKernelConstruction_Failure(construction.get(), status.get());
+  }
+};
+
+// Core does not run a kernel whose construction failed; should it do so, the
+// run fails.
+inline absl::Status NeverMade() {
+  return absl::FailedPreconditionError("this kernel was never made");
+}
+
+template <class KernelT>
+struct SyncKernelTable : KernelLife<KernelT> {
   static void compute_func(void* kernel, abi::TF_OpKernelContext* c_context) {
     KernelContext context(c_context);
     absl::Status result;
@@ -46,31 +86,71 @@ struct KernelTable {
       if (ABSL_PREDICT_TRUE(kernel != nullptr)) {
         result = static_cast<KernelT*>(kernel)->KernelT::Compute(context);
       } else {
-        result = absl::FailedPreconditionError("this kernel was never made");
+        result = NeverMade();
       }
     }
     TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
-    if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result);
+    EndRun(context, result, &RegisteredOps<KernelT>);
   }
 
-  static void delete_func(void* kernel) {
-    Destroy("delete_func", static_cast<KernelT*>(kernel));
-  }
-
-  static constexpr KernelFunctions kFunctions = {&create_func, &compute_func,
-                                                 &delete_func};
-
- private:
-  [[gnu::cold, gnu::noinline]] static void FailRun(
-      KernelContext& context, const absl::Status& result) noexcept {
-    TFPLUG_INTERNAL_TRY { SetStatus(context.status(), result); }
-    TFPLUG_INTERNAL_CATCH_ALL {
-      core.TF_SetStatus(context.status(), abi::TF_RESOURCE_EXHAUSTED,
-                        "out of host memory");
-    }
-    core.TF_OpKernelContext_Failure(context.get(), context.status());
-  }
+  static constexpr KernelFunctions kFunctions = {
+      &KernelLife<KernelT>::create_func, &compute_func,
+      &KernelLife<KernelT>::delete_func, nullptr};
 };
+
+template <class KernelT>
+struct AsyncKernelTable : KernelLife<KernelT> {
+  static void compute_async_func(void* kernel,
+                                 abi::TF_OpKernelContext* c_context,
+                                 abi::TF_AsyncOpKernelDoneCallback* done) {
+    constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
+    auto* const state = new (std::nothrow) AsyncState(c_context, done, kOps);
+    if (ABSL_PREDICT_FALSE(state == nullptr)) {
+      KernelContext context(c_context);
+      FailRun(context, absl::ResourceExhaustedError("no host memory"), kOps);
+      if (done != nullptr) core.TF_RunAsyncOpKernelDoneCallback(done);
+      return;
+    }
+    AsyncRun run(state);
+    absl::Status result;
+    TFPLUG_INTERNAL_TRY {
+      if (ABSL_PREDICT_TRUE(kernel != nullptr)) {
+        result = static_cast<KernelT*>(kernel)->KernelT::ComputeAsync(run);
+      } else {
+        result = NeverMade();
+      }
+    }
+    TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
+    if (run) {
+      run.Finish(result);
+    } else if (!result.ok()) {
+      LogFailure("compute_async_func", result);
+    }
+    state->Return();
+  }
+
+  // Where core has no asynchronous kernels: waits for the end.
+  static void compute_func(void* kernel, abi::TF_OpKernelContext* c_context) {
+    compute_async_func(kernel, c_context, nullptr);
+  }
+
+  static constexpr KernelFunctions kFunctions = {
+      &KernelLife<KernelT>::create_func, &compute_func,
+      &KernelLife<KernelT>::delete_func, &compute_async_func};
+};
+
+template <class KernelT>
+constexpr KernelFunctions KernelFunctionsOf() {
+  constexpr bool kIsSync = std::is_base_of_v<Kernel, KernelT>;
+  static_assert(kIsSync != std::is_base_of_v<AsyncKernel, KernelT>,
+                "tfplug: a kernel must be derived from tfplug::Kernel or from "
+                "tfplug::AsyncKernel");
+  if constexpr (kIsSync) {
+    return SyncKernelTable<KernelT>::kFunctions;
+  } else {
+    return AsyncKernelTable<KernelT>::kFunctions;
+  }
+}
 
 }  // namespace tfplug::internal
 

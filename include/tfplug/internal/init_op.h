@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_INIT_OP_H_
+#define TFPLUG_INTERNAL_INIT_OP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tfplug/internal/core.h"
+#include "tfplug/internal/guard.h"
+#include "tfplug/op_def.h"
+
+namespace tfplug::internal {
+
+// All ops of this library, from all of its files.
+__attribute__((visibility("hidden"))) inline std::vector<OpDef>&
+OpRegistrations() {
+  static auto* const registrations = new std::vector<OpDef>;
+  return *registrations;
+}
+
+inline absl::Status Register(const OpDef& def) {
+  abi::TF_OpDefinitionBuilder* builder =
+      core.TF_NewOpDefinitionBuilder(def.name().c_str());
+  if (builder == nullptr) {
+    return absl::ResourceExhaustedError("core made no op builder");
+  }
+  // No call between here and TF_RegisterOpDefinition can fail or throw.
+  for (const std::string& spec : def.attrs()) {
+    core.TF_OpDefinitionBuilderAddAttr(builder, spec.c_str());
+  }
+  for (const std::string& spec : def.inputs()) {
+    core.TF_OpDefinitionBuilderAddInput(builder, spec.c_str());
+  }
+  for (const std::string& spec : def.outputs()) {
+    core.TF_OpDefinitionBuilderAddOutput(builder, spec.c_str());
+  }
+  // Core sets these whatever the argument says, so only what is true is told.
+  if (def.is_commutative()) {
+    core.TF_OpDefinitionBuilderSetIsCommutative(builder, true);
+  }
+  if (def.is_aggregate()) {
+    core.TF_OpDefinitionBuilderSetIsAggregate(builder, true);
+  }
+  if (def.is_stateful()) {
+    core.TF_OpDefinitionBuilderSetIsStateful(builder, true);
+  }
+  if (def.allows_uninitialized_input()) {
+    core.TF_OpDefinitionBuilderSetAllowsUninitializedInput(builder, true);
+  }
+  if (def.deprecated_since() != 0) {
+    core.TF_OpDefinitionBuilderDeprecated(builder, def.deprecated_since(),
+                                          def.deprecation().c_str());
+  }
+  // Core takes an op without one only if its shapes are asked for nowhere.
+  core.TF_OpDefinitionBuilderSetShapeInferenceFunction(
+      builder, def.shape_fn() != nullptr
+                   ? def.shape_fn()
+                   : core.TF_ShapeInferenceContextSetUnknownShape);
+  OwnedStatus status;
+  // Core owns the builder from here on.
+  core.TF_RegisterOpDefinition(builder, status.get());
+  return status.ToStatus();
+}
+
+// An op that cannot be registered is left out, with a line in the log.
+inline void InitOps() {
+  if (OpRegistrations().empty() || !LoadCore()) return;
+  for (const OpDef& def : OpRegistrations()) {
+    GuardOrLog("TF_InitKernel", [&] {
+      const absl::Status status = Register(def);
+      return status.ok() ? status
+                         : Annotate(status, ("op " + def.name()).c_str());
+    });
+  }
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_INIT_OP_H_

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_SHAPE_INFERENCE_H_
+#define TFPLUG_SHAPE_INFERENCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/data_type.h"
+#include "tfplug/internal/core.h"
+#include "tfplug/shape.h"
+#include "tfplug/status.h"
+
+namespace tfplug {
+
+// A dimension of a shape that is being inferred.
+class DimensionHandle {
+ public:
+  // Unknown.
+  DimensionHandle() = default;
+  explicit DimensionHandle(abi::TF_DimensionHandle* handle) : handle_(handle) {}
+
+  bool is_known() const {
+    return handle_ != nullptr &&
+           internal::core.TF_DimensionHandleValueKnown(handle_.get()) != 0;
+  }
+  // -1 if unknown.
+  int64_t value() const {
+    if (!is_known()) return -1;
+    return internal::core.TF_DimensionHandleValue(handle_.get());
+  }
+  abi::TF_DimensionHandle* get() const { return handle_.get(); }
+
+ private:
+  struct Deleter {
+    void operator()(abi::TF_DimensionHandle* handle) const {
+      internal::core.TF_DeleteDimensionHandle(handle);
+    }
+  };
+  std::unique_ptr<abi::TF_DimensionHandle, Deleter> handle_;
+};
+
+// A shape that is being inferred: known, known in part, or not at all.
+// Move-only; valid while the shape function runs.
+class ShapeHandle {
+ public:
+  ShapeHandle() : ShapeHandle(internal::core.TF_NewShapeHandle()) {}
+  explicit ShapeHandle(abi::TF_ShapeHandle* handle) : handle_(handle) {}
+  abi::TF_ShapeHandle* get() const { return handle_.get(); }
+
+ private:
+  struct Deleter {
+    void operator()(abi::TF_ShapeHandle* handle) const {
+      internal::core.TF_DeleteShapeHandle(handle);
+    }
+  };
+  std::unique_ptr<abi::TF_ShapeHandle, Deleter> handle_;
+};
+
+// What a shape function works with (TF_ShapeInferenceContext): shapes of the
+// inputs in, shapes of the outputs out. Lives during the function only.
+class ShapeInference {
+ public:
+  explicit ShapeInference(abi::TF_ShapeInferenceContext* context)
+      : context_(context) {}
+  ShapeInference(const ShapeInference&) = delete;
+  ShapeInference& operator=(const ShapeInference&) = delete;
+
+  int64_t num_inputs() const {
+    return internal::core.TF_ShapeInferenceContextNumInputs(context_);
+  }
+
+  // The shape of input `i`. Releases that cannot give any but the first (see
+  // core_cannot) fail for the others.
+  absl::StatusOr<ShapeHandle> input(int i) {
+    if (i < 0 || i >= num_inputs()) {
+      return absl::OutOfRangeError("there is no input " + std::to_string(i) +
+                                   ", the node has " +
+                                   std::to_string(num_inputs()));
+    }
+    auto shape = Make([&](abi::TF_ShapeHandle* to, abi::TF_Status* status) {
+      internal::core.TF_ShapeInferenceContextGetInput(context_, i, to, status);
+    });
+    if (!shape.ok()) core_cannot_ = true;
+    return shape;
+  }
+
+  // Output `i` has `shape`.
+  absl::Status set_output(int i, const ShapeHandle& shape) {
+    if (i < 0) return absl::OutOfRangeError("there is no output below 0");
+    OwnedStatus status;
+    internal::core.TF_ShapeInferenceContextSetOutput(context_, i, shape.get(),
+                                                     status.get());
+    if (!status.ok() && i > 0) core_cannot_ = true;
+    return status.ToStatus();
+  }
+  // Nothing is known of any output.
+  absl::Status set_unknown_shape() {
+    OwnedStatus status;
+    internal::core.TF_ShapeInferenceContextSetUnknownShape(context_,
+                                                           status.get());
+    return status.ToStatus();
+  }
+
+  // ---- Making shapes -------------------------------------------------------
+
+  absl::StatusOr<ShapeHandle> scalar() {
+    return Took(internal::core.TF_ShapeInferenceContextScalar(context_));
+  }
+  // Of rank 1. A size of -1 is unknown.
+  absl::StatusOr<ShapeHandle> vector(int64_t size) {
+    return Took(internal::core.TF_ShapeInferenceContextVectorFromSize(
+        context_, static_cast<size_t>(size)));
+  }
+  // Of any rank; a dimension of -1 is unknown.
+  absl::StatusOr<ShapeHandle> shape(const Shape& shape) {
+    absl::StatusOr<ShapeHandle> all = scalar();
+    for (int i = 0; i < shape.rank() && all.ok(); ++i) {
+      const auto one = vector(shape.dim(i));
+      if (!one.ok()) return one.status();
+      all = concatenate(*all, *one);
+    }
+    return all;
+  }
+  // The dimensions of `first`, then those of `second`.
+  absl::StatusOr<ShapeHandle> concatenate(const ShapeHandle& first,
+                                          const ShapeHandle& second) {
+    return Make([&](abi::TF_ShapeHandle* to, abi::TF_Status* status) {
+      internal::core.TF_ShapeInferenceContextConcatenateShapes(
+          context_, first.get(), second.get(), to, status);
+    });
+  }
+  // Dimensions [start, end) of `shape`; below 0 counts from the end.
+  absl::StatusOr<ShapeHandle> subshape(const ShapeHandle& shape, int64_t start,
+                                       int64_t end = INT64_MAX) {
+    return Make([&](abi::TF_ShapeHandle* to, abi::TF_Status* status) {
+      internal::core.TF_ShapeInferenceContextSubshape(context_, shape.get(),
+                                                      start, end, to, status);
+    });
+  }
+
+  // ---- Asking --------------------------------------------------------------
+
+  bool has_rank(const ShapeHandle& shape) const {
+    return internal::core.TF_ShapeInferenceContextRankKnown(context_,
+                                                            shape.get()) != 0;
+  }
+  // -1 if unknown.
+  int64_t rank(const ShapeHandle& shape) const {
+    return internal::core.TF_ShapeInferenceContextRank(context_, shape.get());
+  }
+  // Dimension `i`, from the end if below 0; unknown where the rank is.
+  absl::StatusOr<DimensionHandle> dim(const ShapeHandle& shape,
+                                      int64_t i) const {
+    if (!has_rank(shape)) return DimensionHandle();
+    const int64_t n = rank(shape);
+    if (i < -n || i >= n) {
+      return absl::OutOfRangeError("there is no dimension " +
+                                   std::to_string(i) + " in a shape of rank " +
+                                   std::to_string(n));
+    }
+    DimensionHandle result(internal::core.TF_NewDimensionHandle());
+    if (result.get() == nullptr) {
+      return absl::ResourceExhaustedError("core made no handle");
+    }
+    internal::core.TF_ShapeInferenceContextDim(context_, shape.get(), i,
+                                               result.get());
+    return result;
+  }
+
+  // `shape`, of which it is then known that it has this rank, at least or at
+  // most; INVALID_ARGUMENT where it has another.
+  absl::StatusOr<ShapeHandle> with_rank(const ShapeHandle& shape,
+                                        int64_t rank) {
+    return WithRank(&abi::Functions::TF_ShapeInferenceContextWithRank, shape,
+                    rank);
+  }
+  absl::StatusOr<ShapeHandle> with_rank_at_least(const ShapeHandle& shape,
+                                                 int64_t rank) {
+    return WithRank(&abi::Functions::TF_ShapeInferenceContextWithRankAtLeast,
+                    shape, rank);
+  }
+  absl::StatusOr<ShapeHandle> with_rank_at_most(const ShapeHandle& shape,
+                                                int64_t rank) {
+    return WithRank(&abi::Functions::TF_ShapeInferenceContextWithRankAtMost,
+                    shape, rank);
+  }
+
+  // The node's attribute `attr`, of kind type: core gives no others here.
+  absl::StatusOr<DataType> type_attr(const char* attr) const {
+    OwnedStatus status;
+    abi::TF_DataType value = abi::TF_FLOAT;
+    internal::core.TF_ShapeInferenceContext_GetAttrType(context_, attr, &value,
+                                                        status.get());
+    if (!status.ok()) {
+      const absl::Status failure = status.ToStatus();
+      return absl::Status(failure.code(),
+                          std::string("attribute '") + attr +
+                              "', as type: " + std::string(failure.message()));
+    }
+    return static_cast<DataType>(value);
+  }
+
+  // Whether something failed that is right to ask for, and that this core has
+  // wrong: releases take no index but 0 in set_output and input. A shape
+  // function that fails for this leaves all outputs unknown; the op goes on.
+  bool core_cannot() const { return core_cannot_; }
+
+  abi::TF_ShapeInferenceContext* get() const { return context_; }
+
+ private:
+  static absl::StatusOr<ShapeHandle> Took(abi::TF_ShapeHandle* handle) {
+    if (handle == nullptr) {
+      return absl::ResourceExhaustedError("core made no shape handle");
+    }
+    return ShapeHandle(handle);
+  }
+  template <class Fill>
+  absl::StatusOr<ShapeHandle> Make(Fill fill) {
+    auto result = Took(internal::core.TF_NewShapeHandle());
+    if (!result.ok()) return result;
+    OwnedStatus status;
+    fill(result->get(), status.get());
+    if (!status.ok()) return status.ToStatus();
+    return result;
+  }
+  template <class F>
+  absl::StatusOr<ShapeHandle> WithRank(F function, const ShapeHandle& shape,
+                                       int64_t rank) {
+    return Make([&](abi::TF_ShapeHandle* to, abi::TF_Status* status) {
+      (internal::core.*function)(context_, shape.get(), rank, to, status);
+    });
+  }
+
+  abi::TF_ShapeInferenceContext* const context_;
+  bool core_cannot_ = false;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_SHAPE_INFERENCE_H_
