@@ -195,7 +195,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
 class Platform final : public tfplug::Platform<Device> {
  public:
   static constexpr char kName[] = "CPU_SIM";
-  static constexpr char kType[] = "CPU_SIM";
+  // No "CPU" in here: TensorFlow's graph optimizers take each device whose
+  // type contains that for the CPU, and put ops there that only the CPU has.
+  static constexpr char kType[] = "SIM";
 
   tfplug::PlatformOptions Options() override;
   absl::StatusOr<int> DeviceCount() override;

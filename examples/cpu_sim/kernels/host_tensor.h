@@ -30,6 +30,19 @@ inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
   return dims;
 }
 
+// The same as a shape.
+inline absl::StatusOr<tfplug::Shape> ReadShape(const tfplug::Tensor& tensor) {
+  absl::StatusOr<Dims> dims = ReadDims(tensor);
+  if (!dims.ok()) return dims.status();
+  for (const int64_t size : *dims) {
+    if (size < 0) {
+      return absl::InvalidArgumentError("a dimension of size " +
+                                        std::to_string(size));
+    }
+  }
+  return tfplug::Shape(*dims);
+}
+
 // The same as dimensions of a tensor of `rank`: negative ones count from the
 // end, the result does not.
 inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
