@@ -105,7 +105,7 @@ TEST_CASE("CachingAllocator: no size is too odd") {
   REQUIRE(caching.Allocate(1000, 0).ok());
   CHECK(caching.Allocate(2 << 20, 0).status().message() ==
         "out of device memory allocating 2097152 bytes: 1024 bytes in use, "
-        "1048576 reserved in 1 regions, largest free block 1047552: error 2");
+        "1048576 reserved in 1 region, largest free block 1047552: error 2");
 }
 
 TEST_CASE("CachingAllocator: free regions go back before memory is out") {
@@ -123,7 +123,7 @@ TEST_CASE("CachingAllocator: free regions go back before memory is out") {
   CHECK(driver.freed.empty());
   CHECK(caching.Allocate(64 << 10, 0).status().message() ==
         "out of device memory allocating 65536 bytes: 16384 bytes in use, "
-        "16384 reserved in 1 regions, largest free block 0: error 2");
+        "16384 reserved in 1 region, largest free block 0: error 2");
   CHECK(driver.freed.size() == 3);
   CHECK(caching.Allocate(48 << 10, 0).ok());
 }
@@ -205,7 +205,7 @@ TEST_CASE("CachingAllocator: the limit") {
   CHECK(caching.Usage()->free == 10000 - 2 * 4096);
   CHECK(caching.Allocate(1793, 0).status().message() ==
         "out of device memory allocating 1793 bytes: 8192 bytes in use, 8192 "
-        "reserved in 1 regions, largest free block 0, limit 10000: "
+        "reserved in 1 region, largest free block 0, limit 10000: "
         "CachingAllocatorOptions::limit");
   CHECK(caching.Allocate(1000, 0).ok());
   CHECK(driver.in_use == 8192 + 1792);
@@ -238,6 +238,7 @@ TEST_CASE("CachingAllocator: other memory spaces are not cached") {
   caching.Deallocate(memory);
   CHECK(driver.in_use == 2 << 20);
   CHECK(caching.Stats()->bytes_reserved == 2 << 20);
+  CHECK(caching.Allocate(1000, 0)->opaque() != memory.opaque());
 }
 
 TEST_CASE("CachingAllocator: a stray pointer changes nothing and is logged") {

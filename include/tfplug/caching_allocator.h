@@ -255,7 +255,8 @@ class CachingAllocator : public internal::CachingSource<Source> {
     }();
     if (!memory.ok()) return memory;
     if (memory->is_null()) {
-      return absl::ResourceExhaustedError("null memory");
+      return absl::ResourceExhaustedError(
+          "the allocator under CachingAllocator gave null");
     }
     if (memory->size() < size) {
       const std::string got = std::to_string(memory->size());
@@ -287,7 +288,8 @@ class CachingAllocator : public internal::CachingSource<Source> {
     message += std::to_string(stats.bytes_in_use) + " bytes in use, " +
                std::to_string(stats.bytes_reserved) + " reserved in " +
                std::to_string(heap_.num_regions()) +
-               " regions, largest free block " +
+               (heap_.num_regions() == 1 ? " region" : " regions") +
+               ", largest free block " +
                std::to_string(stats.largest_free_block_bytes);
     if (options_.limit.has_value()) {
       message += ", limit " + std::to_string(*options_.limit);
