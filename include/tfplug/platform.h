@@ -28,7 +28,8 @@ struct PlatformOptions {
 //   };
 //   TFPLUG_REGISTER_DEVICE(Platform);
 //
-// Both begin with a capital letter and hold capital letters and underscores.
+// Both begin with a capital letter and hold capital letters and underscores;
+// kType holds no "CPU".
 // Made with nothing when TensorFlow loads the library. A platform that cannot
 // be made (a constructor that throws, an Init or DeviceCount that fails: no
 // driver, no hardware) has zero devices, and the log says why; TensorFlow runs

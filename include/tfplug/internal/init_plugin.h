@@ -23,6 +23,9 @@ struct PlatformRegistration {
                 "tfplug: kType must begin with a capital letter and hold "
                 "capital letters and underscores only; TensorFlow aborts on "
                 "any other");
+  static_assert(!IsTakenForCpu(PlatformT::kType),
+                "tfplug: kType must not contain \"CPU\": TensorFlow's graph "
+                "optimizers take such a device for the CPU and move its ops");
 
   PlatformRegistration() {
     registered_platform = {PlatformT::kType,

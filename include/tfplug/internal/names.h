@@ -19,6 +19,15 @@ constexpr bool IsDeviceType(const char* name) {
   return true;
 }
 
+// TensorFlow's graph optimizers take each device whose type contains "CPU" for
+// the CPU, and give its ops to the CPU's kernels or rewrite them into such.
+constexpr bool IsTakenForCpu(absl::string_view type) {
+  for (; type.size() >= 3; type.remove_prefix(1)) {
+    if (type[0] == 'C' && type[1] == 'P' && type[2] == 'U') return true;
+  }
+  return false;
+}
+
 // A C string that lives as long as the process, for fields that core keeps;
 // null for an empty name.
 inline const char* Immortal(const std::string& name) {
