@@ -73,6 +73,20 @@ TEST_CASE("CachingAllocator: regions double; large ones are exact") {
   CHECK(driver.allocated[4].second == 8192);
 }
 
+TEST_CASE("CachingAllocator: remembers what size the driver had no more of") {
+  Driver driver;
+  driver.capacity = 40 << 10;
+  driver.options.first_region = 1 << 20;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  REQUIRE(caching.Allocate(32 << 10, 0).ok());
+  CHECK(driver.in_use == 32 << 10);
+  CHECK(driver.allocations == 6);  // 1 MiB, halved five times.
+  REQUIRE(caching.Allocate(1, 0).ok());
+  CHECK(driver.in_use == 40 << 10);
+  CHECK(driver.allocations == 6 + 4);  // 64 KiB, halved three times.
+}
+
 TEST_CASE("CachingAllocator: a rest that is small goes out too") {
   Driver driver;
   Caching caching(driver);
