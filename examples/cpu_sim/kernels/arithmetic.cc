@@ -28,6 +28,16 @@ constexpr auto kMinimum = [](const auto& a, const auto& b) {
 };
 constexpr auto kPow = [](const auto& a, const auto& b) { return a.pow(b); };
 
+// With the sign of the divisor; by 0 it is 0, since a device cannot stop the
+// host to tell.
+constexpr auto kFloorMod = [](const auto& a, const auto& b) {
+  return a.binaryExpr(b, [](auto x, auto y) {
+    if (y == 0) return y;
+    const auto rest = x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  });
+};
+
 // int32 is left to core, which has it for every device, in host memory.
 [[maybe_unused]] const bool binary_kernels =
     RegisterBinary<kAdd, float, int64_t>("Add") &&
@@ -40,7 +50,8 @@ constexpr auto kPow = [](const auto& a, const auto& b) { return a.pow(b); };
     RegisterBinary<kSquaredDifference, float>("SquaredDifference") &&
     RegisterBinary<kMaximum, float, int64_t>("Maximum") &&
     RegisterBinary<kMinimum, float, int64_t>("Minimum") &&
-    RegisterBinary<kPow, float>("Pow");
+    RegisterBinary<kPow, float>("Pow") &&
+    RegisterBinary<kFloorMod, int64_t>("FloorMod");
 
 // ---- Of one tensor ---------------------------------------------------------
 
