@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that each header compiles alone and included twice, without warnings.
 
-  headers_test.py INCLUDE_DIR COMPILE_COMMANDS COMPILER [FLAG]...
+  headers_test.py INCLUDE_DIR COMPILE_COMMANDS PATTERN COMPILER [FLAG]...
 
-Only the syntax is checked; headers are found, so a new one is tested from its
-first day. The include paths are those of the first command in
-COMPILE_COMMANDS (Meson's compile_commands.json); what is not ours counts as a
-system header.
+PATTERN picks headers, such as tfplug/*.h, or tfplug/**/*.h for all: a new one
+is tested from its first day. Only the syntax is checked. The include paths are
+those of the first command in COMPILE_COMMANDS (Meson's
+compile_commands.json); what is not ours counts as a system header.
 """
 
 import json
@@ -38,10 +38,10 @@ def include_flags(commands, ours):
 
 def main():
     ours = pathlib.Path(sys.argv[1]).resolve()
-    compiler = sys.argv[3:]
+    pattern, *compiler = sys.argv[3:]
     includes = include_flags(sys.argv[2], ours)
     headers = sorted(
-        str(path.relative_to(ours)) for path in ours.glob("tfplug/**/*.h")
+        str(path.relative_to(ours)) for path in ours.glob(pattern)
     )
     failed = []
     for header in headers:
