@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "tfplug/abi/types.h"
 #include "tfplug/internal/log.h"
@@ -27,21 +28,20 @@ class HostTask {
     return *this;
   }
   ~HostTask() {
-    if (callback_fn_ != nullptr) {
-      internal::LogError("host_callback",
-                         "a host task was dropped without having been run; "
-                         "unless RunOnHost failed, TensorFlow waits for it "
-                         "forever");
-    }
+    if (callback_fn_ != nullptr) LogDropped();
   }
 
   // Runs the task and returns its status. The second call does nothing.
   absl::Status Run() {
     auto callback_fn = std::exchange(callback_fn_, nullptr);
     if (callback_fn == nullptr) return absl::OkStatus();
-    OwnedStatus status;
-    callback_fn(callback_arg_, status.get());
-    return status.ToStatus();
+    abi::TF_Status* const status = internal::core.TF_NewStatus();
+    callback_fn(callback_arg_, status);
+    if (ABSL_PREDICT_FALSE(internal::core.TF_GetCode(status) != abi::TF_OK)) {
+      return ReadAndDelete(status);
+    }
+    internal::core.TF_DeleteStatus(status);
+    return absl::OkStatus();
   }
   absl::Status operator()() { return Run(); }
 
@@ -52,6 +52,17 @@ class HostTask {
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] static absl::Status ReadAndDelete(
+      abi::TF_Status* status) {
+    return OwnedStatus(status).ToStatus();
+  }
+  [[gnu::cold, gnu::noinline]] static void LogDropped() {
+    internal::LogError("host_callback",
+                       "a host task was dropped without having been run; "
+                       "unless RunOnHost failed, TensorFlow waits for it "
+                       "forever");
+  }
+
   abi::SE_StatusCallbackFn callback_fn_;
   void* callback_arg_;
 };

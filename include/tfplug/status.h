@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
@@ -29,11 +30,10 @@ inline void SetStatus(abi::TF_Status* to, const absl::Status& status) {
   });
 }
 
-// Reads `*from`, with payloads where this core has TF_ForEachPayload (2.14).
-inline absl::Status ToStatus(const abi::TF_Status* from) {
-  const auto& core = internal::core;
-  const abi::TF_Code code = core.TF_GetCode(from);
-  if (code == abi::TF_OK) return absl::OkStatus();
+namespace internal {
+
+[[gnu::cold, gnu::noinline]] inline absl::Status ReadFailure(
+    const abi::TF_Status* from, abi::TF_Code code) {
   absl::Status status(static_cast<absl::StatusCode>(code),
                       core.TF_Message(from));
   if (core.TF_ForEachPayload != nullptr) {
@@ -47,10 +47,20 @@ inline absl::Status ToStatus(const abi::TF_Status* from) {
   return status;
 }
 
+}  // namespace internal
+
+// Reads `*from`, with payloads where this core has TF_ForEachPayload (2.14).
+inline absl::Status ToStatus(const abi::TF_Status* from) {
+  const abi::TF_Code code = internal::core.TF_GetCode(from);
+  if (ABSL_PREDICT_TRUE(code == abi::TF_OK)) return absl::OkStatus();
+  return internal::ReadFailure(from, code);
+}
+
 // A TF_Status of our own, for calls into core.
 class OwnedStatus {
  public:
-  OwnedStatus() : status_(internal::core.TF_NewStatus()) {}
+  OwnedStatus() : OwnedStatus(internal::core.TF_NewStatus()) {}
+  explicit OwnedStatus(abi::TF_Status* status) : status_(status) {}
   OwnedStatus(const OwnedStatus&) = delete;
   OwnedStatus& operator=(const OwnedStatus&) = delete;
   ~OwnedStatus() { internal::core.TF_DeleteStatus(status_); }

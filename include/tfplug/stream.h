@@ -64,12 +64,13 @@ class Stream {
   // event that it keeps for this, and WaitForEvent here.
   virtual absl::Status WaitForStream(Self& other) {
     Stream& base = other;
-    std::lock_guard<std::mutex> lock(base.fence_mutex_);
-    if (absl::Status status = other.Self::RecordEvent(*base.fence_);
-        !status.ok()) {
-      return status;
+    {
+      std::lock_guard<std::mutex> lock(base.fence_mutex_);
+      Event& fence = *base.fence_;
+      if (auto s = other.Self::RecordEvent(fence); !s.ok()) return s;
+      if (auto s = self().Self::WaitForEvent(fence); !s.ok()) return s;
     }
-    return self().Self::WaitForEvent(*base.fence_);
+    return absl::OkStatus();
   }
 
   // record_event: `event` is reached once all work enqueued by now is done.

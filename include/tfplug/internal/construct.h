@@ -80,6 +80,31 @@ absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   return object;
 }
 
+// Makes a T as Create does, and gives it to core as the handle `*to`: null if
+// it can't be made.
+template <class T, class Handle, class... Arguments>
+absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
+  struct Undo {
+    Handle* to;
+    T* object = nullptr;
+
+    [[gnu::always_inline]] ~Undo() {
+      if (to != nullptr) Run(to, object);
+    }
+    [[gnu::cold, gnu::noinline]] static void Run(Handle* to, T* object) {
+      *to = nullptr;
+      Owned<T>{object};
+    }
+  } undo{to};
+  undo.object = Construct<T>(static_cast<Arguments&&>(arguments)...).release();
+  absl::Status status = undo.object->T::Init();
+  if (ABSL_PREDICT_TRUE(status.ok())) {
+    *to = reinterpret_cast<Handle>(undo.object);
+    undo.to = nullptr;
+  }
+  return status;
+}
+
 // Takes a handle's object back and destroys it. A null handle is let pass.
 template <class T>
 void Destroy(const char* slot, T* object) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/optimization.h"
@@ -72,21 +73,68 @@ namespace tfplug::internal {
   TFPLUG_INTERNAL_CATCH_ALL { LogError(slot, "out of host memory"); }
 }
 
-// Slots with a TF_Status. `hook` returns absl::Status; the result says whether
-// it was OK.
-template <class Hook>
-inline bool Guard(abi::TF_Status* status, const char* slot,
-                  Hook&& hook) noexcept {
+// What a trampoline itself holds of failure: one call of one of these. An
+// `owned` status comes in a register, not as an address in the trampoline's
+// frame, which would take a register from the way of success.
+[[gnu::cold, gnu::noinline]] inline void FailWith(abi::TF_Status* to,
+                                                  const absl::Status* owned,
+                                                  const char* slot) noexcept {
+  Fail(to, *owned, slot);
+  delete owned;
+}
+[[gnu::cold, gnu::noinline]] inline void FailWithException(
+    abi::TF_Status* to, const char* slot) noexcept {
+  Fail(to, CurrentException(), slot);
+}
+[[gnu::cold, gnu::noinline]] inline void LogAndDelete(
+    const char* slot, const absl::Status* owned) noexcept {
+  LogFailure(slot, *owned);
+  delete owned;
+}
+[[gnu::cold, gnu::noinline]] inline void LogException(
+    const char* slot) noexcept {
+  LogFailure(slot, CurrentException());
+}
+
+// What a hook returned, absl::Status or absl::StatusOr<T>. Not destroyed: where
+// it is OK it owns nothing, elsewhere its status has been moved from.
+template <class Result>
+union Returned {
+  Result result;
+
+  template <class Hook>
+  explicit Returned(Hook& hook) : result(hook()) {}
+  ~Returned() {}
+};
+
+// For what a trampoline needs again after the hook. Volatile is: in the frame.
+// That is there anyway for what the hook may return, while a register would
+// have to be saved first.
+template <class T>
+using InFrame = volatile T;
+
+struct DoNothing {
+  void operator()() const {}
+};
+
+// Slots with a TF_Status. `hook` returns absl::Status; after one that is not OK
+// comes `on_failure`, which does not throw.
+template <class Hook, class OnFailure = DoNothing>
+inline void Guard(abi::TF_Status* status, const char* slot, Hook&& hook,
+                  OnFailure&& on_failure = OnFailure()) {
+  const InFrame<abi::TF_Status*> kept = status;
   TFPLUG_INTERNAL_TRY {
-    const absl::Status result = std::forward<Hook>(hook)();
-    if (ABSL_PREDICT_TRUE(result.ok())) {
-      core.TF_SetStatus(status, abi::TF_OK, "");
-      return true;
+    Returned<absl::Status> returned(hook);
+    if (ABSL_PREDICT_FALSE(!returned.result.ok())) {
+      FailWith(kept, new absl::Status(std::move(returned.result)), slot);
+      return on_failure();
     }
-    Fail(status, result, slot);
   }
-  TFPLUG_INTERNAL_CATCH_ALL { Fail(status, CurrentException(), slot); }
-  return false;
+  TFPLUG_INTERNAL_CATCH_ALL {
+    FailWithException(kept, slot);
+    return on_failure();
+  }
+  core.TF_SetStatus(kept, abi::TF_OK, "");  // last: it becomes a jump
 }
 
 // Slots without a TF_Status. `hook` returns absl::Status; the result says
@@ -94,11 +142,28 @@ inline bool Guard(abi::TF_Status* status, const char* slot,
 template <class Hook>
 inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
   TFPLUG_INTERNAL_TRY {
-    const absl::Status result = std::forward<Hook>(hook)();
-    if (ABSL_PREDICT_TRUE(result.ok())) return true;
-    LogFailure(slot, result);
+    Returned<absl::Status> returned(hook);
+    if (ABSL_PREDICT_TRUE(returned.result.ok())) return true;
+    LogAndDelete(slot, new absl::Status(std::move(returned.result)));
   }
-  TFPLUG_INTERNAL_CATCH_ALL { LogFailure(slot, CurrentException()); }
+  TFPLUG_INTERNAL_CATCH_ALL { LogException(slot); }
+  return false;
+}
+
+// The same for a hook that returns absl::StatusOr<T>: `use` gets the T.
+template <class Hook, class Use>
+inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
+  using Result = decltype(hook());
+  static_assert(std::is_trivially_destructible_v<typename Result::value_type>);
+  TFPLUG_INTERNAL_TRY {
+    Returned<Result> returned(hook);
+    if (ABSL_PREDICT_TRUE(returned.result.ok())) {
+      use(*returned.result);
+      return true;
+    }
+    LogAndDelete(slot, new absl::Status(std::move(returned.result).status()));
+  }
+  TFPLUG_INTERNAL_CATCH_ALL { LogException(slot); }
   return false;
 }
 

@@ -39,13 +39,12 @@ struct StreamExecutorTable : Handles<DeviceT> {
     using Info = abi::StructInfo<abi::SP_DeviceMemoryBase>;
     if (ABSL_PREDICT_FALSE(mem->struct_size < Info::kSize)) return;
     DeviceMemory memory;
-    GuardOrLog("allocate", [&]() -> absl::Status {
-      auto result =
-          ToAllocator(device).AllocatorT::Allocate(size, memory_space);
-      if (ABSL_PREDICT_FALSE(!result.ok())) return result.status();
-      memory = *result;
-      return absl::OkStatus();
-    });
+    GuardOrLog(
+        "allocate",
+        [&] {
+          return ToAllocator(device).AllocatorT::Allocate(size, memory_space);
+        },
+        [&](DeviceMemory allocated) { memory = allocated; });
     mem->opaque = memory.opaque();
     mem->size = memory.size();
     mem->payload = memory.payload();
@@ -159,9 +158,8 @@ struct StreamExecutorTable : Handles<DeviceT> {
 
   static void create_event(const abi::SP_Device* device, abi::SP_Event* event,
                            abi::TF_Status* status) {
-    *event = nullptr;
     Guard(status, "create_event",
-          [&] { return HandOut(Create<EventT>(ToDevice(device)), event); });
+          [&] { return CreateHandle<EventT>(event, ToDevice(device)); });
   }
 
   static void destroy_event(const abi::SP_Device*, abi::SP_Event event) {
@@ -172,16 +170,13 @@ struct StreamExecutorTable : Handles<DeviceT> {
   // fails is not yet an error of the work: waiting tells.
   static abi::SE_EventStatus get_event_status(const abi::SP_Device*,
                                               abi::SP_Event event) {
-    EventT& self = ToEvent(event);
+    const InFrame<EventT*> kept = &ToEvent(event);
     EventStatus result = EventStatus::kUnknown;
-    const bool polled = GuardOrLog("get_event_status", [&]() -> absl::Status {
-      auto answer = self.EventT::Poll();
-      if (ABSL_PREDICT_FALSE(!answer.ok())) return answer.status();
-      result = *answer;
-      return absl::OkStatus();
-    });
-    if (ABSL_PREDICT_FALSE(!polled || result < EventStatus::kPending)) {
-      result = SettleEvent(self, result);
+    GuardOrLog(
+        "get_event_status", [&] { return ToEvent(event).EventT::Poll(); },
+        [&](EventStatus answer) { result = answer; });
+    if (ABSL_PREDICT_FALSE(result < EventStatus::kPending)) {
+      result = SettleEvent(*kept, result);
     }
     return static_cast<abi::SE_EventStatus>(result);
   }
@@ -190,10 +185,11 @@ struct StreamExecutorTable : Handles<DeviceT> {
   // 2.21): it must not find it complete before the work is.
   static void record_event(const abi::SP_Device* device, abi::SP_Stream stream,
                            abi::SP_Event event, abi::TF_Status* status) {
-    const bool recorded = Guard(status, "record_event", [&] {
-      return ToStream(stream).StreamT::RecordEvent(ToEvent(event));
-    });
-    if (ABSL_PREDICT_FALSE(!recorded)) FinishAll(device);
+    const InFrame<const abi::SP_Device*> kept = device;
+    Guard(
+        status, "record_event",
+        [&] { return ToStream(stream).StreamT::RecordEvent(ToEvent(event)); },
+        [&] { FinishAll(kept); });
   }
 
   static void wait_for_event(const abi::SP_Device*, abi::SP_Stream stream,
@@ -213,9 +209,8 @@ struct StreamExecutorTable : Handles<DeviceT> {
 
   static void create_timer(const abi::SP_Device* device, abi::SP_Timer* timer,
                            abi::TF_Status* status) {
-    *timer = nullptr;
     Guard(status, "create_timer",
-          [&] { return HandOut(Create<TimerT>(ToDevice(device)), timer); });
+          [&] { return CreateHandle<TimerT>(timer, ToDevice(device)); });
   }
 
   static void destroy_timer(const abi::SP_Device*, abi::SP_Timer timer) {
