@@ -47,8 +47,9 @@ inline const Lambda* shape_lambda = nullptr;
 //           .Output("y: T")
 //           .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status { ... }));
 //
-// Specs are those of TensorFlow's REGISTER_OP; core parses them, and what it
-// does not understand is a line in the log when the library is loaded.
+// Specs are those of TensorFlow's REGISTER_OP. One that cannot be read, or a
+// name that is taken, leaves the op out with a line in the log when the library
+// is loaded; TensorFlow itself would end the process over it.
 class OpDef {
  public:
   using ShapeFunction = void (*)(abi::TF_ShapeInferenceContext*,

@@ -2,12 +2,14 @@
 #ifndef TFPLUG_INTERNAL_INIT_OP_H_
 #define TFPLUG_INTERNAL_INIT_OP_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "tfplug/internal/core.h"
 #include "tfplug/internal/guard.h"
+#include "tfplug/internal/op_spec.h"
 #include "tfplug/op_def.h"
 
 namespace tfplug::internal {
@@ -66,9 +68,14 @@ inline absl::Status Register(const OpDef& def) {
 // An op that cannot be registered is left out, with a line in the log.
 inline void InitOps() {
   if (OpRegistrations().empty() || !LoadCore()) return;
+  std::set<std::string> known = KnownOps();
   for (const OpDef& def : OpRegistrations()) {
     GuardOrLog("TF_InitKernel", [&] {
-      const absl::Status status = Register(def);
+      absl::Status status = OpDefChecker::Check(def);
+      if (status.ok() && !known.insert(def.name()).second) {
+        status = absl::AlreadyExistsError("there is an op of this name");
+      }
+      if (status.ok()) status = Register(def);
       return status.ok() ? status
                          : Annotate(status, ("op " + def.name()).c_str());
     });
