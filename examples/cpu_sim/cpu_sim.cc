@@ -34,6 +34,8 @@ absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
   return tfplug::DeviceMemory(address, size);
 }
 
+// Without waiting for the device: freed memory stays mapped, and the work of
+// its next owner is queued behind that of this one.
 void Memory::Deallocate(tfplug::DeviceMemory memory) {
   device_.Free(memory.opaque()).IgnoreError();
 }
@@ -69,7 +71,7 @@ absl::Status Device::Init() {
   return absl::OkStatus();
 }
 
-// CPU_SIM_BFC=0: each tensor comes to Memory, not to TensorFlow's allocator.
+// CPU_SIM_BFC=0: each tensor comes to our allocator, not to TensorFlow's.
 tfplug::PlatformOptions Platform::Options() {
   tfplug::PlatformOptions options;
   const char* bfc = getenv("CPU_SIM_BFC");

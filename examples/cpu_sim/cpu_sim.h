@@ -2,6 +2,7 @@
 #ifndef CPU_SIM_CPU_SIM_H_
 #define CPU_SIM_CPU_SIM_H_
 
+#include <tfplug/caching_allocator.h>
 #include <tfplug/plugin.h>
 #include <tfplug/status_macros.h>
 
@@ -135,6 +136,7 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   std::unique_ptr<rt::Stream> stream_;
 };
 
+// What the driver has to give. Not for each tensor: see Device.
 class Memory final : public tfplug::Allocator {
  public:
   explicit Memory(Device& device);
@@ -160,7 +162,10 @@ class Memory final : public tfplug::Allocator {
   rt::Device& device_;
 };
 
-class Device final : public tfplug::Device<Stream, Memory> {
+// Where TensorFlow's own allocator is off, each tensor is taken from the cache
+// over Memory; where it is on, the cache sees its few large blocks.
+class Device final
+    : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
  public:
   explicit Device(int ordinal) : ordinal_(ordinal) {}
   absl::Status Init() override;
