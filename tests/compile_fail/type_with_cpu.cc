@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: kType must not contain
+// expect: kType must not contain "CPU"
 #include "minimal_device.h"
 
 class Platform : public minimal::Platform {
  public:
-  static constexpr char kType[] = "MY_CPU_DEVICE";
+  static constexpr char kType[] = "MY_CPU";
 };
 TFPLUG_REGISTER_DEVICE(Platform);

@@ -84,6 +84,15 @@ TEST_CASE("the names that TensorFlow takes") {
   }
 }
 
+TEST_CASE("the names that TensorFlow takes for the CPU") {
+  for (const char* type : {"CPU", "MY_CPU", "CPU_SIM", "CPCPU"}) {
+    CHECK_MESSAGE(internal::IsTakenForCpu(type), type);
+  }
+  for (const char* type : {"", "C", "CP", "C_PU", "CP_U", "GPU"}) {
+    CHECK_MESSAGE(!internal::IsTakenForCpu(type), type);
+  }
+}
+
 TEST_CASE("Immortal keeps one copy of each name") {
   const char* a = internal::Immortal(std::string("name"));
   CHECK(std::string(a) == "name");

@@ -21,8 +21,8 @@ constexpr bool IsDeviceType(const char* name) {
 
 // TensorFlow's graph optimizers take each device whose type contains "CPU" for
 // the CPU, and give its ops to the CPU's kernels or rewrite them into such.
-constexpr bool IsTakenForCpu(absl::string_view type) {
-  for (; type.size() >= 3; type.remove_prefix(1)) {
+constexpr bool IsTakenForCpu(const char* type) {
+  for (; *type != '\0'; ++type) {
     if (type[0] == 'C' && type[1] == 'P' && type[2] == 'U') return true;
   }
   return false;

@@ -10,16 +10,12 @@
 
 #include "tfplug/abi/function_info.h"
 #include "tfplug/internal/core.h"
+#include "tfplug/testing/core_kernel.h"
 #include "tfplug/testing/core_log.h"
 #include "tfplug/testing/core_status.h"
+#include "tfplug/testing/release.h"
 
 namespace tfplug::testing {
-
-using abi::Release;
-
-constexpr bool operator<(Release a, Release b) {
-  return a.major != b.major ? a.major < b.major : a.minor < b.minor;
-}
 
 // Which TensorFlow the stand-in plays, as far as its functions go.
 struct CoreOptions {
@@ -29,18 +25,15 @@ struct CoreOptions {
   std::vector<std::string> missing;
 };
 
-// Whether `release` exports a function.
-constexpr bool IsExportedIn(Release release, abi::FunctionReleases releases) {
-  const bool is_gone = releases.last.major != 0 && releases.last < release;
-  return !(release < releases.since) && !is_gone;
-}
-
 // The stand-in's table of functions: those that are implemented here, less
 // those that the core which is played has not got.
 inline abi::Functions MakeCore(const CoreOptions& options = {}) {
   abi::Functions core;
   InstallStatusFunctions(core);
   InstallLogFunctions(core);
+  InstallKernelFunctions(core);
+  PlayedVersion() = std::to_string(options.release.major) + "." +
+                    std::to_string(options.release.minor) + ".0";
   for (size_t i = 0; i < abi::kFunctionCount; ++i) {
     const abi::FunctionInfo function = abi::DescribeFunction(i);
     bool has = IsExportedIn(options.release, function.releases);

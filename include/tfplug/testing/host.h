@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
 #include "tfplug/testing/core_device.h"
+#include "tfplug/testing/core_registry.h"
 #include "tfplug/testing/core_status.h"
 #include "tfplug/testing/guarded.h"
 #include "tfplug/testing/struct_sizes.h"
@@ -63,14 +64,20 @@ class Host {
   }
 
   // For a plug-in's .so, which finds core's functions in this program only if
-  // it exports them: see core_status.h. As in core, it is never unloaded.
+  // it exports them: see core_status.h. As in core, its kernels are registered
+  // too, and it is never unloaded.
   static absl::StatusOr<std::unique_ptr<Host>> Load(
       const std::string& path, const HostOptions& options = HostOptions()) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return absl::NotFoundError(dlerror());
     void* const symbol = dlsym(library, "SE_InitPlugin");
     if (symbol == nullptr) return absl::NotFoundError(dlerror());
-    return Register(reinterpret_cast<InitPlugin>(symbol), options);
+    auto host = Register(reinterpret_cast<InitPlugin>(symbol), options);
+    if (!host.ok()) return host;
+    if (void* const init_kernel = dlsym(library, "TF_InitKernel")) {
+      KernelRegistry::Get().Refill(reinterpret_cast<void (*)()>(init_kernel));
+    }
+    return host;
   }
 
   Host(const Host&) = delete;

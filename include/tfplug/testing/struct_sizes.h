@@ -3,21 +3,11 @@
 #define TFPLUG_TESTING_STRUCT_SIZES_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/core.h"
+#include "tfplug/testing/release.h"
 
 namespace tfplug::testing {
-
-// "2.7" as a Release.
-inline Release ParseRelease(const char* text) {
-  char* end = nullptr;
-  const auto major = static_cast<uint8_t>(std::strtol(text, &end, 10));
-  if (*end != '.') return {major, 0};
-  return {major, static_cast<uint8_t>(std::strtol(end + 1, nullptr, 10))};
-}
 
 // The struct_size that core of `release` passes with a `Struct`; 0 when it has
 // no such struct.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_RELEASE_H_
+#define TFPLUG_TESTING_RELEASE_H_
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "tfplug/abi/function_info.h"
+
+namespace tfplug::testing {
+
+using abi::Release;
+
+constexpr bool operator<(Release a, Release b) {
+  return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+}
+
+// "2.7" as a Release.
+inline Release ParseRelease(const char* text) {
+  char* end = nullptr;
+  const auto major = static_cast<uint8_t>(std::strtol(text, &end, 10));
+  if (*end != '.') return {major, 0};
+  return {major, static_cast<uint8_t>(std::strtol(end + 1, nullptr, 10))};
+}
+
+// Whether `release` exports a function.
+constexpr bool IsExportedIn(Release release, abi::FunctionReleases releases) {
+  const bool is_gone = releases.last.major != 0 && releases.last < release;
+  return !(release < releases.since) && !is_gone;
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_RELEASE_H_

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/kernel.h>
+#include <tfplug/plugin.h>
+#include <tfplug/status_macros.h>
+#include <tfplug/testing/testing.h>
+
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "minimal_device.h"
+
+namespace {
+
+using testing_kernel = std::function<absl::Status(tfplug::KernelContext&)>;
+
+// A kernel that does what the test says.
+struct Script {
+  std::function<absl::Status(tfplug::KernelConstruction&)> init;
+  testing_kernel compute;
+  int alive = 0;
+};
+Script script;
+
+class Scripted : public tfplug::Kernel {
+ public:
+  Scripted() { ++script.alive; }
+  ~Scripted() override { --script.alive; }
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    return script.init ? script.init(construction) : absl::OkStatus();
+  }
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    return script.compute(context);
+  }
+};
+
+// y = x + 1, by the device's own stream.
+class Increment : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    const tfplug::Shape shape = context.input(0)->shape();
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y,
+                            context.forward_or_allocate_output(0, {0}, shape));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(minimal::Stream * stream,
+                            context.stream<minimal::Stream>());
+    stream->GetStatus().IgnoreError();
+    for (size_t i = 0; i < x.flat<float>().size(); ++i) {
+      y.flat<float>()[i] = x.flat<float>()[i] + 1;  // device memory is host's
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+TFPLUG_REGISTER_DEVICE(minimal::Platform);
+TFPLUG_REGISTER_KERNEL(Scripted, tfplug::KernelDef("Scripted"));
+TFPLUG_REGISTER_KERNEL(
+    Increment, tfplug::KernelDef("Increment").TypeConstraint<float>("T"));
+
+namespace tfplug {
+namespace {
+
+using testing::CoreKernel;
+using testing::KernelRun;
+using testing::Node;
+
+class KernelFixture {
+ protected:
+  KernelFixture() {
+    testing::KernelRegistry::Get().Refill(&TF_InitKernel);
+    script = Script();
+  }
+  ~KernelFixture() {
+    CHECK(host_->Problems().ok());
+    CHECK(script.alive == 0);
+    CHECK(testing::LiveStatusCount() == statuses_);
+    CHECK(testing::LiveTensorCount() == tensors_);
+  }
+
+  std::unique_ptr<CoreKernel> Make(Node node) {
+    auto kernel = CoreKernel::Create(std::move(node), "MINIMAL");
+    REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
+    return *std::move(kernel);
+  }
+  // Runs the script once, with one float input and one float output.
+  absl::Status RunScript(testing_kernel compute) {
+    script.compute = std::move(compute);
+    auto kernel = Make({"Scripted", "node", {}, {{"x", 1}}});
+    KernelRun run(*kernel, device_);
+    run.AddInput<float>({{2}, {1, 2}});
+    run.AddOutput(DataType::kFloat);
+    return run.Run();
+  }
+
+  const int64_t statuses_ = testing::LiveStatusCount();
+  const int64_t tensors_ = testing::LiveTensorCount();
+  testing::ScopedCore core_;
+  std::unique_ptr<testing::Host> host_ =
+      testing::Host::Register(&SE_InitPlugin).value();
+  testing::CoreDevice* const device_ = host_->Device(0).value();
+};
+
+TEST_CASE_FIXTURE(KernelFixture, "a kernel runs on its device") {
+  auto kernel = Make({"Increment", "i", {{"T", DataType::kFloat}}, {}});
+  for (int i = 0; i < 2; ++i) {
+    KernelRun run(*kernel, device_);
+    run.AddInput<float>({{2, 2}, {0, 1, 2, 3}});
+    run.AddOutput(DataType::kFloat);
+    CHECK(run.Run().ok());
+    CHECK(run.Output<float>(0).dims == std::vector<int64_t>{2, 2});
+    CHECK(run.Output<float>(0).elements == std::vector<float>{1, 2, 3, 4});
+  }
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "core finds kernels by op, device and types") {
+  const auto find = [](const char* op, const char* device, DataType type) {
+    return CoreKernel::Create({op, "n", {{"T", type}}, {}}, device).status();
+  };
+  CHECK(find("Increment", "MINIMAL", DataType::kFloat).ok());
+  CHECK(find("Increment", "MINIMAL", DataType::kDouble).code() ==
+        absl::StatusCode::kNotFound);
+  CHECK(find("Increment", "CPU", DataType::kFloat).code() ==
+        absl::StatusCode::kNotFound);
+  CHECK(find("Decrement", "MINIMAL", DataType::kFloat).code() ==
+        absl::StatusCode::kNotFound);
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "an input nobody else needs is forwarded") {
+  const auto run_with = [this](bool held) {
+    std::unique_ptr<abi::TF_Tensor> holder;
+    auto kernel = Make({"Increment", "i", {{"T", DataType::kFloat}}, {}});
+    KernelRun run(*kernel, device_);
+    auto tensor = testing::MakeTensor<float>(device_, {{1}, {1}});
+    const void* const data = tensor->buffer->data;
+    if (held) holder = std::make_unique<abi::TF_Tensor>(*tensor);
+    run.AddInput(std::move(tensor));
+    run.AddOutput(DataType::kFloat);
+    CHECK(run.Run().ok());
+    CHECK(run.Output<float>(0).elements == std::vector<float>{2});
+    return run.output(0)->buffer->data == data;
+  };
+  CHECK(run_with(false));
+  CHECK_FALSE(run_with(true));
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "a Tensor that the kernel holds is a need") {
+  CHECK(RunScript([](KernelContext& context) -> absl::Status {
+          int forwarded = 0;
+          {
+            TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.input(0));
+            TFPLUG_ASSIGN_OR_RETURN(
+                Tensor y, context.forward_or_allocate_output(0, {0}, Shape{2},
+                                                             &forwarded));
+            CHECK(forwarded == -1);
+          }
+          TFPLUG_ASSIGN_OR_RETURN(Tensor y, context.forward_or_allocate_output(
+                                                0, {0}, Shape{2}, &forwarded));
+          CHECK(forwarded == 0);
+          return absl::OkStatus();
+        }).ok());
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "what a kernel reads about its run") {
+  CHECK(RunScript([](KernelContext& context) -> absl::Status {
+          CHECK(context.num_inputs() == 1);
+          CHECK(context.num_outputs() == 1);
+          CHECK(context.output_dtype(0) == DataType::kFloat);
+          CHECK(context.output_dtype(1) == DataType(0));
+          CHECK(context.node_name().value() == "node");
+          CHECK(context.device_id().value() == 0);
+          CHECK(context.input_range("x")->stop == 1);
+          CHECK(context.input("x")->num_elements() == 2);
+          CHECK_FALSE(context.input("y").ok());
+          CHECK(context.input_list("x")->size() == 1);
+          TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.input(0));
+          CHECK(x.ToString() == "float[2]");
+          CHECK(x.byte_size() == 8);
+          return context.set_output(0, x);
+        }).ok());
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "a failing call leaves the next one alone") {
+  CHECK(RunScript([](KernelContext& context) -> absl::Status {
+          CHECK(context.input(7).status().code() ==
+                absl::StatusCode::kOutOfRange);
+          CHECK(context.input(-1).status().code() ==
+                absl::StatusCode::kOutOfRange);
+          CHECK_FALSE(context.allocate_output(1, Shape{1}).ok());
+          CHECK_FALSE(context.allocate_output(0, Shape{-1}).ok());
+          CHECK(context.input(0).ok());
+          return context.allocate_output(0, Shape{}).status();
+        }).ok());
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "failures name op and node") {
+  CHECK(RunScript([](KernelContext&) {
+          return absl::AbortedError("the driver's words");
+        }) ==
+        absl::AbortedError("op 'Scripted', node 'node': the driver's words"));
+  CHECK(RunScript([](KernelContext&) { return absl::OkStatus(); }) ==
+        absl::InternalError("op 'Scripted', node 'node': Compute returned OK "
+                            "and has not set output 0 of 1"));
+#if defined(__cpp_exceptions)
+  CHECK(RunScript([](KernelContext&) -> absl::Status {
+          throw std::runtime_error("no");
+        }) ==
+        absl::InternalError("op 'Scripted', node 'node': C++ exception: no"));
+  CHECK(RunScript([](KernelContext&) -> absl::Status {
+          throw std::bad_alloc();
+        }).code() == absl::StatusCode::kResourceExhausted);
+  CHECK(RunScript([](KernelContext& context) {
+          context.input(0)->flat<double>();  // It is of floats.
+          return absl::OkStatus();
+        })
+            .message()
+            .find("double was asked for") != absl::string_view::npos);
+#endif
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "there is no memory") {
+  script.compute = [](KernelContext& context) -> absl::Status {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor temp,
+                            context.allocate_temp(DataType::kFloat, Shape{4}));
+    return context.allocate_output(0, Shape{4}).status();
+  };
+  auto kernel = Make({"Scripted", "node", {}, {}});
+  for (int allocations : {0, 1, 2}) {
+    CAPTURE(allocations);
+    KernelRun run(*kernel, device_);
+    run.AddOutput(DataType::kFloat);
+    run.FailAllocationAfter(allocations);
+    CHECK(run.Run().code() == (allocations < 2
+                                   ? absl::StatusCode::kResourceExhausted
+                                   : absl::StatusCode::kOk));
+  }
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "a stream of another class") {
+  CHECK(RunScript([](KernelContext& context) {
+          return context.stream<int>().status();
+        }).code() == absl::StatusCode::kInternal);
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "attributes") {
+  script.init = [](KernelConstruction& c) {
+    CHECK(c.name() == "node");
+    CHECK(c.op() == "Scripted");
+    CHECK(c.GetAttr<bool>("b").value());
+    CHECK(c.GetAttr<int64_t>("i").value() == int64_t{1} << 40);
+    CHECK(c.GetAttr<float>("f").value() == 0.5f);
+    CHECK(c.GetAttr<DataType>("t").value() == DataType::kHalf);
+    CHECK(c.GetAttr<std::string>("s").value() == std::string("a\0b", 3));
+    CHECK(c.GetAttr<std::string>("empty").value().empty());
+    CHECK(c.GetAttr<std::vector<bool>>("bs").value() ==
+          std::vector<bool>{true, false});
+    CHECK(c.GetAttr<std::vector<int64_t>>("is").value() ==
+          std::vector<int64_t>{1, -2});
+    CHECK(c.GetAttr<std::vector<int32_t>>("is").value() ==
+          std::vector<int32_t>{1, -2});
+    CHECK(c.GetAttr<std::vector<std::string>>("ss").value() ==
+          std::vector<std::string>{"x", "", "yz"});
+    CHECK(c.HasAttr("b"));
+    CHECK_FALSE(c.HasAttr("none"));
+    CHECK(c.GetAttr<int32_t>("i").status().code() ==
+          absl::StatusCode::kInvalidArgument);
+    CHECK(c.GetAttr<bool>("i").status().code() ==
+          absl::StatusCode::kInvalidArgument);
+    CHECK(c.GetAttr<std::vector<int64_t>>("i").status().code() ==
+          absl::StatusCode::kInvalidArgument);
+    return c.GetAttr<bool>("none").status();
+  };
+  Node node{"Scripted", "node", {}, {}};
+  node.attrs["b"] = true;
+  node.attrs["i"] = int64_t{1} << 40;
+  node.attrs["f"] = 0.5f;
+  node.attrs["t"] = DataType::kHalf;
+  node.attrs["s"] = std::string("a\0b", 3);
+  node.attrs["empty"] = std::string();
+  node.attrs["bs"] = std::vector<bool>{true, false};
+  node.attrs["is"] = std::vector<int64_t>{1, -2};
+  node.attrs["ss"] = std::vector<std::string>{"x", "", "yz"};
+  CHECK(CoreKernel::Create(node, "MINIMAL").status() ==
+        absl::NotFoundError("op 'Scripted', node 'node': attribute 'none', as "
+                            "bool: the node has no such attribute"));
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "a kernel whose construction failed is gone") {
+  script.init = [](KernelConstruction&) {
+    CHECK(script.alive == 1);
+    return absl::UnimplementedError("not for this node");
+  };
+  CHECK(CoreKernel::Create({"Scripted", "node", {}, {}}, "MINIMAL").status() ==
+        absl::UnimplementedError(
+            "op 'Scripted', node 'node': not for this node"));
+  CHECK(script.alive == 0);
+#if defined(__cpp_exceptions)
+  script.init = [](KernelConstruction&) -> absl::Status { throw 1; };
+  CHECK(CoreKernel::Create({"Scripted", "node", {}, {}}, "MINIMAL")
+            .status()
+            .code() == absl::StatusCode::kInternal);
+  CHECK(script.alive == 0);
+#endif
+}
+
+}  // namespace
+}  // namespace tfplug
