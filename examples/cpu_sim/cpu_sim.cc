@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
-#include "runtime/fault.h"
 #include "runtime/heap.h"
 
 namespace cpu_sim {
@@ -64,10 +63,9 @@ absl::StatusOr<tfplug::MemoryUsage> Memory::Usage() {
 }
 
 absl::Status Device::Init() {
-  TFPLUG_RETURN_IF_ERROR(rt::CheckFault("create_device"));
   const auto& machine = rt::Machine::Get();
   if (!machine.ok()) return machine.status();
-  device_ = &(*machine)->device(ordinal_);
+  TFPLUG_ASSIGN_OR_RETURN(device_, (*machine)->GetDevice(ordinal_));
   return absl::OkStatus();
 }
 
@@ -82,7 +80,7 @@ tfplug::PlatformOptions Platform::Options() {
 absl::StatusOr<int> Platform::DeviceCount() {
   const auto& machine = rt::Machine::Get();
   if (!machine.ok()) return machine.status();
-  return (*machine)->device_count();
+  return (*machine)->CountDevices();
 }
 
 }  // namespace cpu_sim

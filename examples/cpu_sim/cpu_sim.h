@@ -39,15 +39,18 @@ class Event final : public tfplug::Event {
 
 class Timer final : public tfplug::Timer {
  public:
+  absl::Status Init() override {
+    TFPLUG_ASSIGN_OR_RETURN(timer_, rt::Timer::Create());
+    return absl::OkStatus();
+  }
   absl::StatusOr<uint64_t> Nanoseconds() override {
-    return rt::Nanoseconds(start_, stop_);
+    return timer_->Nanoseconds();
   }
 
-  rt::Event& start() { return start_; }
-  rt::Event& stop() { return stop_; }
+  rt::Timer& runtime() { return *timer_; }
 
  private:
-  rt::Event start_, stop_;
+  std::unique_ptr<rt::Timer> timer_;
 };
 
 class Stream final : public tfplug::Stream<Stream, Event, Timer> {
@@ -99,10 +102,10 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   }
 
   absl::Status StartTimer(Timer& timer) override {
-    return stream_->Record(timer.start());
+    return stream_->Start(timer.runtime());
   }
   absl::Status StopTimer(Timer& timer) override {
-    return stream_->Record(timer.stop());
+    return stream_->Stop(timer.runtime());
   }
 
   // For kernels: runs function(arguments...) on the device. A Span of device

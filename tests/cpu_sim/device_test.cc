@@ -39,17 +39,17 @@ int SignalOf(F touch) {
 
 TEST_CASE("Device: what is copied in comes out") {
   const auto machine = MakeMachine();
-  Device& device = machine->device(0);
+  Device& device = *machine->GetDevice(0).value();
   const std::vector<int> in = {1, 2, 3, 4};
   std::vector<int> out(4);
   void* a = device.Allocate(16).value();
-  void* b = machine->device(1).Allocate(16).value();
+  void* b = machine->GetDevice(1).value()->Allocate(16).value();
   CHECK(device.CopyToDevice(a, in.data(), 16).ok());
   CHECK(device.CopyOnDevice(b, a, 16).ok());  // to another device
-  CHECK(machine->device(1).CopyToHost(out.data(), b, 16).ok());
+  CHECK(machine->GetDevice(1).value()->CopyToHost(out.data(), b, 16).ok());
   CHECK(out == in);
   CHECK(device.Free(a).ok());
-  CHECK(machine->device(1).Free(b).ok());
+  CHECK(machine->GetDevice(1).value()->Free(b).ok());
   CHECK(device.Stats()->in_use == 0);
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("Device: strict memory is not the host's") {
   for (const bool strict : {true, false}) {
     CAPTURE(strict);
     const auto machine = MakeMachine(strict);
-    Device& device = machine->device(0);
+    Device& device = *machine->GetDevice(0).value();
     auto* address = static_cast<volatile char*>(device.Allocate(8).value());
     CHECK(SignalOf([=] { address[0] = 1; }) == (strict ? SIGSEGV : 0));
     CHECK(SignalOf([=] { (void)address[7]; }) == (strict ? SIGSEGV : 0));
@@ -66,7 +66,7 @@ TEST_CASE("Device: strict memory is not the host's") {
 
 TEST_CASE("Device: managed memory is both's") {
   const auto machine = MakeMachine();
-  Device& device = machine->device(0);
+  Device& device = *machine->GetDevice(0).value();
   auto* address = static_cast<int*>(device.AllocateManaged(8).value());
   address[1] = 7;
   int out = 0;
@@ -78,7 +78,7 @@ TEST_CASE("Device: managed memory is both's") {
 
 TEST_CASE("Device: ranges are checked") {
   const auto machine = MakeMachine();
-  Device& device = machine->device(0);
+  Device& device = *machine->GetDevice(0).value();
   char* all = static_cast<char*>(device.Allocate(1 << 20).value());
   char host[16] = {};
   CHECK(device.CopyToDevice(all + (1 << 20) - 16, host, 16).ok());
@@ -91,7 +91,7 @@ TEST_CASE("Device: ranges are checked") {
   CHECK_FALSE(device.CopyToDevice(all, all + 16, 16).ok());
   CHECK_FALSE(device.CopyToHost(all, all + 16, 16).ok());
   // A kernel of one device does not reach into another.
-  CHECK_FALSE(machine->device(1).ToPrivate(all, 16).ok());
+  CHECK_FALSE(machine->GetDevice(1).value()->ToPrivate(all, 16).ok());
   CHECK(device.Allocate(1).status().code() ==
         absl::StatusCode::kResourceExhausted);
   CHECK_FALSE(device.Free(all + 256).ok());
@@ -100,7 +100,7 @@ TEST_CASE("Device: ranges are checked") {
 
 TEST_CASE("Device: nothing at all is a size too") {
   const auto machine = MakeMachine();
-  Device& device = machine->device(0);
+  Device& device = *machine->GetDevice(0).value();
   CHECK(device.Allocate(0).value() == nullptr);
   CHECK(device.AllocateManaged(0).value() == nullptr);
   CHECK(device.AllocateHost(0).value() == nullptr);
@@ -135,7 +135,7 @@ TEST_CASE("Machine: its options come from the environment") {
 
   Options none;
   none.devices = 0;
-  CHECK(Machine::Create(none).value()->device_count() == 0);
+  CHECK(Machine::Create(none).value()->CountDevices().value() == 0);
 }
 
 }  // namespace

@@ -36,11 +36,11 @@ absl::Status FreeTo(Heap& heap, const Arena& arena, void* address) {
                                        static_cast<char*>(arena.base())));
 }
 
-absl::Status NotMemoryOf(const char* owner, int ordinal, const void* address,
-                         size_t bytes) {
+absl::Status NotMemory(absl::string_view of, const void* address,
+                       size_t bytes) {
   return absl::InvalidArgumentError(absl::StrCat(
       bytes, " bytes at 0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
-      " are not memory of ", owner, ordinal));
+      " are not memory ", of));
 }
 
 absl::Status SelfWait() {
@@ -166,17 +166,15 @@ absl::StatusOr<void*> Device::ToPrivate(const void* address,
                                         size_t bytes) const {
   if (bytes == 0) return nullptr;
   if (void* found = Find(address, bytes)) return found;
-  return NotMemoryOf("device ", ordinal_, address, bytes);
+  return NotMemory(absl::StrCat("of device ", ordinal_), address, bytes);
 }
 
 absl::StatusOr<void*> Device::ToPrivateOfAny(const void* address,
                                              size_t bytes) const {
   if (bytes == 0) return nullptr;
   if (void* found = Find(address, bytes)) return found;
-  for (int i = 0; i < machine_.device_count(); ++i) {
-    if (void* found = machine_.device(i).Find(address, bytes)) return found;
-  }
-  return NotMemoryOf("any device beside ", ordinal_, address, bytes);
+  if (void* found = machine_.Find(address, bytes)) return found;
+  return NotMemory("of any device", address, bytes);
 }
 
 absl::Status Device::CheckHostRange(const void* address, size_t bytes) const {

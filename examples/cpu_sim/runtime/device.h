@@ -74,6 +74,7 @@ class Device {
   absl::Status CheckHostRange(const void* address, size_t bytes) const;
 
  private:
+  friend class Machine;
   friend class Stream;  // enters itself into streams_
 
   // Null when the range is not all this device's.

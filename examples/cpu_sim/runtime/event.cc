@@ -58,20 +58,27 @@ void Event::set_moment(std::shared_ptr<Moment> moment) {
   moment_.swap(moment);  // the old one goes after the lock
 }
 
-absl::StatusOr<uint64_t> Nanoseconds(const Event& start, const Event& stop) {
+absl::StatusOr<std::unique_ptr<Timer>> Timer::Create() {
+  absl::Status fault = CheckFault("create_timer");
+  if (!fault.ok()) return fault;
+  return std::make_unique<Timer>();
+}
+
+absl::StatusOr<uint64_t> Timer::Nanoseconds() const {
   absl::Status fault = CheckFault("nanoseconds");
   if (!fault.ok()) return fault;
-  const std::shared_ptr<Moment> from = start.moment();
-  const std::shared_ptr<Moment> to = stop.moment();
-  if (from == nullptr || to == nullptr) {
-    return absl::FailedPreconditionError("an event was never recorded");
+  const std::shared_ptr<Moment> start = start_.moment();
+  const std::shared_ptr<Moment> stop = stop_.moment();
+  if (start == nullptr || stop == nullptr) {
+    return absl::FailedPreconditionError(
+        "the timer was not started and stopped");
   }
-  from->Await();
-  to->Await();
-  if (to->nanoseconds() < from->nanoseconds()) {
-    return absl::FailedPreconditionError("the stop came before the start");
+  start->Await();
+  stop->Await();
+  if (stop->nanoseconds() < start->nanoseconds()) {
+    return absl::FailedPreconditionError("the timer was stopped, then started");
   }
-  return to->nanoseconds() - from->nanoseconds();
+  return stop->nanoseconds() - start->nanoseconds();
 }
 
 }  // namespace cpu_sim::rt

@@ -58,8 +58,7 @@ class Event {
 
  private:
   friend class Stream;
-  friend absl::StatusOr<uint64_t> Nanoseconds(const Event& start,
-                                              const Event& stop);
+  friend class Timer;
 
   std::shared_ptr<Moment> moment() const;
   void set_moment(std::shared_ptr<Moment> moment);
@@ -68,9 +67,21 @@ class Event {
   std::shared_ptr<Moment> moment_;
 };
 
-// The time from one event to another; blocks until both have come.
-// FAILED_PRECONDITION when one was never recorded, or stop came first.
-absl::StatusOr<uint64_t> Nanoseconds(const Event& start, const Event& stop);
+// The time between two points of a stream, which Stream::Start() and
+// Stream::Stop() set. It may be destroyed before they come. Thread-safe.
+class Timer {
+ public:
+  static absl::StatusOr<std::unique_ptr<Timer>> Create();
+
+  // Blocks until both points have come. FAILED_PRECONDITION when one was
+  // never set, or the stop came first.
+  absl::StatusOr<uint64_t> Nanoseconds() const;
+
+ private:
+  friend class Stream;
+
+  Event start_, stop_;
+};
 
 }  // namespace cpu_sim::rt
 

@@ -87,6 +87,28 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
   return machine;
 }
 
+absl::StatusOr<int> Machine::CountDevices() const {
+  absl::Status fault = CheckFault("get_device_count");
+  if (!fault.ok()) return fault;
+  return static_cast<int>(devices_.size());
+}
+
+absl::StatusOr<Device*> Machine::GetDevice(int ordinal) const {
+  absl::Status fault = CheckFault("create_device");
+  if (!fault.ok()) return fault;
+  if (ordinal < 0 || ordinal >= static_cast<int>(devices_.size())) {
+    return absl::NotFoundError(absl::StrCat("there is no device ", ordinal));
+  }
+  return devices_[static_cast<size_t>(ordinal)].get();
+}
+
+void* Machine::Find(const void* address, size_t bytes) const {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (void* found = device->Find(address, bytes)) return found;
+  }
+  return nullptr;
+}
+
 const absl::StatusOr<std::unique_ptr<Machine>>& Machine::Get() {
   static const auto& machine =
       *new absl::StatusOr<std::unique_ptr<Machine>>(CreateFromEnvironment());

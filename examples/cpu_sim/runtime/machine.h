@@ -32,8 +32,13 @@ class Machine {
   // lives as long as the process: streams may be in use to the very end.
   static const absl::StatusOr<std::unique_ptr<Machine>>& Get();
 
-  int device_count() const { return static_cast<int>(devices_.size()); }
-  Device& device(int ordinal) const { return *devices_.at(ordinal); }
+  absl::StatusOr<int> CountDevices() const;
+
+  // A device of this machine. NOT_FOUND when it has none of this number.
+  absl::StatusOr<Device*> GetDevice(int ordinal) const;
+
+  // Null when the range is not all memory of one of the devices.
+  void* Find(const void* address, size_t bytes) const;
 
  private:
   Machine() = default;

@@ -172,6 +172,20 @@ absl::Status Stream::WaitFor(Stream& other) {
   return absl::OkStatus();
 }
 
+absl::Status Stream::Start(Timer& timer) {
+  absl::Status status = CheckFault("start_timer");
+  if (!status.ok()) return status;
+  timer.start_.set_moment(EnqueueMoment(/*clear=*/false));
+  return absl::OkStatus();
+}
+
+absl::Status Stream::Stop(Timer& timer) {
+  absl::Status status = CheckFault("stop_timer");
+  if (!status.ok()) return status;
+  timer.stop_.set_moment(EnqueueMoment(/*clear=*/false));
+  return absl::OkStatus();
+}
+
 absl::Status Stream::Synchronize() {
   absl::Status status = CheckFault("block_host_until_done");
   if (!status.ok()) return status;
@@ -185,6 +199,8 @@ absl::Status Stream::Synchronize() {
 }
 
 absl::Status Stream::status() const {
+  absl::Status fault = CheckFault("get_stream_status");
+  if (!fault.ok()) return fault;
   std::lock_guard<std::mutex> lock(mutex_);
   return status_;
 }

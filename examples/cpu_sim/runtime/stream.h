@@ -79,6 +79,9 @@ class Stream {
   // Waits for all that is in the other stream now.
   absl::Status WaitFor(Stream& other);
 
+  absl::Status Start(Timer& timer);
+  absl::Status Stop(Timer& timer);
+
   // Blocks until all that is in the stream now has run.
   // FAILED_PRECONDITION in the stream's own thread, which would never return.
   absl::Status Synchronize();
