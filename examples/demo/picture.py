@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's picture: both losses, and what the device makes of test digits."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+ROWS, COLUMNS = 8, 10
+DEVICE_COLOUR, CPU_COLOUR, WRONG_COLOUR = "#1b6ca8", "#f0a04b", "#c8102e"
+
+
+def draw(path, title, losses, steps_per_epoch, difference, images, labels,
+         predictions, accuracies):
+    """`losses` and `accuracies`: of the device, of the CPU."""
+    plt.rcParams.update({"font.size": 11, "font.family": "DejaVu Sans"})
+    figure = plt.figure(figsize=(14, 7.4), dpi=110, facecolor="white",
+                        layout="constrained")
+    figure.suptitle(title, fontsize=16, fontweight="bold")
+    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.05], wspace=0.04)
+    _draw_losses(left, losses, steps_per_epoch, difference)
+    _draw_digits(right, images, labels, predictions, accuracies)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _draw_losses(figure, losses, steps_per_epoch, difference):
+    axes = figure.subplots()
+    window = np.ones(steps_per_epoch) / steps_per_epoch
+    for values, name, colour, width in [
+            (losses[1], "on the CPU", CPU_COLOUR, 5),
+            (losses[0], "on the device", DEVICE_COLOUR, 1.6)]:
+        steps = np.arange(1, len(values) + 1)
+        axes.semilogy(steps, values, color=colour, linewidth=width / 3,
+                      alpha=0.3)
+        mean = np.convolve(values, window, "valid")
+        axes.semilogy(steps[steps_per_epoch - 1:], mean, color=colour,
+                      linewidth=width, label=name, solid_capstyle="round")
+    axes.set_xlabel(f"training step ({steps_per_epoch} steps = 1 epoch)")
+    axes.set_ylabel("cross-entropy [nats per image]")
+    axes.set_title("Loss: each step (faint), mean of an epoch (bold)",
+                   fontsize=13)
+    axes.set_xlim(0, len(losses[0]) + 1)
+    axes.grid(True, which="major", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(loc="upper right", frameon=False)
+    axes.text(0.03, 0.03, "largest relative difference in the first 50 steps: "
+              f"{difference:.1e}", transform=axes.transAxes, color="#444444",
+              bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})
+
+
+def _draw_digits(figure, images, labels, predictions, accuracies):
+    wrong = predictions != labels
+    figure.suptitle(
+        f"Test digits and what the device reads: {accuracies[0]:.1%} right "
+        f"({len(labels) - wrong.sum()} of {len(labels)}; CPU: "
+        f"{accuracies[1]:.1%})", fontsize=13)
+    grid = figure.subplots(ROWS, COLUMNS)
+    # The wrong ones are the interesting ones: all of them are among the shown.
+    right = np.flatnonzero(~wrong)
+    places = max(0, ROWS * COLUMNS - wrong.sum())
+    spread = np.linspace(0, len(right) - 1, places).astype(int)
+    shown = np.sort(np.concatenate([np.flatnonzero(wrong), right[spread]]))
+    for axes in grid.flat:
+        axes.axis("off")
+    for axes, i in zip(grid.flat, shown):
+        axes.imshow(images[i].reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
+        text = str(predictions[i])
+        if wrong[i]:
+            text += f", not {labels[i]}"
+            axes.add_patch(plt.Rectangle((-0.5, -0.5), 8, 8, fill=False,
+                                         edgecolor=WRONG_COLOUR, linewidth=2.5))
+        axes.set_title(text, fontsize=10, pad=3,
+                       color=WRONG_COLOUR if wrong[i] else "#333333",
+                       fontweight="bold" if wrong[i] else "normal")
