@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/testing/testing.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+// A plug-in as it is shipped, cpu_sim's .so, loaded with dlopen into the
+// stand-in for core. TFPLUG_TEST_PLUGIN says where it is. Its memory is strict:
+// what touches it from the host crashes.
+namespace tfplug {
+namespace {
+
+using testing::CoreDevice;
+using testing::CoreKernel;
+using testing::CoreStream;
+using testing::KernelRun;
+
+class LoadFixture {
+ protected:
+  LoadFixture() {
+    testing::MakeCore();  // so that TF_Version has one
+    const char* const path = std::getenv("TFPLUG_TEST_PLUGIN");
+    REQUIRE(path != nullptr);
+    auto host = testing::Host::Load(path);
+    REQUIRE_MESSAGE(host.ok(), host.status().ToString());
+    host_ = *std::move(host);
+  }
+  ~LoadFixture() {
+    CHECK(host_->Problems().ok());
+    host_.reset();
+    CHECK(testing::LiveStatusCount() == statuses_);
+    CHECK(testing::LiveTensorCount() == tensors_);
+  }
+
+  CoreDevice& device(int ordinal) { return *host_->Device(ordinal).value(); }
+
+  const int64_t statuses_ = testing::LiveStatusCount();
+  const int64_t tensors_ = testing::LiveTensorCount();
+  std::unique_ptr<testing::Host> host_;
+};
+
+TEST_CASE_FIXTURE(LoadFixture, "its devices") {
+  CHECK(host_->device_type() == "SIM");
+  REQUIRE(host_->DeviceCount().value() == 2);
+  CHECK(device(1).ordinal() == 1);
+  CHECK(device(0).has_unified_memory());
+  CHECK(device(0).Usage()->free > 0);
+}
+
+// To the device on one stream, over the device on another, back on a third.
+absl::Status RoundTrip(CoreDevice& device, std::vector<int>& data) {
+  const uint64_t size = data.size() * sizeof(int);
+  const DeviceMemory a = device.Allocate(size), b = device.Allocate(size);
+  auto copied = device.CreateEvent();
+  absl::Status status = copied.status();
+  status.Update(device.host_to_device().CopyHostToDevice(a, data.data(), size));
+  status.Update(device.host_to_device().RecordEvent(**copied));
+  status.Update(device.device_to_device().WaitForEvent(**copied));
+  status.Update(device.device_to_device().CopyDeviceToDevice(b, a, size));
+  status.Update(device.device_to_device().MemZero(b, sizeof(int)));
+  status.Update(
+      device.device_to_host().WaitForStream(device.device_to_device()));
+  std::vector<int> out(data.size());
+  status.Update(device.device_to_host().CopyDeviceToHost(out.data(), b, size));
+  int tasks = 0;
+  status.Update(device.device_to_host().RunOnHost([&tasks] {
+    ++tasks;
+    return absl::OkStatus();
+  }));
+  status.Update(device.device_to_host().BlockHostUntilDone());
+  if (status.ok() && tasks != 1) status = absl::InternalError("no host task");
+  data = out;
+  device.Deallocate(a);
+  device.Deallocate(b);
+  return status;
+}
+
+TEST_CASE_FIXTURE(LoadFixture, "copies over the four streams") {
+  std::vector<int> data(1000);
+  std::iota(data.begin(), data.end(), 1);
+  std::vector<int> expected = data;
+  expected[0] = 0;
+  const absl::Status status = RoundTrip(device(0), data);
+  CHECK_MESSAGE(status.ok(), status.ToString());
+  CHECK(data == expected);
+}
+
+TEST_CASE_FIXTURE(LoadFixture, "many threads at once on the same streams") {
+  CoreDevice& shared = device(0);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&shared, t] {
+      for (int i = 0; i < 20; ++i) {
+        std::vector<int> data(100, 10 * t + i + 1), expected = data;
+        expected[0] = 0;
+        CHECK(RoundTrip(shared, data).ok());
+        CHECK(data == expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE_FIXTURE(LoadFixture, "its kernels") {
+  auto kernel = CoreKernel::Create(
+      {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
+  REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
+  KernelRun run(**kernel, &device(0));
+  run.AddInput<float>({{2, 2}, {-1, 0, 1, 2}});
+  run.AddOutput(DataType::kFloat);
+  const absl::Status status = run.Run();
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  CHECK(run.Output<float>(0).dims == std::vector<int64_t>{2, 2});
+  CHECK(run.Output<float>(0).elements == std::vector<float>{0, 0, 1, 2});
+}
+
+TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory says so") {
+  auto kernel = CoreKernel::Create(
+      {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
+  REQUIRE(kernel.ok());
+  KernelRun run(**kernel, &device(0));
+  auto input = testing::MakeTensor<float>(&device(0), {{1}, {1}});
+  const abi::TF_Tensor held(*input);  // so that nothing is forwarded
+  run.AddInput(std::move(input));
+  run.AddOutput(DataType::kFloat);
+  run.FailAllocationAfter(0);
+  CHECK(run.Run().code() == absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace tfplug
