@@ -91,13 +91,14 @@ TEST_CASE("CachingAllocator: a rest that is small goes out too") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
-  const DeviceMemory memory = caching.Allocate(17 * 4096, 0).value();
+  constexpr uint64_t kSize = 65536;
+  const DeviceMemory memory = caching.Allocate(kSize / 16 * 17, 0).value();
   REQUIRE(caching.Allocate(1, 0).ok());
   caching.Deallocate(memory);
-  REQUIRE(caching.Allocate(16 * 4096, 0).value().opaque() == memory.opaque());
+  REQUIRE(caching.Allocate(kSize, 0).value().opaque() == memory.opaque());
   CHECK(caching.Stats()->bytes_in_use == 17 * 4096 + 256);
   caching.Deallocate(memory);
-  REQUIRE(caching.Allocate(16 * 4096 - 256, 0)->opaque() == memory.opaque());
+  REQUIRE(caching.Allocate(kSize - 256, 0)->opaque() == memory.opaque());
   CHECK(caching.Stats()->bytes_in_use == 16 * 4096);
 }
 
@@ -129,9 +130,9 @@ TEST_CASE("CachingAllocator: free regions go back before memory is out") {
   driver.options.largest_region = 16 << 10;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
-  std::vector<DeviceMemory> held;
-  for (int i = 0; i < 4; ++i) {
-    held.push_back(caching.Allocate(16 << 10, 0).value());
+  DeviceMemory held[4];
+  for (DeviceMemory& memory : held) {
+    memory = caching.Allocate(16 << 10, 0).value();
   }
   for (int i = 1; i < 4; ++i) caching.Deallocate(held[i]);
   CHECK(driver.freed.empty());
@@ -268,8 +269,7 @@ TEST_CASE("CachingAllocator: a stray pointer changes nothing and is logged") {
   caching.Deallocate(memory);
   caching.Deallocate(memory);
   caching.Deallocate(DeviceMemory(other.as<char>() + 256, 8));
-  caching.Deallocate(
-      DeviceMemory(reinterpret_cast<void*>(0x10000 + (2 << 20)), 8));
+  caching.Deallocate(DeviceMemory(memory.as<char>() + (2 << 20), 8));
   CHECK(log.text() ==
         "tfplug: deallocate: ignored: nothing is handed out at 0x4000, which "
         "is not this allocator's\n"

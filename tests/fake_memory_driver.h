@@ -73,7 +73,9 @@ class Memory : public Allocator {
     driver_.live[address] = size;
     driver_.in_use += size;
     driver_.allocated.emplace_back(address, size);
-    return DeviceMemory(reinterpret_cast<void*>(address), given);
+    return DeviceMemory(
+        reinterpret_cast<void*>(address),  // NOLINT(*-no-int-to-ptr)
+        given);
   }
 
   void Deallocate(DeviceMemory memory) override {

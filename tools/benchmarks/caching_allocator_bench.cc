@@ -28,8 +28,7 @@
 
 namespace {
 
-// ---- The three
-// --------------------------------------------------------------
+// ---- The three --------------------------------------------------------------
 
 // Addresses with nothing behind them.
 class Source : public tfplug::Allocator {
@@ -37,7 +36,9 @@ class Source : public tfplug::Allocator {
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
                                                 int64_t) override {
     next_ += size;
-    return tfplug::DeviceMemory(reinterpret_cast<void*>(next_ - size), size);
+    return tfplug::DeviceMemory(
+        reinterpret_cast<void*>(next_ - size),  // NOLINT(*-no-int-to-ptr)
+        size);
   }
   void Deallocate(tfplug::DeviceMemory) override {}
   absl::StatusOr<tfplug::MemoryUsage> Usage() override {
@@ -83,7 +84,7 @@ class Containers {
     if (hole_size > size) AddHole(address + size, hole_size - size);
     used_.emplace(address, size);
     end_ = std::max(end_, address + size);
-    return reinterpret_cast<void*>(address);
+    return reinterpret_cast<void*>(address);  // NOLINT(*-no-int-to-ptr)
   }
 
   void Deallocate(void* memory) {
@@ -136,8 +137,7 @@ class Malloc {
   uint64_t Reserved() const { return 0; }
 };
 
-// ---- What they are asked
-// ----------------------------------------------------
+// ---- What they are asked ----------------------------------------------------
 
 // Allocates `size` bytes in place `slot`; 0: frees what is there.
 struct Step {
@@ -165,9 +165,11 @@ struct Trace {
 // A training step of a network of 24 layers, 40 times: activations live until
 // the way back; each kernel has a work space; gradients and updates are short.
 Trace Training() {
-  Trace trace{"training", {}, 4 * 24};
+  Trace trace{"training", {}, size_t{4} * 24};
   for (int repeat = 0; repeat < 40; ++repeat) {
-    const auto size = [](uint32_t layer) { return 6000 + 900 * (layer % 7); };
+    const auto size = [](uint32_t layer) {
+      return 6000 + 900 * uint64_t{layer % 7};
+    };
     for (uint32_t layer = 0; layer < 24; ++layer) {
       const uint32_t slot = 4 * layer;
       trace.steps.push_back({slot, 64 * size(layer)});
@@ -207,8 +209,7 @@ Trace Random(const char* name, uint32_t live, double largest, int steps) {
   return trace;
 }
 
-// ---- The measurement
-// --------------------------------------------------------
+// ---- The measurement --------------------------------------------------------
 
 template <class Allocator>
 __attribute__((noinline)) void Run(const Trace& trace,

@@ -95,7 +95,9 @@ class CachingHeap {
     ++size_class.chunks_in_use;
     size_class.bytes_in_use += bytes;
     size_class.bytes_requested += static_cast<int64_t>(requested);
-    return DeviceMemory(reinterpret_cast<void*>(taken.address), requested);
+    return DeviceMemory(
+        reinterpret_cast<void*>(taken.address),  // NOLINT(*-no-int-to-ptr)
+        requested);
   }
 
   // Takes back what was handed out at `address`, and merges it with its free
