@@ -16,6 +16,7 @@ ROOT = HERE.parent
 from description import read_description  # noqa: E402
 import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
+from emit_ops import OpsEmitter  # noqa: E402
 from model import Model  # noqa: E402
 
 
@@ -35,6 +36,7 @@ def generate():
     description = read_description(HERE / "device_api.ini", model)
     parameters = read_parameters(HERE / "parameters.txt")
     files = AbiEmitter(model, description, parameters).files()
+    files |= OpsEmitter(HERE / "op_registry.json").files()
     files["docs/device_abi.md"] = emit_docs.device_abi(model, description)
     files["docs/capi.md"] = emit_docs.capi(model)
     return files
@@ -51,8 +53,8 @@ def check(files):
             sys.stdout.writelines(difflib.unified_diff(
                 have.splitlines(True), text.splitlines(True),
                 f"{name} (committed)", f"{name} (generated)", n=1))
-    folder = ROOT / "include/tfplug/abi"
-    for path in sorted(folder.glob("*")):
+    folders = [ROOT / "include/tfplug/abi", ROOT / "include/tfplug/ops"]
+    for path in sorted(p for folder in folders for p in folder.glob("*")):
         name = path.relative_to(ROOT).as_posix()
         if name not in files:
             stale += 1

@@ -12,6 +12,7 @@
 #include "tfplug/buffer.h"
 #include "tfplug/internal/core.h"
 #include "tfplug/internal/node_def.h"
+#include "tfplug/internal/op_attr.h"
 #include "tfplug/status.h"
 
 namespace tfplug {
@@ -59,6 +60,17 @@ class KernelConstruction {
                             value.status());
     }
     return value;
+  }
+
+  // An attribute of a typed op, such as ops::Conv2D::strides, as what it is: an
+  // int as int64_t, a shape as PartialShape.
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
+    return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  bool HasAttr(E attr) const {
+    return HasAttr(internal::NameOf(attr));
   }
 
   abi::TF_OpKernelConstruction* get() const { return construction_; }

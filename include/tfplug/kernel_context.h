@@ -2,6 +2,7 @@
 #ifndef TFPLUG_KERNEL_CONTEXT_H_
 #define TFPLUG_KERNEL_CONTEXT_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,6 +18,7 @@
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/data_type.h"
 #include "tfplug/internal/core.h"
+#include "tfplug/internal/op_names.h"
 #include "tfplug/internal/registered_platform.h"
 #include "tfplug/run_info.h"
 #include "tfplug/status.h"
@@ -60,6 +62,26 @@ class KernelContext : public RunInfo {
   // All of them.
   absl::StatusOr<std::vector<Tensor>> input_list(const char* name);
 
+  // The same with an argument of a typed op, such as ops::MatMul::a. Its index
+  // is known to the compiler, but for those that come after a list: they are
+  // looked up by name.
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<Tensor> input(E argument) {
+    if constexpr (internal::kKind<E> == "LateInputs") {
+      return input(internal::NameOf(argument));
+    } else {
+      return input(internal::InputIndex(argument));
+    }
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<InputRange> input_range(E argument) {
+    return input_range(internal::InputName(argument));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<std::vector<Tensor>> input_list(E argument) {
+    return input_list(internal::InputName(argument));
+  }
+
   // ---- Outputs -------------------------------------------------------------
 
   // The type that output `i` must have; DataType(0) if there is no such output.
@@ -87,7 +109,9 @@ class KernelContext : public RunInfo {
 
   // Output `i` in the buffer of the first of the inputs `candidates` that
   // nobody else needs any more and that has the right type, size and place;
-  // else a new one. `*forwarded` becomes the index of the input, or -1.
+  // else a new one. `*forwarded` becomes the index of the input, or -1. A
+  // Tensor of the input that the kernel holds is a need too (so in 2.21): let
+  // go of it before; input() gives it again after.
   absl::StatusOr<Tensor> forward_or_allocate_output(
       int i, absl::Span<const int> candidates, const Shape& shape,
       int* forwarded = nullptr) {
@@ -125,6 +149,42 @@ class KernelContext : public RunInfo {
   // output. This says that output `i` is to be missing (as Switch does it), or
   // that it was set by a call of a C function by hand.
   void leave_unset(int i) { MarkOutput(i); }
+
+  // The same with an output of a typed op, such as ops::MatMul::product.
+  template <class E, class = internal::IfOpEnum<E>>
+  DataType output_dtype(E output) const {
+    return output_dtype(internal::OutputIndex(output));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<Tensor> allocate_output(E output, const Shape& shape) {
+    return allocate_output(internal::OutputIndex(output), shape);
+  }
+  template <class E, class Input, class = internal::IfOpEnum<E>,
+            class = internal::IfOpEnum<Input>>
+  absl::StatusOr<Tensor> forward_or_allocate_output(
+      E output, std::initializer_list<Input> candidates, const Shape& shape,
+      int* forwarded = nullptr) {
+    std::array<int, 64> inputs;
+    size_t n = 0;
+    for (Input input : candidates) {
+      if (n < inputs.size()) inputs[n++] = internal::InputIndex(input);
+    }
+    return forward_or_allocate_output(internal::OutputIndex(output),
+                                      absl::Span<const int>(inputs.data(), n),
+                                      shape, forwarded);
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::Status set_output(E output, const Tensor& tensor) {
+    return set_output(internal::OutputIndex(output), tensor);
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<Tensor> mutable_output(E output) {
+    return mutable_output(internal::OutputIndex(output));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  void leave_unset(E output) {
+    leave_unset(internal::OutputIndex(output));
+  }
 
   // ---- Memory and stream ---------------------------------------------------
 

@@ -29,8 +29,9 @@ class CodegenTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         shutil.copytree(ROOT / "codegen", self.root / "codegen")
-        shutil.copytree(ROOT / "include/tfplug/abi",
-                        self.root / "include/tfplug/abi")
+        for name in ("abi", "ops"):
+            shutil.copytree(ROOT / "include/tfplug" / name,
+                            self.root / "include/tfplug" / name)
         (self.root / "docs").mkdir()
         for name in ("device_abi.md", "capi.md"):
             shutil.copy(ROOT / "docs" / name, self.root / "docs")
@@ -65,6 +66,30 @@ class CodegenTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("TF_TriState_On = 4", output)
 
+    def test_edited_op_is_found_and_mended(self):
+        self.edit("include/tfplug/ops/b.h", "{ adj_x, adj_y,",
+                  "{ adj_y, adj_x,")
+        code, output = generate(self.root, "--check")
+        self.assertEqual(code, 1)
+        self.assertIn("-  enum Bools : int { adj_y, adj_x, grad_x, grad_y };",
+                      output)
+        self.assertEqual(generate(self.root)[0], 0)
+        self.assertEqual(generate(self.root, "--check")[0], 0)
+
+    def test_changed_registry_is_found(self):
+        self.edit("codegen/op_registry.json", '"reduction_indices: Tidx"',
+                  '"axis: Tidx"')
+        code, output = generate(self.root, "--check")
+        self.assertEqual(code, 1)
+        self.assertIn("+  enum Inputs : int { input, axis };", output)
+
+    def test_name_without_a_rule_is_refused(self):
+        self.edit("codegen/op_registry.json", '"name":"Relu"',
+                  '"name":"Space>Relu"')
+        code, output = generate(self.root, "--check")
+        self.assertEqual(code, 1)
+        self.assertIn("no rule for an op of the name Space>Relu", output)
+
     def test_missing_and_left_over_headers_are_found(self):
         header = self.root / "include/tfplug/abi/sp_timer_fns.h"
         header.rename(header.with_name("sp_clock_fns.h"))
@@ -72,6 +97,11 @@ class CodegenTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("sp_timer_fns.h (generated)", output)
         self.assertIn("sp_clock_fns.h: nothing generates this file", output)
+        op = self.root / "include/tfplug/ops/z.h"
+        op.rename(op.with_name("relu.h"))
+        output = generate(self.root, "--check")[1]
+        self.assertIn("ops/z.h (generated)", output)
+        self.assertIn("relu.h: nothing generates this file", output)
 
     def test_field_without_a_description_is_named(self):
         self.edit("codegen/device_api.ini", "[SP_StreamExecutor.mem_zero]",
