@@ -9,7 +9,8 @@
 namespace cpu_sim {
 
 absl::StatusOr<tfplug::EventStatus> Event::Poll() {
-  switch (event_->Poll()) {
+  TFPLUG_ASSIGN_OR_RETURN(const rt::Event::State state, event_->Poll());
+  switch (state) {
     case rt::Event::State::kPending:
       return tfplug::EventStatus::kPending;
     case rt::Event::State::kComplete:

@@ -72,10 +72,10 @@ TEST_CASE_FIXTURE(Fixture, "Stream: enqueueing does not wait") {
   REQUIRE(stream_.Record(event).ok());
   in[0] = 2;  // read when the stream comes to it, not before
   std::this_thread::sleep_for(milliseconds(5));
-  CHECK(event.Poll() == Event::State::kPending);
+  CHECK(event.Poll().value() == Event::State::kPending);
   gate.Open();
   CHECK(event.Synchronize().ok());
-  CHECK(event.Poll() == Event::State::kComplete);
+  CHECK(event.Poll().value() == Event::State::kComplete);
   CHECK(out[0] == 2);
 }
 
@@ -109,8 +109,8 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an error skips work, and nothing else") {
   REQUIRE(stream_.RunOnHost([&] { ++host_tasks; }).ok());
   REQUIRE(stream_.Record(after).ok());
   CHECK(after.Synchronize() == absl::DataLossError("first"));
-  CHECK(before.Poll() == Event::State::kComplete);
-  CHECK(after.Poll() == Event::State::kError);
+  CHECK(before.Poll().value() == Event::State::kComplete);
+  CHECK(after.Poll().value() == Event::State::kError);
   CHECK(stream_.status() == absl::DataLossError("first"));
   CHECK(kernels == 0);
   CHECK(host_tasks == 1);
@@ -180,7 +180,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: its end runs what is left, once") {
 
 TEST_CASE_FIXTURE(Fixture, "Event: never recorded is complete") {
   Event event;
-  CHECK(event.Poll() == Event::State::kComplete);
+  CHECK(event.Poll().value() == Event::State::kComplete);
   CHECK(event.Synchronize().ok());
   CHECK(stream_.WaitFor(event).ok());
 }
@@ -194,7 +194,7 @@ TEST_CASE_FIXTURE(Fixture, "Event: a wait is for the record of its time") {
   Gate gate(late);
   REQUIRE(late.Record(event).ok());  // again, elsewhere, not yet reached
   CHECK(waiter.Synchronize().ok());  // does not wait for the new one
-  CHECK(event.Poll() == Event::State::kPending);
+  CHECK(event.Poll().value() == Event::State::kPending);
   gate.Open();
   CHECK(event.Synchronize().ok());
 }

@@ -31,8 +31,9 @@ absl::StatusOr<std::unique_ptr<Event>> Event::Create() {
   return std::make_unique<Event>();
 }
 
-Event::State Event::Poll() const {
-  if (!CheckFault("get_event_status").ok()) return State::kError;
+absl::StatusOr<Event::State> Event::Poll() const {
+  absl::Status fault = CheckFault("get_event_status");
+  if (!fault.ok()) return fault;
   const std::shared_ptr<Moment> moment = this->moment();
   if (moment == nullptr) return State::kComplete;
   if (!moment->HasCome()) return State::kPending;

@@ -51,7 +51,7 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   // Does not block. kError: the stream had failed by then.
-  State Poll() const;
+  absl::StatusOr<State> Poll() const;
 
   // Blocks until the moment has come; the stream's status at that moment.
   absl::Status Synchronize() const;
