@@ -31,7 +31,8 @@ struct Function {
 namespace internal {
 
 // How an attribute is read as a T: kKind, the words for it in an error, and
-// Read. One specialisation a type.
+// Read. One specialisation a type. Read is a template (Source is AttrSource) so
+// that a file's compilation pays for the types that it reads, not for all.
 template <class T>
 struct AttrReader {
   static constexpr char kKind[] = "";
@@ -67,21 +68,23 @@ absl::StatusOr<std::vector<T>> ReadNumbers(const AttrSource& source,
   return result;
 }
 
-#define TFPLUG_INTERNAL_ATTR_READER(T, C, kind, Function_)                 \
-  template <>                                                              \
-  struct AttrReader<T> {                                                   \
-    static constexpr char kKind[] = kind;                                  \
-    static absl::StatusOr<T> Read(const AttrSource& s, const char* attr) { \
-      return ReadNumber<T, C, &CApi::Function_>(s, attr);                  \
-    }                                                                      \
-  };                                                                       \
-  template <>                                                              \
-  struct AttrReader<std::vector<T>> {                                      \
-    static constexpr char kKind[] = "list(" kind ")";                      \
-    static absl::StatusOr<std::vector<T>> Read(const AttrSource& s,        \
-                                               const char* attr) {         \
-      return ReadNumbers<T, C, &CApi::Function_##List>(s, attr);           \
-    }                                                                      \
+#define TFPLUG_INTERNAL_ATTR_READER(T, C, kind, Function_)             \
+  template <>                                                          \
+  struct AttrReader<T> {                                               \
+    static constexpr char kKind[] = kind;                              \
+    template <class Source>                                            \
+    static absl::StatusOr<T> Read(const Source& s, const char* attr) { \
+      return ReadNumber<T, C, &CApi::Function_>(s, attr);              \
+    }                                                                  \
+  };                                                                   \
+  template <>                                                          \
+  struct AttrReader<std::vector<T>> {                                  \
+    static constexpr char kKind[] = "list(" kind ")";                  \
+    template <class Source>                                            \
+    static absl::StatusOr<std::vector<T>> Read(const Source& s,        \
+                                               const char* attr) {     \
+      return ReadNumbers<T, C, &CApi::Function_##List>(s, attr);       \
+    }                                                                  \
   }
 TFPLUG_INTERNAL_ATTR_READER(bool, abi::TF_Bool, "bool",
                             TF_OpKernelConstruction_GetAttrBool);
@@ -96,7 +99,8 @@ TFPLUG_INTERNAL_ATTR_READER(DataType, abi::TF_DataType, "type",
 template <>
 struct AttrReader<int32_t> {
   static constexpr char kKind[] = "int of 32 bits";
-  static absl::StatusOr<int32_t> Read(const AttrSource& s, const char* attr) {
+  template <class Source>
+  static absl::StatusOr<int32_t> Read(const Source& s, const char* attr) {
     return ReadNumber<int32_t, int32_t,
                       &CApi::TF_OpKernelConstruction_GetAttrInt32>(s, attr);
   }
@@ -106,7 +110,8 @@ struct AttrReader<int32_t> {
 template <>
 struct AttrReader<std::vector<int32_t>> {
   static constexpr char kKind[] = "list(int of 32 bits)";
-  static absl::StatusOr<std::vector<int32_t>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<int32_t>> Read(const Source& s,
                                                    const char* attr) {
     const auto wide = AttrReader<std::vector<int64_t>>::Read(s, attr);
     if (!wide.ok()) return wide.status();
@@ -126,8 +131,8 @@ struct AttrReader<std::vector<int32_t>> {
 template <>
 struct AttrReader<std::string> {
   static constexpr char kKind[] = "string";
-  static absl::StatusOr<std::string> Read(const AttrSource& s,
-                                          const char* attr) {
+  template <class Source>
+  static absl::StatusOr<std::string> Read(const Source& s, const char* attr) {
     const auto sizes = s.Sizes(attr);
     if (!sizes.ok()) return sizes.status();
     std::string value(sizes->total > 0 ? static_cast<size_t>(sizes->total) : 0,
@@ -141,7 +146,8 @@ struct AttrReader<std::string> {
 template <>
 struct AttrReader<std::vector<std::string>> {
   static constexpr char kKind[] = "list(string)";
-  static absl::StatusOr<std::vector<std::string>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<std::string>> Read(const Source& s,
                                                        const char* attr) {
     const auto sizes = s.ListSizes(attr);
     if (!sizes.ok()) return sizes.status();
@@ -165,7 +171,8 @@ struct AttrReader<std::vector<std::string>> {
 template <>
 struct AttrReader<Tensor> {
   static constexpr char kKind[] = "tensor";
-  static absl::StatusOr<Tensor> Read(const AttrSource& s, const char* attr) {
+  template <class Source>
+  static absl::StatusOr<Tensor> Read(const Source& s, const char* attr) {
     abi::TF_Tensor* raw = nullptr;
     absl::Status status =
         s.Call(&CApi::TF_OpKernelConstruction_GetAttrTensor, attr, &raw);
@@ -178,7 +185,8 @@ struct AttrReader<Tensor> {
 template <>
 struct AttrReader<std::vector<Tensor>> {
   static constexpr char kKind[] = "list(tensor)";
-  static absl::StatusOr<std::vector<Tensor>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<Tensor>> Read(const Source& s,
                                                   const char* attr) {
     const auto sizes = s.ListSizes(attr);
     if (!sizes.ok()) return sizes.status();
@@ -200,8 +208,8 @@ struct AttrReader<std::vector<Tensor>> {
 template <>
 struct AttrReader<PartialShape> {
   static constexpr char kKind[] = "shape";
-  static absl::StatusOr<PartialShape> Read(const AttrSource& s,
-                                           const char* attr) {
+  template <class Source>
+  static absl::StatusOr<PartialShape> Read(const Source& s, const char* attr) {
     if (!Has(&CApi::TF_OpKernelConstruction_GetNodeDef) &&
         Has(&CApi::TF_OpKernelConstruction_GetAttrTensorShape)) {
       return ReadByFunction(s, attr);
@@ -215,7 +223,8 @@ struct AttrReader<PartialShape> {
   }
 
  private:
-  static absl::StatusOr<PartialShape> ReadByFunction(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<PartialShape> ReadByFunction(const Source& s,
                                                      const char* attr) {
     const auto sizes = s.Sizes(attr);
     if (!sizes.ok()) return sizes.status();
@@ -231,7 +240,8 @@ struct AttrReader<PartialShape> {
 template <>
 struct AttrReader<std::vector<PartialShape>> {
   static constexpr char kKind[] = "list(shape)";
-  static absl::StatusOr<std::vector<PartialShape>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<PartialShape>> Read(const Source& s,
                                                         const char* attr) {
     Buffer node;
     const auto value = s.Value(attr, &node);
@@ -251,7 +261,8 @@ inline absl::StatusOr<Shape> FullShape(const PartialShape& shape) {
 template <>
 struct AttrReader<Shape> {
   static constexpr char kKind[] = "shape, fully known";
-  static absl::StatusOr<Shape> Read(const AttrSource& s, const char* attr) {
+  template <class Source>
+  static absl::StatusOr<Shape> Read(const Source& s, const char* attr) {
     const auto shape = AttrReader<PartialShape>::Read(s, attr);
     if (!shape.ok()) return shape.status();
     return FullShape(*shape);
@@ -260,7 +271,8 @@ struct AttrReader<Shape> {
 template <>
 struct AttrReader<std::vector<Shape>> {
   static constexpr char kKind[] = "list(shape), fully known";
-  static absl::StatusOr<std::vector<Shape>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<Shape>> Read(const Source& s,
                                                  const char* attr) {
     const auto shapes = AttrReader<std::vector<PartialShape>>::Read(s, attr);
     if (!shapes.ok()) return shapes.status();
@@ -282,7 +294,8 @@ inline Function MakeFunction(absl::string_view name_attr_list) {
 template <>
 struct AttrReader<Function> {
   static constexpr char kKind[] = "func";
-  static absl::StatusOr<Function> Read(const AttrSource& s, const char* attr) {
+  template <class Source>
+  static absl::StatusOr<Function> Read(const Source& s, const char* attr) {
     const auto function = &CApi::TF_OpKernelConstruction_GetAttrFunction;
     if (auto status = Require(function); !status.ok()) return status;
     OwnedStatus status;
@@ -294,7 +307,8 @@ struct AttrReader<Function> {
 template <>
 struct AttrReader<std::vector<Function>> {
   static constexpr char kKind[] = "list(func)";
-  static absl::StatusOr<std::vector<Function>> Read(const AttrSource& s,
+  template <class Source>
+  static absl::StatusOr<std::vector<Function>> Read(const Source& s,
                                                     const char* attr) {
     Buffer node;
     const auto value = s.Value(attr, &node);
