@@ -27,19 +27,25 @@ namespace tfplug::internal {
 #define TFPLUG_INTERNAL_CATCH_ALL else
 #endif
 
-// Cold: the exception being handled, as a status.
+// Cold: the exception being handled, as a status. Where there is no memory even
+// for the words, one without words, which needs none.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of host memory (std::bad_alloc)");
-  } catch (const absl::BadStatusOrAccess& e) {
-    return e.status();
-  } catch (const std::exception& e) {
-    return absl::InternalError(std::string("C++ exception: ") + e.what());
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError(
+          "out of host memory (std::bad_alloc)");
+    } catch (const absl::BadStatusOrAccess& e) {
+      return e.status();
+    } catch (const std::exception& e) {
+      return absl::InternalError(std::string("C++ exception: ") + e.what());
+    } catch (...) {
+      return absl::InternalError("C++ exception of an unknown type");
+    }
   } catch (...) {
-    return absl::InternalError("C++ exception of an unknown type");
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
   }
 #else
   return absl::InternalError("unreachable: built without exceptions");
