@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/ops/all.h>
+#include <tfplug/plugin.h>
+#include <tfplug/status_macros.h>
+#include <tfplug/testing/testing.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "minimal_device.h"
+
+namespace {
+
+namespace ops = tfplug::ops;
+
+// Not a matrix product: a * b element by element, negative if transpose_a.
+class MatMul : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(transpose_a_,
+                            construction.GetAttr(ops::MatMul::transpose_a));
+    CHECK(construction.HasAttr(ops::MatMul::transpose_a));
+    CHECK_FALSE(construction.HasAttr(ops::MatMul::grad_b));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::DataType type,
+                            construction.GetAttr(ops::MatMul::kT));
+    CHECK(type == tfplug::DataType::kFloat);
+    return absl::OkStatus();
+  }
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor a,
+                            context.input(ops::MatMul::a));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor b,
+                            context.input(ops::MatMul::b));
+    CHECK(context.output_dtype(ops::MatMul::product) ==
+          tfplug::DataType::kFloat);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const tfplug::Tensor product,
+        context.forward_or_allocate_output(
+            ops::MatMul::product, {ops::MatMul::a, ops::MatMul::b}, a.shape()));
+    const float sign = transpose_a_ ? -1 : 1;
+    for (size_t i = 0; i < product.flat<float>().size(); ++i) {
+      product.flat<float>()[i] = sign * a.flat<float>()[i] * b.flat<float>()[i];
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool transpose_a_ = false;
+};
+
+// Two numbers: how many values there are, and the axis, which comes after them.
+class ConcatV2 : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::vector<tfplug::Tensor> values,
+                            context.input_list(ops::ConcatV2::values));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::InputRange range,
+                            context.input_range(ops::ConcatV2::values));
+    CHECK(range.size() == static_cast<int>(values.size()));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor axis,
+                            context.input(ops::ConcatV2::axis));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const tfplug::Tensor output,
+        context.allocate_output(ops::ConcatV2::output, tfplug::Shape{2}));
+    output.flat<float>()[0] = static_cast<float>(values.size());
+    output.flat<float>()[1] = axis.flat<float>()[0];
+    return context.set_output(ops::ConcatV2::output, output);
+  }
+};
+
+}  // namespace
+
+TFPLUG_REGISTER_DEVICE(minimal::Platform);
+TFPLUG_REGISTER_KERNEL(MatMul, ops::MatMul().T<float>());
+TFPLUG_REGISTER_KERNEL(ConcatV2, ops::ConcatV2().T<float>());
+
+namespace tfplug {
+namespace {
+
+using testing::CoreKernel;
+using testing::KernelRun;
+using testing::Node;
+
+TEST_CASE("a typed op is a KernelDef") {
+  const KernelDef def = ops::Sum()
+                            .HostMemory(ops::Sum::reduction_indices)
+                            .T<float>()
+                            .Tidx<int32_t, int64_t>()
+                            .Device("CPU")
+                            .Priority(3)
+                            .Label("mine")
+                            .OnlyIf([] { return false; });
+  CHECK(def.device_type() == "CPU");
+  CHECK_FALSE(def.IsWanted());
+  const KernelDef plain = KernelDef("Sum")
+                              .HostMemory("reduction_indices")
+                              .TypeConstraint<float>("T")
+                              .TypeConstraint<int32_t, int64_t>("Tidx")
+                              .Priority(3)
+                              .Label("mine");
+  CHECK(def.Serialize("CPU") == plain.Serialize("CPU"));
+}
+
+TEST_CASE("names that C++ cannot have, or has already") {
+  CHECK(KernelDef(ops::FusedMatMul_()).op() == "_FusedMatMul");
+  CHECK(std::string(ops::FusedConv2D_::kName) == "_FusedConv2D");
+  CHECK(std::string(ops::NoOp::kName) == "NoOp");
+  CHECK(std::string(ops::VarHandleOp::kName) == "VarHandleOp");
+  CHECK(std::string(internal::NameOf(ops::StringFormat::template_)) ==
+        "template");
+  CHECK(std::string(internal::NameOf(ops::Cast::kDstT)) == "DstT");
+  CHECK(std::string(internal::NameOf(ops::Split::split_dim)) == "split_dim");
+}
+
+TEST_CASE("the index of an argument is known to the compiler") {
+  static_assert(internal::InputIndex(ops::MatMul::b) == 1);
+  static_assert(internal::OutputIndex(ops::FusedBatchNormV3::batch_mean) == 1);
+  // After a reference.
+  static_assert(internal::InputIndex(ops::Assign::value) == 1);
+  CHECK(std::string(internal::NameOf(ops::Assign::value)) == "value");
+}
+
+TEST_CASE("every kind of argument can be in host memory") {
+  const KernelDef def = ops::ConcatV2()
+                            .HostMemory(ops::ConcatV2::values)
+                            .HostMemory(ops::ConcatV2::axis)
+                            .HostMemory(ops::ConcatV2::output);
+  CHECK(def.host_memory() ==
+        std::vector<std::string>{"values", "axis", "output"});
+}
+
+template <class T, class E>
+constexpr bool kReadAs = std::is_same_v<internal::AttrType<E>, T>;
+
+TEST_CASE("the type of an attribute follows from its kind") {
+  CHECK(kReadAs<bool, ops::Conv2D::Bools>);
+  CHECK(kReadAs<std::string, ops::Conv2D::Strings>);
+  CHECK(kReadAs<DataType, ops::Conv2D::Types>);
+  CHECK(kReadAs<std::vector<int64_t>, ops::Conv2D::IntLists>);
+  CHECK(kReadAs<float, ops::LeakyRelu::Floats>);
+  CHECK(kReadAs<int64_t, ops::AddN::Ints>);
+  CHECK(kReadAs<PartialShape, ops::Placeholder::Shapes>);
+  CHECK(kReadAs<Tensor, ops::Const::Tensors>);
+  CHECK(kReadAs<Function, ops::PartitionedCall::Functions>);
+  CHECK(kReadAs<std::vector<DataType>, ops::IdentityN::TypeLists>);
+  CHECK(kReadAs<std::vector<PartialShape>, ops::ParseExample::ShapeLists>);
+  CHECK(kReadAs<std::vector<std::string>, ops::FusedMatMul_::StringLists>);
+  CHECK(kReadAs<std::vector<float>, ops::Bucketize::FloatLists>);
+  CHECK(kReadAs<std::vector<Function>, ops::Case::FunctionLists>);
+}
+
+class Fixture {
+ protected:
+  Fixture() { testing::KernelRegistry::Get().Refill(&TF_InitKernel); }
+  std::unique_ptr<CoreKernel> Make(Node node) {
+    auto kernel = CoreKernel::Create(std::move(node), "MINIMAL");
+    REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
+    return *std::move(kernel);
+  }
+  testing::ScopedCore core_;
+  std::unique_ptr<testing::Host> host_ =
+      testing::Host::Register(&SE_InitPlugin).value();
+  testing::CoreDevice* const device_ = host_->Device(0).value();
+};
+
+TEST_CASE_FIXTURE(Fixture, "a kernel finds its arguments by typed names") {
+  for (bool transpose : {false, true}) {
+    auto kernel = Make({"MatMul",
+                        "m",
+                        {{"T", DataType::kFloat}, {"transpose_a", transpose}},
+                        {}});
+    KernelRun run(*kernel, device_);
+    run.AddInput<float>({{2}, {2, 3}});
+    run.AddInput<float>({{2}, {5, 7}});
+    run.AddOutput(DataType::kFloat);
+    CHECK(run.Run().ok());
+    CHECK(run.Output<float>(0).elements == (transpose
+                                                ? std::vector<float>{-10, -21}
+                                                : std::vector<float>{10, 21}));
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "an attribute that is not there is named") {
+  const auto kernel = CoreKernel::Create(
+      {"MatMul", "m", {{"T", DataType::kFloat}}, {}}, "MINIMAL");
+  CHECK(std::string(kernel.status().message()).find("transpose_a") !=
+        std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an input after a list is looked up by name") {
+  for (int n : {1, 3}) {
+    auto kernel = Make({"ConcatV2",
+                        "c",
+                        {{"T", DataType::kFloat}},
+                        {{"values", n}, {"axis", 1}}});
+    KernelRun run(*kernel, device_);
+    for (int i = 0; i < n; ++i) run.AddInput<float>({{1}, {0}});
+    run.AddInput<float>({{1}, {42}});
+    run.AddOutput(DataType::kFloat);
+    CHECK(run.Run().ok());
+    CHECK(run.Output<float>(0).elements ==
+          std::vector<float>{static_cast<float>(n), 42});
+  }
+}
+
+}  // namespace
+}  // namespace tfplug
