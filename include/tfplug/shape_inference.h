@@ -84,7 +84,7 @@ class ShapeInference {
     auto shape = Make([&](abi::TF_ShapeHandle* to, abi::TF_Status* status) {
       internal::core.TF_ShapeInferenceContextGetInput(context_, i, to, status);
     });
-    if (!shape.ok()) core_cannot_ = true;
+    if (absl::IsInvalidArgument(shape.status())) core_cannot_ = true;
     return shape;
   }
 
@@ -94,8 +94,9 @@ class ShapeInference {
     OwnedStatus status;
     internal::core.TF_ShapeInferenceContextSetOutput(context_, i, shape.get(),
                                                      status.get());
-    if (!status.ok() && i > 0) core_cannot_ = true;
-    return status.ToStatus();
+    const absl::Status result = status.ToStatus();
+    if (absl::IsInvalidArgument(result) && i > 0) core_cannot_ = true;
+    return result;
   }
   // Nothing is known of any output.
   absl::Status set_unknown_shape() {
@@ -205,7 +206,7 @@ class ShapeInference {
   }
 
   // Whether something failed that is right to ask for, and that this core has
-  // wrong: releases take no index but 0 in set_output and input. A shape
+  // wrong: old releases take no index but 0 in set_output and input. A shape
   // function that fails for this leaves all outputs unknown; the op goes on.
   bool core_cannot() const { return core_cannot_; }
 

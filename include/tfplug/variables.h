@@ -67,8 +67,9 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
     if (Has(&CApi::TF_AssignRefVariable)) {
       function(context.get(), input, value, validate_shape, kCopy, status);
     } else {
-      reinterpret_cast<abi::TF_AssignVariable_2_6>(function)(
-          context.get(), input, value, kCopy, status);
+      // By way of a type that says nothing, for the compiler's peace of mind.
+      reinterpret_cast<abi::TF_AssignVariable_2_6>(reinterpret_cast<void (*)()>(
+          function))(context.get(), input, value, kCopy, status);
     }
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_KERNEL_RUN_H_
-#define TFPLUG_TESTING_KERNEL_RUN_H_
+#ifndef TFPLUG_TESTS_FAULT_CORE_RUN_H_
+#define TFPLUG_TESTS_FAULT_CORE_RUN_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "fault_core/tensor.h"
 #include "tfplug/abi/tf_allocator_attributes.h"
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_string_view.h"
-#include "tfplug/testing/kernel_tensor.h"
 
 namespace tfplug::abi {
 
@@ -364,4 +364,4 @@ inline void InstallRunFunctions(abi::Functions& core) {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_KERNEL_RUN_H_
+#endif  // TFPLUG_TESTS_FAULT_CORE_RUN_H_

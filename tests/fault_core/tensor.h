@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_KERNEL_TENSOR_H_
-#define TFPLUG_TESTING_KERNEL_TENSOR_H_
+#ifndef TFPLUG_TESTS_FAULT_CORE_TENSOR_H_
+#define TFPLUG_TESTS_FAULT_CORE_TENSOR_H_
 
 #include <atomic>
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "fault_core/faults.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/abi/tf_tstring.h"
 #include "tfplug/data_type.h"
-#include "tfplug/testing/kernel_faults.h"
 
 namespace tfplug::abi {
 
@@ -294,4 +294,4 @@ inline void InstallTensorFunctions(abi::Functions& core) {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_KERNEL_TENSOR_H_
+#endif  // TFPLUG_TESTS_FAULT_CORE_TENSOR_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_KERNEL_FAULTS_H_
-#define TFPLUG_TESTING_KERNEL_FAULTS_H_
+#ifndef TFPLUG_TESTS_FAULT_CORE_FAULTS_H_
+#define TFPLUG_TESTS_FAULT_CORE_FAULTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -68,4 +68,4 @@ int64_t CountCalls(Run&& run) {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_KERNEL_FAULTS_H_
+#endif  // TFPLUG_TESTS_FAULT_CORE_FAULTS_H_
