@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions per call of a plug-in's operations, counted by callgrind."""
+
+import collections
+import pathlib
+import re
+import subprocess
+
+CALLS = 100
+
+
+class Counts(collections.namedtuple("Counts", "total own")):
+    """Instructions of one call: all, and those of the plug-in's own code
+    (without driver, core and libraries)."""
+
+
+def self_costs(report):
+    """{(object, function): instructions} of a callgrind file, without what
+    they call."""
+    names = {"ob": {}, "fn": {}}
+    where = {"ob": "", "fn": ""}
+    costs = collections.Counter()
+    of_call = False  # the next line of cost is what a callee took in all
+    for line in pathlib.Path(report).read_text().splitlines():
+        if found := re.match(r"(c?)(ob|fn)=\((\d+)\)(?: (.*))?$", line):
+            callee, kind, number, name = found.groups()
+            name = names[kind].setdefault(number, name)
+            if not callee:
+                where[kind] = name
+        elif line.startswith("calls="):
+            of_call = True
+        elif re.match(r"[+\-*\d]", line):
+            if not of_call:
+                costs[where["ob"], where["fn"]] += int(line.split()[-1])
+            of_call = False
+    return costs
+
+
+def count(host, plugin, operation, scratch):
+    """Counts of one call. Everything but the host's own loop is in the total:
+    plug-in, driver, what core offers to plug-ins, libraries."""
+    report = pathlib.Path(scratch) / f"{pathlib.Path(plugin).stem}.{operation}"
+    subprocess.run(
+        [
+            "valgrind",
+            "--tool=callgrind",
+            "--collect-atstart=no",
+            "--toggle-collect=measured",
+            "--demangle=no",
+            f"--callgrind-out-file={report}",
+            "--quiet",
+            host,
+            plugin,
+            operation,
+            str(CALLS),
+        ],
+        check=True,
+    )
+    total = own = 0
+    for (library, function), cost in self_costs(report).items():
+        if library == str(host) and not function.startswith("TF_"):
+            continue  # the loop
+        total += cost
+        if library == str(plugin) and not function.startswith("drv_"):
+            own += cost
+    if total == 0:
+        raise RuntimeError(f"callgrind counted nothing in {report}")
+    return Counts(total / CALLS, own / CALLS)
