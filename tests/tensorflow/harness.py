@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs functions of a test file in processes of their own, with stock TensorFlow
+and the plug-in under test: TensorFlow keeps its devices for as long as a process
+lives, and some tests are about crashes.
+
+    result = harness.run(function, *arguments, env={"CPU_SIM_DEVICES": "1"})
+    results = harness.run_each(function, cases)    # many, one after the other
+
+`function` is one at the top level of a test file; arguments and what it returns
+are JSON. TensorFlow is imported by the function, in the child.
+"""
+
+import dataclasses
+import importlib.util
+import inspect
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMEOUT_SECONDS = 150
+
+
+def plugin_path():
+    """The plug-in under test; TFPLUG_CPU_SIM names it."""
+    named = os.environ.get("TFPLUG_CPU_SIM")
+    if named:
+        return pathlib.Path(named).resolve()
+    build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
+    return build / "examples/cpu_sim/libtfplug_cpu_sim.so"
+
+
+@dataclasses.dataclass
+class Result:
+    """What became of a child, or of one case of a child."""
+
+    value: object  # what the function returned; None if it did not
+    error: str  # what it raised: "Class: message"; empty if nothing
+    died: int  # the process's exit status; negative: the signal that killed it
+    log: str  # the end of what it wrote on standard error
+
+    @property
+    def ok(self):
+        return not self.error and self.died == 0
+
+    def __str__(self):
+        if self.ok:
+            return f"returned {self.value!r}"
+        what = self.error or f"the process ended with {self.died}"
+        return f"{what}\n--- its log:\n{self.log}"
+
+
+def run(function, *arguments, env=None, plugin=True):
+    """Calls `function` in a new process."""
+    return _spawn(function, [list(arguments)], env, plugin)[0]
+
+
+def run_each(function, cases, env=None, plugin=True):
+    """Calls `function` with each case's arguments, all in one process for as
+    long as it lives: where one dies, the next one begins behind that case."""
+    results = []
+    while len(results) < len(cases):
+        results += _spawn(function, cases[len(results):], env, plugin)
+    return results
+
+
+def _spawn(function, cases, env, plugin):
+    """At least one result: of all cases up to where the process died."""
+    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1",
+                       TF_ENABLE_ONEDNN_OPTS="0", PYTHONFAULTHANDLER="")
+    for name in list(environment):
+        if name.startswith("CPU_SIM_"):
+            del environment[name]
+    environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+    if plugin:
+        path = plugin_path()
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no plug-in at {path}: build it (tools/test tensorflow does), "
+                "or name it in TFPLUG_CPU_SIM")
+        environment["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] = str(path)
+    environment.update(env or {})
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "order").write_text(json.dumps(
+            [inspect.getfile(function), function.__name__, cases]))
+        environment["TFPLUG_SCRATCH"] = str(folder)
+        with open(folder / "log", "wb") as log:
+            try:
+                died = subprocess.run(
+                    [sys.executable, "-B", __file__, str(folder)],
+                    env=environment, stdout=log, stderr=log, check=False,
+                    timeout=TIMEOUT_SECONDS).returncode
+            except subprocess.TimeoutExpired:
+                died = "a time-out"
+        text = (folder / "log").read_text(errors="replace")[-4000:]
+        done = folder / "results"
+        lines = done.read_text().splitlines() if done.exists() else []
+    results = [Result(*json.loads(line), 0, text) for line in lines]
+    if died != 0 and len(results) == len(cases):
+        results.pop()  # it died on its way out
+    if died != 0 or len(results) < len(cases):
+        results.append(Result(None, "", died or "no result", text))
+    return results
+
+
+def _hide_installed_plugins():
+    """Keeps TensorFlow from the plug-ins in this environment's site-packages:
+    one device cannot be registered twice."""
+    exists = os.path.exists
+    hidden = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
+              for name in ("purelib", "platlib")}
+
+    def exists_and_is_not_hidden(path):
+        return path not in hidden and exists(path)
+
+    os.path.exists = exists_and_is_not_hidden
+
+
+def _child(folder):
+    _hide_installed_plugins()
+    file, name, cases = json.loads((folder / "order").read_text())
+    spec = importlib.util.spec_from_file_location("cases", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, name)
+    with open(folder / "results", "w", encoding="utf-8") as results:
+        for case in cases:
+            value, error = None, ""
+            try:
+                value = function(*case)
+            except Exception as failure:  # pylint: disable=broad-except
+                error = f"{type(failure).__name__}: {failure}"
+            results.write(json.dumps([value, error]) + "\n")
+            results.flush()
+
+
+if __name__ == "__main__":
+    _child(pathlib.Path(sys.argv[1]))

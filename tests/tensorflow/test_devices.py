@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cpu_sim's devices in stock TensorFlow: found, listed, copied to and from."""
+
+import shutil
+import signal
+
+import harness
+import pytest
+
+
+def list_devices():
+    import tensorflow as tf
+    return [[d.name for d in tf.config.list_physical_devices("SIM")],
+            [d.name for d in tf.config.list_logical_devices("SIM")],
+            float((tf.constant(1.0) + 1.0).numpy())]
+
+
+@pytest.mark.parametrize("count", [None, 0, 1, 3])
+def test_devices_are_listed(count):
+    env = {} if count is None else {"CPU_SIM_DEVICES": str(count)}
+    result = harness.run(list_devices, env=env)
+    wanted = range(2 if count is None else count)
+    assert result.ok, result
+    assert result.value == [[f"/physical_device:SIM:{i}" for i in wanted],
+                            [f"/device:SIM:{i}" for i in wanted], 2.0]
+
+
+def test_unreadable_setting_is_no_device_and_a_line_in_the_log():
+    result = harness.run(list_devices, env={"CPU_SIM_DEVICES": "many"})
+    assert result.ok and result.value[0] == [], result
+    assert "CPU_SIM_DEVICES=many: want a number from 0 to 64" in result.log
+
+
+def test_found_in_site_packages(tmp_path):
+    """Where pip puts a plug-in, without a word from the user."""
+    folder = tmp_path / "site-packages/tensorflow-plugins"
+    folder.mkdir(parents=True)
+    shutil.copy(harness.plugin_path(), folder)
+    result = harness.run(list_devices, plugin=False,
+                         env={"PYTHONPATH": str(folder.parent)})
+    assert result.ok and len(result.value[0]) == 2, result
+    without = harness.run(list_devices, plugin=False)
+    assert without.ok and without.value[0] == [], without
+
+
+# ---- Copies ------------------------------------------------------------------
+
+
+def copy_round_trips(dtypes, sizes):
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(1)
+    count = 0
+    for name in dtypes:
+        dtype = tf.dtypes.as_dtype(name)
+        for size in sizes:
+            data = random.integers(0, 256, size * dtype.size, np.uint8)
+            data = (data % 2 if name == "bool" else data).view(
+                dtype.as_numpy_dtype)
+            with tf.device("/device:CPU:0"):
+                host = tf.constant(data)
+            on_device = host
+            for device in ("SIM:0", "SIM:1", "SIM:0"):
+                with tf.device("/device:" + device):
+                    on_device = tf.identity(on_device)
+                assert on_device.device.endswith(device), on_device.device
+            back = on_device.numpy()
+            assert back.tobytes() == data.tobytes(), f"{name}, {size}"
+            count += 1
+    return count
+
+
+def test_copies_keep_every_byte():
+    dtypes = ["float32", "float64", "float16", "bfloat16", "int8", "uint8",
+              "int16", "uint16", "int64", "uint64", "bool", "complex64",
+              "complex128"]
+    sizes = [0, 1, 2, 3, 7, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097,
+             65537, 1000003]
+    result = harness.run(copy_round_trips, dtypes, sizes)
+    assert result.ok and result.value == len(dtypes) * len(sizes), result
+
+
+def copy_from_threads(threads, repetitions):
+    import concurrent.futures
+    import numpy as np
+    import tensorflow as tf
+
+    def work(seed):
+        random = np.random.default_rng(seed)
+        for _ in range(repetitions):
+            data = random.normal(size=random.integers(1, 5000))
+            with tf.device(f"/device:SIM:{seed % 2}"):
+                x = tf.constant(data)
+            with tf.device(f"/device:SIM:{1 - seed % 2}"):
+                y = tf.identity(x)
+            assert (y.numpy() == data).all(), (seed, data.size)
+
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(threads)))
+    return threads
+
+
+def test_copies_from_several_threads():
+    result = harness.run(copy_from_threads, 8, 100)
+    assert result.ok and result.value == 8, result
+
+
+# ---- Strict memory -----------------------------------------------------------
+
+
+def touch_device_memory():
+    """Reads on the host what lies on the device."""
+    import ctypes
+    import tensorflow as tf
+    with tf.device("/device:SIM:0"):
+        tf.fill([1000], 7.0).numpy()
+    # What is closed to the host is the device's; without that, all is open.
+    maps = [line.split() for line in open("/proc/self/maps", encoding="ascii")
+            if "memfd:cpu_sim" in line]
+    maps.sort(key=lambda fields: fields[1] != "---s")
+    assert maps, "no device memory in this process"
+    address = int(maps[0][0].split("-")[0], 16)
+    return len(ctypes.string_at(address, 4))
+
+
+def test_strict_memory_crashes_a_stray_access():
+    result = harness.run(touch_device_memory)
+    assert result.died == -signal.SIGSEGV, result
+
+
+def test_lenient_memory_does_not():
+    result = harness.run(touch_device_memory, env={"CPU_SIM_STRICT": "0"})
+    assert result.ok and result.value == 4, result
+
+
+def update_in_place():
+    """TensorFlow runs its own kernel for this on the host, with an address of
+    the device's: cpu_sim puts an error in its place."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:SIM:0"):
+        v = tf.Variable([3.0, 4.0])
+        for update in (v.assign_add, v.assign_sub):
+            try:
+                update([1.0, 1.0])
+            except tf.errors.UnimplementedError as error:
+                assert "v.assign(" in str(error)
+            else:
+                return "updated"
+        v.assign(v - 1.0)
+    return v.numpy().tolist()
+
+
+def test_update_in_place_raises():
+    result = harness.run(update_in_place)
+    assert result.ok and result.value == [2.0, 3.0], result

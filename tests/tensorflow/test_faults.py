@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver that fails in each of the places where core calls it: what reaches
+Python, and whether the process, its memory and the next step survive.
+
+docs/core_behaviour.md tells where core itself leaves no choice.
+"""
+
+import gc
+
+import harness
+import pytest
+from fault import KINDS, Faults
+
+CODES = {"error": "InternalError", "oom": "ResourceExhaustedError",
+         "throw": "InternalError", "bad_alloc": "ResourceExhaustedError",
+         "unknown": "InternalError"}
+OUT_OF_MEMORY = dict.fromkeys(KINDS, "ResourceExhaustedError")
+SWALLOWED = dict.fromkeys(KINDS, "")
+# Core has its own words for this one, and drops ours.
+INTERNAL = dict.fromkeys(KINDS, "InternalError")
+
+# hook -> (what makes core call it, what Python sees for each kind of failure)
+HOOKS = {
+    "allocate": ("fill", OUT_OF_MEMORY),
+    "memcpy_htod": ("to_device", CODES),
+    "memcpy_dtoh": ("to_host", CODES),
+    "memcpy_dtod": ("to_other_device", CODES),
+    "launch": ("add", CODES),
+    "create_stream_dependency": ("to_device", CODES),
+    "record_event": ("to_host", SWALLOWED),
+    "get_event_status": ("to_host", SWALLOWED),
+    "synchronize_all_activity": ("to_host", INTERNAL),
+}
+# Core in Python never calls these of a pluggable device; unit tests do.
+NEVER_CALLED = (
+    "unified_memory_allocate", "unified_memory_deallocate",
+    "host_memory_allocate", "sync_memcpy_htod", "sync_memcpy_dtoh",
+    "sync_memcpy_dtod", "mem_zero", "memset", "memset32", "host_callback",
+    "wait_for_event", "block_host_until_done", "nanoseconds")
+_state = {}
+
+
+def setup():
+    """Once a process: the actions, warmed up."""
+    if _state:
+        return _state
+    faults = Faults()
+    import numpy as np
+    import tensorflow as tf
+    for device in tf.config.list_physical_devices("SIM"):
+        tf.config.experimental.set_memory_growth(device, True)
+    tf.config.set_soft_device_placement(False)
+    data = np.arange(1000, dtype=np.float32)
+    with tf.device("/device:SIM:0"):
+        one, two = tf.constant(data), tf.constant(data + 1)
+
+    def on_device(action):
+        def run():
+            with tf.device("/device:SIM:0"):
+                return action()
+        return run
+
+    def to_other_device():
+        with tf.device("/device:SIM:0"):
+            three = one + two  # new: core keeps the copies of the old
+        with tf.device("/device:SIM:1"):
+            return tf.identity(three)
+
+    @tf.function
+    def step(x, y):
+        with tf.device("/device:SIM:0"):
+            z = x + y
+        with tf.device("/device:CPU:0"):
+            z = tf.sqrt(z)
+        with tf.device("/device:SIM:0"):
+            return z * x
+
+    _state.update(
+        faults=faults, tf=tf, np=np,
+        actions={
+            "add": on_device(lambda: one + two),
+            "fill": on_device(lambda: tf.fill([10**7], 1.0)),
+            "to_device": on_device(lambda: tf.constant(data + 2)),
+            "to_host": lambda: (one + two).numpy(),
+            "to_other_device": to_other_device,
+            "step": lambda: step(one, two)},
+        expected=np.sqrt(data + data + 1) * data)
+    check_step()
+    return _state
+
+
+def check_step():
+    """All is well: a step through all devices gives what it should."""
+    np = _state["np"]
+    result = _state["actions"]["step"]().numpy()
+    assert np.allclose(result, _state["expected"], rtol=1e-6), "wrong result"
+    other = _state["actions"]["to_other_device"]().numpy()
+    assert (other == 2 * np.arange(1000) + 1).all(), "wrong copy"
+
+
+def bytes_in_use():
+    gc.collect()
+    config = _state["tf"].config.experimental
+    return [config.get_memory_info(f"SIM:{i}")["current"] for i in (0, 1)]
+
+
+def fail(hook, kind):
+    """What Python sees of the failure, and whether it was reached."""
+    state = setup()
+    action = state["actions"][HOOKS[hook][0]]
+    check_step()
+    action()
+    before = bytes_in_use()
+    seen, message = "", ""
+    # An allocator asks for less when it is refused much.
+    times = 10**6 if hook == "allocate" else 1
+    state["faults"].arm(hook, kind, times=times)
+    try:
+        result = action()
+        if hook in ("record_event", "get_event_status"):
+            assert (result == 2 * state["np"].arange(1000) + 1).all()
+        del result
+    except state["tf"].errors.OpError as error:
+        seen, message = type(error).__name__, str(error)
+    reached = times > 1 or state["faults"].reached
+    state["faults"].disarm()
+    check_step()
+    leaked = [b - a for a, b in zip(before, bytes_in_use())]
+    return {"reached": reached, "seen": seen, "message": message,
+            "leaked": leaked}
+
+
+def count_calls(hook):
+    """How often a step calls the hook."""
+    state = setup()
+    state["faults"].arm(hook, after=10**6)
+    check_step()
+    calls = 10**6 - state["faults"].after
+    state["faults"].disarm()
+    return calls
+
+
+@pytest.fixture(scope="module", name="failures")
+def _failures():
+    # Core's allocator asks again for 10 s before it gives up: one kind of
+    # refusal will do for it; the others go to the plug-in's own.
+    cases = [[hook, kind] for hook in HOOKS for kind in KINDS
+             if (hook, kind) != ("allocate", "throw")]
+    direct = [c for c in cases if c[0] == "allocate"]
+    cases = [c for c in cases if c not in direct] + [["allocate", "throw"]]
+    results = harness.run_each(fail, cases)
+    results += harness.run_each(fail, direct, env={"CPU_SIM_BFC": "0"})
+    return {tuple(case): result
+            for case, result in zip(cases + direct, results)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hook", HOOKS)
+def test_failure_reaches_python(failures, hook, kind):
+    result = failures[hook, kind]
+    assert result.ok, result
+    value = result.value
+    assert value["reached"], "core did not call it"
+    assert value["seen"] == HOOKS[hook][1][kind], value["message"]
+    thrown = kind in ("bad_alloc", "unknown")  # those have no words of ours
+    if HOOKS[hook][1] is CODES and not (hook == "launch" and thrown):
+        assert hook in value["message"], "the message does not name the hook"
+    assert value["leaked"] == [0, 0]
+
+
+def test_what_core_never_calls():
+    results = harness.run_each(count_calls, [[h] for h in NEVER_CALLED] +
+                               [["launch"]])
+    assert all(r.ok for r in results), next(r for r in results if not r.ok)
+    assert [r.value for r in results[:-1]] == [0] * len(NEVER_CALLED)
+    assert results[-1].value > 0
+
+
+# ---- While the device is made ------------------------------------------------
+
+
+def first_use():
+    import tensorflow as tf
+    devices = len(tf.config.list_physical_devices("SIM"))
+    with tf.device("/device:SIM:0"):
+        return [devices, (tf.constant([1.0]) + 1.0).numpy().tolist()]
+
+
+def start(hook, kind="error", **env):
+    return harness.run(first_use, env={
+        "CPU_SIM_FAULT": f"hook={hook},kind={kind}", **env})
+
+
+def test_no_memory_at_first_makes_bfc_ask_for_less():
+    result = start("allocate", "oom")
+    assert result.ok and result.value == [2, [2.0]], result
+
+
+def test_memory_of_unknown_size():
+    result = start("device_memory_usage")
+    assert result.error.startswith("UnknownError"), result
+    assert "Failed to query available memory" in result.error
+
+
+def test_device_that_cannot_be_made():
+    result = start("create_device")
+    assert result.error.startswith("RuntimeError"), result
+    assert "injected: create_device failed" in result.error
+
+
+# ---- Where core ends the process, whatever the plug-in does ------------------
+# See docs/core_behaviour.md. Should a release do better, say so there.
+
+
+@pytest.mark.parametrize("hook", ["create_stream", "create_event"])
+def test_core_does_not_survive_what_it_does_not_look_at(hook):
+    result = start(hook)
+    assert result.died in (-6, -11), result
+
+
+def test_core_does_not_survive_work_that_fails():
+    """Better than a wrong number: core has no third way."""
+    result = start("device")
+    assert result.died == -6, result
+    assert "Unexpected Event status: 1" in result.log
