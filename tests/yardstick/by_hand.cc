@@ -43,7 +43,8 @@ struct SP_Timer_st {
 
 namespace {
 
-using namespace tfplug::abi;
+// They have no namespace in TensorFlow's headers.
+using namespace tfplug::abi;  // NOLINT(google-build-using-namespace)
 
 // ---- Failures
 // -----------------------------------------------------------------

@@ -20,11 +20,13 @@ using tfplug::DeviceMemory;
 struct Failure {
   int result;
 
+  // NOLINTBEGIN(google-explicit-constructor): that is what it is for.
   operator Status() const { return Make<Status>(); }
   template <class T>
   operator absl::StatusOr<T>() const {
     return Make<absl::StatusOr<T>>();
   }
+  // NOLINTEND(google-explicit-constructor)
 
  private:
   // The compiler need not prepare for a failure that is none.

@@ -8,15 +8,17 @@
 // What either plug-in counts of its device memory. Thread-safe.
 class Statistics {
  public:
-  void Add(int64_t bytes) {
+  void Add(uint64_t size) {
+    const auto bytes = static_cast<int64_t>(size);
     num_allocs_.fetch_add(1, std::memory_order_relaxed);
     const int64_t in_use =
         bytes_in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     Raise(peak_bytes_in_use_, in_use);
     Raise(largest_alloc_size_, bytes);
   }
-  void Subtract(int64_t bytes) {
-    bytes_in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+  void Subtract(uint64_t size) {
+    bytes_in_use_.fetch_sub(static_cast<int64_t>(size),
+                            std::memory_order_relaxed);
   }
 
   int64_t num_allocs() const { return num_allocs_; }
