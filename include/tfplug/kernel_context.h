@@ -161,16 +161,17 @@ class KernelContext : public RunInfo {
   }
   template <class E, class Input, class = internal::IfOpEnum<E>,
             class = internal::IfOpEnum<Input>>
-  absl::StatusOr<Tensor> forward_or_allocate_output(
+  [[gnu::always_inline]] absl::StatusOr<Tensor> forward_or_allocate_output(
       E output, std::initializer_list<Input> candidates, const Shape& shape,
       int* forwarded = nullptr) {
-    std::array<int, 64> inputs;
+    // Inlined, this is the list of the inputs' numbers.
+    std::array<int, internal::kMaxEnumerators> inputs;
     size_t n = 0;
     for (Input input : candidates) {
       if (n < inputs.size()) inputs[n++] = internal::InputIndex(input);
     }
     return forward_or_allocate_output(internal::OutputIndex(output),
-                                      absl::Span<const int>(inputs.data(), n),
+                                      absl::MakeConstSpan(inputs.data(), n),
                                       shape, forwarded);
   }
   template <class E, class = internal::IfOpEnum<E>>
