@@ -16,6 +16,7 @@ ROOT = HERE.parent
 from description import read_description  # noqa: E402
 import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
+from emit_kernel_api import kernel_api  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
 from model import Model  # noqa: E402
 
@@ -39,6 +40,7 @@ def generate():
     files |= OpsEmitter(HERE / "op_registry.json").files()
     files["docs/device_abi.md"] = emit_docs.device_abi(model, description)
     files["docs/capi.md"] = emit_docs.capi(model)
+    files["docs/kernel_api.md"] = kernel_api(model)
     return files
 
 

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_INTERNAL_INIT_OP_H_
 #define TFPLUG_INTERNAL_INIT_OP_H_
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,13 +22,20 @@ OpRegistrations() {
   return *registrations;
 }
 
+struct OpBuilderDeleter {
+  void operator()(abi::TF_OpDefinitionBuilder* builder) const {
+    core.TF_DeleteOpDefinitionBuilder(builder);
+  }
+};
+
 inline absl::Status Register(const OpDef& def) {
-  abi::TF_OpDefinitionBuilder* builder =
-      core.TF_NewOpDefinitionBuilder(def.name().c_str());
+  const OwnedStatus status;
+  std::unique_ptr<abi::TF_OpDefinitionBuilder, OpBuilderDeleter> owned(
+      core.TF_NewOpDefinitionBuilder(def.name().c_str()));
+  abi::TF_OpDefinitionBuilder* const builder = owned.get();
   if (builder == nullptr) {
     return absl::ResourceExhaustedError("core made no op builder");
   }
-  // No call between here and TF_RegisterOpDefinition can fail or throw.
   for (const std::string& spec : def.attrs()) {
     core.TF_OpDefinitionBuilderAddAttr(builder, spec.c_str());
   }
@@ -59,9 +67,8 @@ inline absl::Status Register(const OpDef& def) {
       builder, def.shape_fn() != nullptr
                    ? def.shape_fn()
                    : core.TF_ShapeInferenceContextSetUnknownShape);
-  OwnedStatus status;
   // Core owns the builder from here on.
-  core.TF_RegisterOpDefinition(builder, status.get());
+  core.TF_RegisterOpDefinition(owned.release(), status.get());
   return status.ToStatus();
 }
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares docs/kernel_api.md with the headers that it names.
+
+  kernel_api_test.py PROJECT
+
+No function of the kernel C API may be missing from the table; every C++ name
+in it must stand in the section's headers; and the headers must call every C
+function but those that the table says are not needed.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+HEADERS = re.compile(r"tensorflow/c/(kernels|kernels_experimental|ops|"
+                     r"tf_(buffer|datatype|status|tensor|tstring))\.h$")
+
+
+def sections(page):
+    """[(headers, [(C function, words)])]"""
+    for part in page.split("\n## ")[1:]:
+        headers = re.findall(r"`([\w/]+\.h)`", part.split("|", 1)[0])
+        rows = re.findall(r"^\| `(\w+)` \| (.*) \| [^|]* \|$", part, re.M)
+        yield headers, rows
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    history = json.loads((root / "codegen/abi_history.json").read_text())
+    functions = {n for n, r in history["functions"].items()
+                 if HEADERS.match(r[-1]["header"]) and n != "TF_InitKernel"}
+    include = root / "include/tfplug"
+    everything = "".join(
+        p.read_text() for p in sorted(include.rglob("*.h"))
+        if p.relative_to(include).parts[0] not in ("abi", "testing", "ops"))
+    # Lists are read through a macro that adds the word.
+    called = set(re.findall(r"\bTF_\w+", everything))
+    called |= {n + "List" for n in called if "GetAttr" in n}
+
+    wrong, seen = [], set()
+    for headers, rows in sections((root / "docs/kernel_api.md").read_text()):
+        text = "".join((include / h).read_text() for h in headers)
+        for function, words in rows:
+            seen.add(function)
+            needless = words.startswith("none") or ", by TF_" in words
+            if not needless and function not in called:
+                wrong.append(f"{function}: no header calls it")
+            for code in re.findall(r"`([^`]+)`", words):
+                for name in re.findall(r"[A-Za-z_]\w+", re.sub(r'"\w+"', "", code)):
+                    if not re.search(rf"\b{name}\b", text + "std vector string"):
+                        wrong.append(f"{function}: '{name}' is not in "
+                                     + ", ".join(headers))
+    wrong += [f"{n}: not in the table" for n in sorted(functions - seen)]
+    wrong += [f"{n}: no such function" for n in sorted(seen - functions)]
+    print(f"{len(seen)} functions in the table, {len(wrong)} mistakes")
+    print("\n".join(wrong))
+    return 1 if wrong or not seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
