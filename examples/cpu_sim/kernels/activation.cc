@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <type_traits>
+
 #include "kernels/elementwise.h"
 
 namespace cpu_sim {
 namespace {
 
-constexpr auto kRelu = [](const auto& x) { return (x < 0).select(0 * x, x); };
+// 0 itself, not 0 * x, which is no number where x is infinite.
+template <typename X>
+using ScalarOf = typename std::decay_t<X>::Scalar;
+
+// 0 has to be 0, whatever x is: 0 * x would be NaN for an infinity.
+constexpr auto kRelu = [](const auto& x) {
+  return (x < 0).select(Row<float>::Zero(x.size()), x);
+};
 constexpr auto kTanh = [](const auto& x) { return x.tanh(); };
 constexpr auto kSigmoid = [](const auto& x) { return x.logistic(); };
 
@@ -12,7 +21,7 @@ constexpr auto kSigmoid = [](const auto& x) { return x.logistic(); };
 // gradient and what went in or came out; the others by what came out and the
 // gradient.
 constexpr auto kReluGrad = [](const auto& dy, const auto& x) {
-  return (x > 0).select(dy, 0 * x);
+  return (x > 0).select(dy, Row<float>::Zero(x.size()));
 };
 constexpr auto kTanhGrad = [](const auto& y, const auto& dy) {
   return dy * (1 - y.square());

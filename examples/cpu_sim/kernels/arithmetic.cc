@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/elementwise.h"
@@ -60,7 +61,10 @@ constexpr auto kAbs = [](const auto& x) { return x.abs(); };
 constexpr auto kSign = [](const auto& x) { return x.sign(); };
 constexpr auto kReciprocal = [](const auto& x) { return x.inverse(); };
 constexpr auto kSquare = [](const auto& x) { return x.square(); };
-constexpr auto kSqrt = [](const auto& x) { return x.sqrt(); };
+// Not Eigen's, by which the root of infinity is no number.
+constexpr auto kSqrt = [](const auto& x) {
+  return x.unaryExpr([](auto value) { return std::sqrt(value); });
+};
 constexpr auto kRsqrt = [](const auto& x) { return x.rsqrt(); };
 constexpr auto kExp = [](const auto& x) { return x.exp(); };
 constexpr auto kLog = [](const auto& x) { return x.log(); };
