@@ -21,7 +21,7 @@ INTERNAL = dict.fromkeys(KINDS, "InternalError")
 
 # hook -> (what makes core call it, what Python sees for each kind of failure)
 HOOKS = {
-    "allocate": ("fill", OUT_OF_MEMORY),
+    "allocate": ("fill_much", OUT_OF_MEMORY),
     "memcpy_htod": ("to_device", CODES),
     "memcpy_dtoh": ("to_host", CODES),
     "memcpy_dtod": ("to_other_device", CODES),
@@ -80,6 +80,9 @@ def setup():
         actions={
             "add": on_device(lambda: one + two),
             "fill": on_device(lambda: tf.fill([10**7], 1.0)),
+            # More than is left of the driver's blocks, less than there is.
+            "fill_much": on_device(
+                lambda: [tf.fill([10**7], float(i)) for i in range(12)]),
             "to_device": on_device(lambda: tf.constant(data + 2)),
             "to_host": lambda: (one + two).numpy(),
             "to_other_device": to_other_device,
@@ -109,7 +112,8 @@ def fail(hook, kind):
     state = setup()
     action = state["actions"][HOOKS[hook][0]]
     check_step()
-    action()
+    warm_up = state["actions"]["fill"] if hook == "allocate" else action
+    warm_up()
     before = bytes_in_use()
     seen, message = "", ""
     # An allocator asks for less when it is refused much.
