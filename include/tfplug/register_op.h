@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tfplug/internal/init_kernel.h"
+#include "tfplug/internal/init_op.h"
 #include "tfplug/op_def.h"
 
 namespace tfplug {
@@ -15,6 +16,7 @@ inline bool RegisterOp(OpDef def) {
   // Makes the entry point part of this library.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
+  internal::init_ops = &internal::InitOps;
   internal::OpRegistrations().push_back(std::move(def));
   return true;
 }

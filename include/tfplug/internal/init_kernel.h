@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/internal/init_op.h"
 #include "tfplug/internal/kernel_table.h"
 #include "tfplug/internal/registered_platform.h"
 
@@ -172,6 +171,10 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
   }
 }
 
+// Gives this library's ops to core; null where it registers none. So a file
+// that registers kernels does not compile what registers ops.
+__attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
+
 // TF_InitKernel has no status: a kernel that cannot be registered is left out,
 // with a line in the log; the others stay.
 inline void InitKernels() {
@@ -198,7 +201,9 @@ inline void InitKernels() {
 extern "C" {
 __attribute__((visibility("default"))) inline void TF_InitKernel() {
   ::tfplug::internal::GuardOrLog("TF_InitKernel", [] {
-    ::tfplug::internal::InitOps();
+    if (::tfplug::internal::init_ops != nullptr) {
+      ::tfplug::internal::init_ops();
+    }
     ::tfplug::internal::InitKernels();
     return ::absl::OkStatus();
   });
