@@ -20,7 +20,7 @@ namespace tfplug {
 // string, so one that holds a NUL byte cannot cross and is left out.
 inline void SetStatus(abi::TF_Status* to, const absl::Status& status) {
   const auto& core = internal::core;
-  core.TF_SetStatus(to, static_cast<abi::TF_Code>(status.raw_code()),
+  core.TF_SetStatus(to, static_cast<abi::TF_Code>(status.code()),
                     std::string(status.message()).c_str());
   if (status.ok() || core.TF_SetPayload == nullptr) return;
   status.ForEachPayload([&](absl::string_view key, const absl::Cord& value) {
