@@ -23,7 +23,7 @@ def units():
         c_headers, c_name = ["tfplug/abi/abi.h"], "`tfplug/abi/abi.h`"
     floor = c_name + " and `absl/status/statusor.h`"
     found = {
-        "`tfplug/plugin.h`: devices, kernels, ops": ["tfplug/plugin.h"],
+        "`tfplug/plugin.h`: devices and kernels": ["tfplug/plugin.h"],
         "`tfplug/register_device.h`: devices alone": [
             "tfplug/register_device.h"
         ],
