@@ -28,6 +28,16 @@ TEST_CASE("a shape counts and prints") {
   CHECK(Shape({2, 3}).ToString() == "[2,3]");
   CHECK(Shape().ToString() == "[]");
   CHECK(Shape({2, 3}) != Shape({3, 2}));
+  // More dimensions than have room in the object, and back.
+  Shape deep;
+  for (int i = 1; i <= 8; ++i) deep.add_dim(i);
+  CHECK(deep.ToString() == "[1,2,3,4,5,6,7,8]");
+  const Shape copy = deep;
+  deep.set_rank(5);
+  CHECK(deep == Shape({1, 2, 3, 4, 5}));
+  deep.set_rank(7);
+  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0}));
+  CHECK(copy.num_elements() == 40320);
   CHECK(PartialShape().ToString() == "<unknown rank>");
   CHECK(PartialShape(Shape{1, -1}).ToString() == "[1,?]");
   CHECK(!PartialShape(Shape{1, -1}).is_fully_known());

@@ -38,12 +38,13 @@ struct InputRange {
 // during Compute only, or until an AsyncRun is finished; one thread at a time.
 class KernelContext : public RunInfo {
  public:
-  explicit KernelContext(abi::TF_OpKernelContext* context) : RunInfo(context) {}
+  explicit KernelContext(abi::TF_OpKernelContext* context)
+      : RunInfo(context), status_(internal::core.TF_NewStatus()) {}
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
   ~KernelContext() {
     while (ABSL_PREDICT_FALSE(deferred_ops_ > 0)) EndDeferredOp();
-    if (status_ != nullptr) internal::core.TF_DeleteStatus(status_);
+    internal::core.TF_DeleteStatus(status_);
   }
 
   // ---- Inputs --------------------------------------------------------------
@@ -227,9 +228,7 @@ class KernelContext : public RunInfo {
 
   // One status for all calls into core that this run makes; OK before each.
   abi::TF_Status* status() {
-    if (status_ == nullptr) {
-      status_ = internal::core.TF_NewStatus();
-    } else if (ABSL_PREDICT_FALSE(has_failed_)) {
+    if (ABSL_PREDICT_FALSE(has_failed_)) {
       internal::core.TF_SetStatus(status_, abi::TF_OK, "");
       has_failed_ = false;
     }
@@ -269,13 +268,14 @@ class KernelContext : public RunInfo {
   // elements than can be counted, more dimensions than core has room for.
   static bool CountElements(const Shape& shape, int64_t* n) {
     constexpr int kMaxRank = 254;
-    bool ok = shape.rank() <= kMaxRank;
-    int64_t count = 1;
+    int64_t count = 1, signs = 0;
+    bool overflows = false;
     for (int64_t dim : shape.dims()) {
-      ok = ok && dim >= 0 && !__builtin_mul_overflow(count, dim, &count);
+      signs |= dim;
+      overflows |= __builtin_mul_overflow(count, dim, &count);
     }
     *n = count;
-    return ok;
+    return signs >= 0 && !overflows && shape.rank() <= kMaxRank;
   }
 
   absl::StatusOr<Tensor> Take(abi::TF_Tensor* raw) {
@@ -320,7 +320,7 @@ class KernelContext : public RunInfo {
                                std::to_string(Outputs()));
   }
 
-  abi::TF_Status* status_ = nullptr;
+  abi::TF_Status* const status_;
   uint64_t outputs_set_ = 0;  // A bit for each of the first 64.
   mutable int num_outputs_ = -1;
   int deferred_ops_ = 0;

@@ -55,8 +55,9 @@ class Tensor {
   int rank() const { return internal::core.TF_NumDims(tensor_); }
   int64_t dim(int i) const { return internal::core.TF_Dim(tensor_, i); }
   Shape shape() const {
-    Shape shape;
-    for (int i = 0, n = rank(); i < n; ++i) shape.add_dim(dim(i));
+    const int n = rank();
+    Shape shape(n, Shape::NotInitialized());
+    for (int i = 0; i < n; ++i) shape.set_dim(i, dim(i));
     return shape;
   }
   int64_t num_elements() const {
