@@ -31,7 +31,7 @@ struct FakeStream {
   absl::Status copy_status;
 };
 FakeStream stream;
-bool update_throws = false;
+[[maybe_unused]] bool update_throws = false;
 
 struct Code : VariableCode<FakeStream> {
   static absl::Status Update(KernelContext&, VariableUpdate update, Tensor& to,
