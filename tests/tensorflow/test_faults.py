@@ -82,7 +82,7 @@ def setup():
             "fill": on_device(lambda: tf.fill([10**7], 1.0)),
             # More than is left of the driver's blocks, less than there is.
             "fill_much": on_device(
-                lambda: [tf.fill([10**7], float(i)) for i in range(12)]),
+                lambda: [tf.fill([10**7], 1.0) for _ in range(12)]),
             "to_device": on_device(lambda: tf.constant(data + 2)),
             "to_host": lambda: (one + two).numpy(),
             "to_other_device": to_other_device,
