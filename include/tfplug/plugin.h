@@ -4,6 +4,7 @@
 
 // Everything that a device plug-in needs.
 #include "tfplug/allocator.h"
+#include "tfplug/async_kernel.h"
 #include "tfplug/capability.h"
 #include "tfplug/device.h"
 #include "tfplug/device_memory.h"
@@ -13,6 +14,7 @@
 #include "tfplug/platform.h"
 #include "tfplug/register_device.h"
 #include "tfplug/register_kernel.h"
+#include "tfplug/register_op.h"
 #include "tfplug/status.h"
 #include "tfplug/stream.h"
 #include "tfplug/tensor.h"
