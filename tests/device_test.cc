@@ -43,6 +43,29 @@ TEST_CASE("a device is made and destroyed in order, its parts inside") {
   CHECK(destroyed == Calls{"-Memory", "-Device", "-Platform"});
 }
 
+// A device that finds its driver in its platform.
+class Attached;
+class AttachedPlatform;
+class Attached : public minimal::DeviceOf<minimal::Stream> {
+ public:
+  Attached(AttachedPlatform& platform, int ordinal);
+  std::string HardwareName() override { return name_; }
+
+ private:
+  std::string name_;
+};
+class AttachedPlatform : public minimal::PlatformOf<Attached> {
+ public:
+  std::string driver = "a driver's ";
+};
+Attached::Attached(AttachedPlatform& platform, int ordinal)
+    : name_(platform.driver + std::to_string(ordinal)) {}
+
+TEST_CASE("a device made with its platform") {
+  Fixture<AttachedPlatform> fixture;
+  CHECK(fixture.device().hardware_name() == "a driver's 0");
+}
+
 TEST_CASE_FIXTURE(Recording, "what a device tells about itself") {
   CHECK(device().ordinal() == 0);
   CHECK(host().Device(1).value()->ordinal() == 1);

@@ -26,8 +26,9 @@ struct PlatformFnsTable;
 //    public:
 //     explicit Device(int ordinal);
 //
-// Made by create_device, with the ordinal (int, from 0) if there is such a
-// constructor, else with nothing; destroyed by destroy_device.
+// Made by create_device with `(Platform&, int)`, the author's platform and the
+// ordinal from 0 on, if there is such a constructor; else with the ordinal
+// alone, or with nothing; destroyed by destroy_device.
 template <class StreamT, class AllocatorT>
 class Device {
  public:

@@ -63,11 +63,13 @@ class BiasAdd final : public ChannelKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<3> loop,
         (MakeLoop<3>(shape.dims(), {dense, dense, ChannelStrides(x, axis)})));
+    const auto in = x.flat<float>();
+    x = tfplug::Tensor();  // let go, so that y may take its buffer over
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.forward_or_allocate_output(0, {0}, shape));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(&DoElementwise<kAdd, float, float, float>, loop,
-                          y.flat<float>(), x.flat<float>(), bias.flat<float>());
+                          y.flat<float>(), in, bias.flat<float>());
   }
 };
 TFPLUG_REGISTER_KERNEL(BiasAdd,

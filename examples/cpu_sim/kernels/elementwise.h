@@ -104,13 +104,15 @@ class Elementwise final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const auto loop,
         (MakeBroadcastLoop<n + 1>(shape, {shapes[i].dims()...})));
+    const std::tuple x(inputs[i].template flat<In>()...);
+    inputs = {};  // let go, so that y may take a buffer over
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
         context.forward_or_allocate_output(0, {static_cast<int>(i)...},
                                            tfplug::Shape(shape)));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(&DoElementwise<op, Out, In...>, loop, y.flat<Out>(),
-                          inputs[i].template flat<In>()...);
+                          std::get<i>(x)...);
   }
 };
 

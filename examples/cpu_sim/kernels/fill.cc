@@ -41,9 +41,8 @@ class ZerosLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y,
-        context.forward_or_allocate_output(0, {0}, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, x.shape()));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->MemZero(y.memory(), y.byte_size());
   }
@@ -57,9 +56,8 @@ class OnesLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y,
-        context.forward_or_allocate_output(0, {0}, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, x.shape()));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(
         [](T* y, int64_t size) { std::fill_n(y, size, T(1)); }, y.flat<T>(),

@@ -22,9 +22,8 @@ class SoftmaxKernel final : public tfplug::Kernel {
     if (logits.rank() < 1) {
       return absl::InvalidArgumentError("logits must have >= 1 dimension");
     }
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y,
-        context.forward_or_allocate_output(0, {0}, logits.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, logits.shape()));
     if (y.num_elements() == 0) return absl::OkStatus();
     const int64_t classes = logits.dim(logits.rank() - 1);
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
@@ -52,9 +51,8 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
                             context.allocate_output(0, labels.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor backprop,
-        context.forward_or_allocate_output(1, {0}, logits.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor backprop,
+                            context.allocate_output(1, logits.shape()));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(&SparseCrossEntropy<float, Label>,
                           logits.flat<float>(), labels.flat<Label>(),

@@ -127,12 +127,12 @@ struct PlatformFnsTable {
     core.TF_SetStatus(status, abi::TF_OK, "");
   }
 
-  static void create_device(const abi::SP_Platform*,
+  static void create_device(const abi::SP_Platform* platform,
                             abi::SE_CreateDeviceParams* params,
                             abi::TF_Status* status) {
     Guard(status, "create_device", [&]() -> absl::Status {
       if (auto s = CheckStruct(*params); !s.ok()) return s;
-      auto created = Create<DeviceT>(static_cast<int>(params->ordinal));
+      auto created = CreateDevice(platform, static_cast<int>(params->ordinal));
       if (!created.ok()) return created.status();
       std::unique_ptr<DeviceT, DeviceDeleter> device(created->release());
       DeviceBase& base = *device;
@@ -221,6 +221,20 @@ struct PlatformFnsTable {
   }
 
  private:
+  // With the Platform too, where the Device has such a constructor: core asks
+  // for devices only where there is one.
+  static absl::StatusOr<Owned<DeviceT>> CreateDevice(
+      const abi::SP_Platform* platform, int ordinal) {
+    if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {
+      if (ToPlatform(platform) == nullptr) {
+        return absl::FailedPreconditionError("there is no platform");
+      }
+      return Create<DeviceT>(*ToPlatform(platform), ordinal);
+    } else {
+      return Create<DeviceT>(ordinal);
+    }
+  }
+
   // What the base holds for a device goes while the device is still whole.
   struct DeviceDeleter {
     void operator()(DeviceT* device) const {
