@@ -53,7 +53,8 @@ class Device {
 
   // ---- SP_DeviceFns ------------------------------------------------------
 
-  // get_numa_node. Default 0, since core logs a line for each device with -1.
+  // get_numa_node; -1 is unknown. Default 0, which core assumes too: up to 2.21
+  // it makes its devices without asking, and logs a line that it did.
   virtual int32_t NumaNode() { return 0; }
   // get_memory_bandwidth, bytes a second; get_gflops. Null when not overridden.
   virtual int64_t MemoryBandwidth() { return -1; }
