@@ -122,7 +122,8 @@ template <class T>
 void CheckOnly(const std::vector<std::string>& good) {
   auto node = MakeNode();
   const KernelConstruction c(&node);
-  for (const auto& [name, attr] : node.attrs) {
+  for (const auto& attr : node.attrs) {
+    const std::string& name = attr.first;
     const auto value = c.GetAttr<T>(name.c_str());
     bool expected = false;
     for (const std::string& one : good) expected = expected || one == name;

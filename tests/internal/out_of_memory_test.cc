@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 // How many allocations fail from here on.
-static int failing_allocations = 0;
+[[maybe_unused]] static int failing_allocations = 0;
 
 void* operator new(std::size_t size) {
 #if defined(__cpp_exceptions)
