@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -56,12 +55,9 @@ double LatencyMicroseconds(rt::Stream& stream, std::chrono::microseconds idle) {
   return 1e6 * Median(seconds);
 }
 
-// What the process has computed, all threads together: other than the time of
-// day it hardly depends on what else the machine does.
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return now.tv_sec + 1e-9 * now.tv_nsec;
+double Seconds() {
+  const auto now = Clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
 }
 
 // Of tasks enqueued in a row, which do nothing.
@@ -69,33 +65,33 @@ double NanosecondsPerTask(rt::Stream& stream) {
   constexpr int kTasks = 100000;
   std::vector<double> seconds;
   for (int round = 0; round < 9; ++round) {
-    const double start = ProcessorSeconds();
+    const double start = Seconds();
     for (int i = 0; i < kTasks; ++i) RequireOk(stream.RunOnHost([] {}));
     RequireOk(stream.Synchronize());
-    seconds.push_back((ProcessorSeconds() - start) / kTasks);
+    seconds.push_back((Seconds() - start) / kTasks);
   }
   return 1e9 * Median(seconds);
 }
 
 // How a copy on the stream compares with memcpy() of as much, enqueueing and
-// waiting included: median over pairs of memcpy's processor time ÷ the copy's.
+// waiting included: median over pairs of memcpy's time ÷ the copy's.
 double BandwidthOfMemcpy(rt::Device& device, rt::Stream& stream, size_t bytes) {
   std::vector<char> source(bytes, 1), target(bytes, 2);
   void* const memory = Value(device.Allocate(bytes));
   const int copies = std::max<int>(1, (size_t{32} << 20) / bytes);
   std::vector<double> ratios;
   for (int round = 0; round < 21; ++round) {
-    const double start = ProcessorSeconds();
+    const double start = Seconds();
     for (int i = 0; i < copies; ++i) {
       std::memcpy(target.data(), source.data(), bytes);
       asm volatile("" : : "r"(target.data()) : "memory");
     }
-    const double between = ProcessorSeconds();
+    const double between = Seconds();
     for (int i = 0; i < copies; ++i) {
       RequireOk(stream.CopyToDevice(memory, source.data(), bytes));
     }
     RequireOk(stream.Synchronize());
-    const double end = ProcessorSeconds();
+    const double end = Seconds();
     // The first round is the first to touch the memory.
     if (round > 0) {
       ratios.push_back((between - start) / (end - between));

@@ -74,9 +74,9 @@ stripped: **{kilobytes:.0f} KB** (the goal: below 200). Most of it is Abseil's
 CPU_SIM = """\
 ## The simulated device
 
-`examples/cpu_sim`, strict mode, one stream; medians. Bandwidth is that of copies
-from host to device, enqueued and waited for, ÷ that of `memcpy` of as much; it
-and the cost of a task are in processor time of all threads.
+`examples/cpu_sim`, strict mode, one stream; medians, in wall time, which only
+tells something on a machine that is idle otherwise. Bandwidth is that of copies
+from host to device, enqueued and waited for, ÷ that of `memcpy` of as much.
 
 | Measure | |
 |---|--:|
