@@ -43,6 +43,33 @@ def test_found_in_site_packages(tmp_path):
     assert without.ok and without.value[0] == [], without
 
 
+def use_two_plugins():
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    placed = []
+    value = tf.constant([1.0, 2.0, 3.0])
+    for device in ("SIM:0", "MINIMAL:0", "SIM:1"):
+        with tf.device("/device:" + device):
+            value = tf.identity(value)
+        placed.append(value.device.rsplit("device:", 1)[1])
+    return placed, value.numpy().tolist()
+
+
+def test_two_plugins_in_one_process(tmp_path):
+    """A library for each device type, side by side."""
+    other = harness.plugin_path().parents[2] / "consumer/libminimal_device.so"
+    if not other.exists():
+        pytest.skip(f"{other.name} is built by the consumer test (part unit)")
+    folder = tmp_path / "site-packages/tensorflow-plugins"
+    folder.mkdir(parents=True)
+    shutil.copy(harness.plugin_path(), folder)
+    shutil.copy(other, folder)
+    result = harness.run(use_two_plugins, plugin=False,
+                         env={"PYTHONPATH": str(folder.parent)})
+    assert result.ok, result
+    assert result.value == [["SIM:0", "MINIMAL:0", "SIM:1"], [1.0, 2.0, 3.0]]
+
+
 # ---- Copies ------------------------------------------------------------------
 
 
