@@ -86,7 +86,8 @@ def build_plugins(folder):
 
 def build_minimal(folder):
     """A minimal device library, stripped."""
-    unit = compile(YARDSTICK / "minimal.cc", folder / "minimal.o")
+    unit = compile(ROOT / "tests/consumer/minimal_device.cc",
+                   folder / "minimal.o")
     libraries = ["-Wl,--no-undefined", *abseil("--libs"), "-ldl", "-s"]
     return link_plugin([unit], folder / "minimal.so", libraries)
 

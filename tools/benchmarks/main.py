@@ -66,8 +66,8 @@ only defines the device may include the device's half alone.
 SIZE = """\
 ## Size
 
-The library of a minimal device, `tests/yardstick/minimal.cc`, Abseil included,
-stripped: **{kilobytes:.0f} KB** (the goal: below 200). Most of it is Abseil's
+The library of a minimal device, `tests/consumer/minimal_device.cc`, Abseil
+included, stripped: **{kilobytes:.0f} KB** (the goal: below 200). Most of it is Abseil's
 `Status` with what its payloads need (`Cord`).
 """
 
