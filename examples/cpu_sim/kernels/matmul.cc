@@ -1,85 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/m.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
-#include <Eigen/Core>
 #include <cstdint>
 
 #include "cpu_sim.h"
+#include "kernels/gemm.h"
 
 namespace cpu_sim {
 namespace {
 
-template <typename T>
-using Matrix =
-    Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+namespace ops = tfplug::ops;
 
-// A dense matrix in memory, and whether its transpose is meant.
-struct MatrixInfo {
-  int64_t rows;
-  int64_t cols;
-  bool transpose;
-
-  int64_t effective_rows() const { return transpose ? cols : rows; }
-  int64_t effective_cols() const { return transpose ? rows : cols; }
-};
-
-// Calls use(matrix) with an Eigen expression.
-template <typename T, typename Use>
-void WithMatrix(const T* data, const MatrixInfo& info, Use use) {
-  const Eigen::Map<const Matrix<T>> matrix(data, info.rows, info.cols);
-  if (info.transpose) {
-    use(matrix.transpose());
-  } else {
-    use(matrix);
-  }
-}
-
-template <typename T>
-void Multiply(T* product, const T* a, MatrixInfo a_info, const T* b,
-              MatrixInfo b_info) {
-  Eigen::Map<Matrix<T>> out(product, a_info.effective_rows(),
-                            b_info.effective_cols());
-  WithMatrix(a, a_info, [&](const auto& a_matrix) {
-    WithMatrix(b, b_info, [&](const auto& b_matrix) {
-      out.noalias() = a_matrix * b_matrix;
-    });
-  });
-}
-
-template <typename T>
 class MatMul final : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(transpose_a_,
-                            construction.GetAttr<bool>("transpose_a"));
+                            construction.GetAttr(ops::MatMul::transpose_a));
     TFPLUG_ASSIGN_OR_RETURN(transpose_b_,
-                            construction.GetAttr<bool>("transpose_b"));
+                            construction.GetAttr(ops::MatMul::transpose_b));
     return absl::OkStatus();
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, context.input(ops::MatMul::a));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, context.input(ops::MatMul::b));
     if (a.rank() != 2 || b.rank() != 2) {
       return absl::InvalidArgumentError("want two matrices, not " +
                                         a.shape().ToString() + " and " +
                                         b.shape().ToString());
     }
-    const MatrixInfo a_info{a.dim(0), a.dim(1), transpose_a_};
-    const MatrixInfo b_info{b.dim(0), b.dim(1), transpose_b_};
-    if (a_info.effective_cols() != b_info.effective_rows()) {
+    const int64_t m = a.dim(transpose_a_ ? 1 : 0);
+    const int64_t k = a.dim(transpose_a_ ? 0 : 1);
+    const int64_t n = b.dim(transpose_b_ ? 0 : 1);
+    if (k != b.dim(transpose_b_ ? 1 : 0)) {
       return absl::InvalidArgumentError(
           "Matrix size-incompatible: In[0]: " + a.shape().ToString() +
           ", In[1]: " + b.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor product,
-        context.allocate_output(
-            0, {a_info.effective_rows(), b_info.effective_cols()}));
+        context.allocate_output(ops::MatMul::product, {m, n}));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    return stream->Launch(&Multiply<T>, product.flat<T>(), a.flat<T>(), a_info,
-                          b.flat<T>(), b_info);
+    return stream->Launch(
+        [=, a_stride = a.dim(1), b_stride = b.dim(1), ta = transpose_a_,
+         tb = transpose_b_](const float* a, const float* b, float* c) {
+          Gemm(m, n, k, {a, a_stride, ta}, {b, b_stride, tb}, c, n);
+        },
+        a.flat<float>(), b.flat<float>(), product.flat<float>());
   }
 
  private:
@@ -87,8 +56,7 @@ class MatMul final : public tfplug::Kernel {
   bool transpose_b_ = false;
 };
 
-TFPLUG_REGISTER_KERNEL(MatMul<float>,
-                       tfplug::KernelDef("MatMul").TypeConstraint<float>("T"));
+TFPLUG_REGISTER_KERNEL(MatMul, ops::MatMul().T<float>());
 
 }  // namespace
 }  // namespace cpu_sim
