@@ -6,7 +6,8 @@
 #
 #   TFPLUG_ROOT       this project
 #   TFPLUG_VENV       virtual environment with TensorFlow: $TFPLUG_VENV/bin/python
-#   PKG_CONFIG_PATH   begins with the static, position-independent Abseil
+#   PKG_CONFIG_PATH   begins with the static, position-independent Abseil and
+#                     libprotobuf
 #   MESON             Meson 1.0.1 or newer
 #   TFPLUG_BUILD      where the plug-ins are built: configure "$TFPLUG_BUILD"
 #
@@ -23,6 +24,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
 ABSEIL_OLDEST=20220623
 # Changed whenever build_abseil is, so that what older recipes built is not used.
 ABSEIL_RECIPE='1: static, position-independent, hidden, C++17'
+PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
 # Formatting differs between releases of clang-format.
 CLANG_FORMAT=14.0.6
 
@@ -87,6 +89,8 @@ cmake cmake
 pkg-config pkg-config
 valgrind valgrind
 dpkg-source dpkg-dev
+protoc protobuf-compiler
+dot graphviz
 doctest/doctest.h doctest-dev
 eigen3/Eigen/Core libeigen3-dev
 python python3-venv
@@ -117,18 +121,21 @@ install_packages() {
   [ ${#missing[@]} -eq 0 ] || die "installed, yet still missing: ${missing[*]}"
 }
 
-# ---- Abseil ------------------------------------------------------------------
+# ---- Abseil and libprotobuf --------------------------------------------------
 
-# Prints the folder of the newest Abseil built by this recipe.
-find_abseil() {
+# find_built NAME RECIPE: prints the folder of the newest one by this recipe.
+find_built() {
   local stamp found=
-  for stamp in "$CACHE"/abseil-*/recipe; do
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$ABSEIL_RECIPE" ]; then
+  for stamp in "$CACHE/$1"-*/recipe; do
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$2" ]; then
       found=$(dirname "$stamp")
     fi
   done
   [ -n "$found" ] && echo "$found"
 }
+
+find_abseil() { find_built abseil "$ABSEIL_RECIPE"; }
+find_protobuf() { find_built protobuf "$PROTOBUF_RECIPE"; }
 
 # write_source_lists FOLDER: the machine's own sources of the distribution's
 # main component (one-line and deb822 style) as sources of source packages.
@@ -161,9 +168,12 @@ write_source_lists() {
   [ -s "$1/tfplug.list" ] || [ -s "$1/tfplug.sources" ]
 }
 
-# fetch_abseil FOLDER: unpacks Debian's source package in there, with package
-# lists of its own: the machine's are neither needed nor changed.
-fetch_abseil() {
+# fetch_source PACKAGE FOLDER: unpacks the distribution's source package in
+# there, with package lists of its own: the machine's are neither needed nor
+# changed.
+fetch_source() {
+  local package=$1
+  shift
   mkdir -p "$1"/{parts,lists/partial,cache/archives/partial,source}
   write_source_lists "$1/parts" || {
     echo "no source of the distribution's main component in /etc/apt"
@@ -178,7 +188,7 @@ fetch_abseil() {
     -o "APT::Sandbox::User=root"
   )
   apt-get "${options[@]}" update
-  cd "$1/source" && apt-get "${options[@]}" source --only-source abseil
+  cd "$1/source" && apt-get "${options[@]}" source --only-source "$package"
 }
 
 # build_abseil SOURCE BUILD STAGE PREFIX
@@ -207,7 +217,8 @@ make_abseil() (
   }
   work=$(mktemp -d "$CACHE/tmp.XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  quietly "fetching the source package of Abseil" fetch_abseil "$work" ||
+  quietly "fetching the source package of Abseil" \
+    fetch_source abseil "$work" ||
     die "no source package of Abseil. Is there a network, and does the mirror" \
       "in /etc/apt have source packages?"
   source=$(find "$work/source" -mindepth 1 -maxdepth 1 -type d -name 'abseil-*')
@@ -221,6 +232,66 @@ make_abseil() (
     build_abseil "$source" "$work/build" "$work/stage" "$prefix" ||
     die "Abseil did not build"
   echo "$ABSEIL_RECIPE" >"$work/stage/$prefix/recipe"
+  rm -rf "$prefix"
+  mv "$work/stage/$prefix" "$prefix"
+)
+
+# build_protobuf SOURCE BUILD STAGE PREFIX: the library and its headers; protoc is
+# the distribution's, which is of the same source.
+build_protobuf() {
+  local source=$1
+  [ -f "$source/CMakeLists.txt" ] || source=$1/cmake  # Before 3.20.
+  cmake -S "$source" -B "$2" -G Ninja \
+    -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_STANDARD=17 \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+    -DCMAKE_CXX_VISIBILITY_PRESET=hidden \
+    -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON \
+    -DCMAKE_CXX_FLAGS='-ffunction-sections -fdata-sections' \
+    -DCMAKE_CXX_FLAGS_RELEASE='-O2 -DNDEBUG' \
+    -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_INSTALL_PREFIX="$4" \
+    -Dprotobuf_BUILD_SHARED_LIBS=OFF \
+    -Dprotobuf_BUILD_TESTS=OFF \
+    -Dprotobuf_BUILD_PROTOC_BINARIES=OFF \
+    -Dprotobuf_WITH_ZLIB=OFF &&
+    ninja -C "$2" libprotobuf &&
+    DESTDIR=$3 cmake --install "$2" --component libprotobuf &&
+    DESTDIR=$3 cmake --install "$2" --component protobuf-headers &&
+    mkdir -p "$3$4/lib/pkgconfig" &&
+    cp "$2/protobuf.pc" "$3$4/lib/pkgconfig"
+}
+
+# Leaves a static, hidden, position-independent libprotobuf in the cache, for
+# plug-ins that include tfplug/proto.h.
+make_protobuf() (
+  find_protobuf >/dev/null && exit 0
+  command -v apt-get >/dev/null || {
+    say "no apt-get here, hence no source package of protobuf: what needs" \
+      "tfplug/proto.h is left out"
+    exit 0
+  }
+  work=$(mktemp -d "$CACHE/tmp.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  quietly "fetching the source package of protobuf" \
+    fetch_source protobuf "$work" ||
+    die "no source package of protobuf. Is there a network, and does the" \
+      "mirror in /etc/apt have source packages?"
+  source=$(find "$work/source" -mindepth 1 -maxdepth 1 -type d \
+    -name 'protobuf-*')
+  prefix=$CACHE/$(basename "$source")
+  case ${source##*-} in
+    3.*) ;;
+    *)
+      say "this release has protobuf ${source##*-}, not 3: what needs" \
+        "tfplug/proto.h is left out"
+      exit 0
+      ;;
+  esac
+  quietly "building libprotobuf ${source##*-}" \
+    build_protobuf "$source" "$work/build" "$work/stage" "$prefix" ||
+    die "libprotobuf did not build"
+  echo "$PROTOBUF_RECIPE" >"$work/stage/$prefix/recipe"
   rm -rf "$prefix"
   mv "$work/stage/$prefix" "$prefix"
 )
@@ -270,13 +341,15 @@ set_up() {
   flock 9
   rm -rf "$CACHE"/tmp.*
   make_abseil || exit 1
+  make_protobuf || exit 1
   make_venv
   exec 9>&-
 
-  local abseil
-  if abseil=$(find_abseil); then
-    export PKG_CONFIG_PATH=$abseil/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-  fi
+  local prefix
+  for prefix in "$(find_protobuf)" "$(find_abseil)"; do
+    [ -z "$prefix" ] ||
+      export PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+  done
   MESON=meson
   [ -x "$TFPLUG_VENV/bin/meson" ] && MESON=$TFPLUG_VENV/bin/meson
   export MESON
