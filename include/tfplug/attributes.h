@@ -14,19 +14,13 @@
 #include "tfplug/buffer.h"
 #include "tfplug/capability.h"
 #include "tfplug/data_type.h"
+#include "tfplug/function.h"
 #include "tfplug/internal/attr_source.h"
 #include "tfplug/internal/node_def.h"
 #include "tfplug/shape.h"
 #include "tfplug/tensor.h"
 
 namespace tfplug {
-
-// A function as the value of an attribute.
-struct Function {
-  std::string name;
-  // The serialised tensorflow.NameAttrList: the name and its attributes.
-  std::string name_attr_list;
-};
 
 namespace internal {
 

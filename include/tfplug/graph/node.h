@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_NODE_H_
+#define TFPLUG_GRAPH_NODE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/attr_value.h"
+#include "tfplug/internal/graph_core.h"
+#include "tfplug/internal/op_attr.h"
+
+namespace tfplug {
+
+class Node;
+class UseRange;
+
+// In place of an input's number: a control edge.
+inline constexpr int kControl = -1;
+
+struct Output;
+struct Use;
+
+// A node of a Graph: a handle, as cheap as two words. It stays what it is as
+// long as the Graph lives, whatever becomes of other nodes. A default one is
+// null, and nothing else may be asked of it; a removed node says what it said.
+//
+// Names and bytes that are given out live as long as the Graph does and the
+// bytes that it was read from. Setters change the graph, not the handle. They
+// return INVALID_ARGUMENT, NOT_FOUND or ALREADY_EXISTS, naming the node, and
+// have then changed nothing.
+class Node {
+ public:
+  Node() = default;
+  // The Graph's.
+  Node(internal::GraphCore* graph, uint32_t id) : graph_(graph), id_(id) {}
+
+  explicit operator bool() const { return graph_ != nullptr; }
+  // A number below Graph::max_id(), for tables of one's own.
+  uint32_t id() const { return id_; }
+  bool removed() const { return !graph_->live(id_); }
+
+  absl::string_view name() const { return graph_->name(id_); }
+  // "" of a removed one.
+  absl::string_view op() const {
+    return removed() ? "" : graph_->op_table().op(graph_->op(id_));
+  }
+  // The op as Graph::OpNumber() has it: to compare many.
+  uint32_t op_number() const { return graph_->op(id_); }
+  absl::string_view device() const { return graph_->device(id_); }
+
+  // ---- Edges
+  // -----------------------------------------------------------------
+
+  // Data inputs, as they are counted in the op's definition. The node of an
+  // input is null where the graph has no node of that name; Graph::status()
+  // says so too.
+  int num_inputs() const;
+  Output input(int i) const;
+  // Nodes that have to run before this one.
+  int num_controls() const;
+  Node control(int i) const;
+
+  // Who uses this node, in the order of the graph; later edges come last. The
+  // graph may be edited meanwhile.
+  UseRange uses() const;
+  // Data edges from output `port` only; kControl: control edges only.
+  UseRange uses(int port) const;
+  int num_uses() const { return static_cast<int>(graph_->uses().count(id_)); }
+  int num_uses(int port) const;
+
+  // `i` may be num_inputs() to add one.
+  absl::Status SetInput(int i, Output from) const;
+  absl::Status AddInput(Output from) const;
+  // Those behind it move up.
+  absl::Status RemoveInput(int i) const;
+  // Nothing happens if there is one already, or none.
+  absl::Status AddControl(Node from) const;
+  absl::Status RemoveControl(Node from) const;
+
+  // ---- Attributes
+  // ------------------------------------------------------------
+
+  bool HasAttr(absl::string_view attr) const {
+    return RawAttr(attr).data() != nullptr;
+  }
+  // The attribute as T: bool, int32_t, int64_t, float, DataType, std::string,
+  // Shape, PartialShape, Function, or a std::vector of one of these. NOT_FOUND
+  // if it is not there, INVALID_ARGUMENT if it is of another kind or does not
+  // fit; the words name node, op and attribute.
+  template <class T>
+  absl::StatusOr<T> GetAttr(absl::string_view attr) const;
+  // Of a typed op, such as ops::Conv2D::strides, as what it is.
+  template <class E, class = internal::IfOpEnum<E>>
+  absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
+    return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  bool HasAttr(E attr) const {
+    return HasAttr(internal::NameOf(attr));
+  }
+  // The serialised AttrValue; null data if there is none.
+  absl::string_view RawAttr(absl::string_view attr) const {
+    return graph_->FindAttr(id_, attr);
+  }
+  // All names with their serialised AttrValues, in no particular order.
+  std::vector<std::pair<absl::string_view, absl::string_view>> attrs() const;
+
+  // The types of GetAttr; string literals, and any integer as int64_t.
+  template <class T>
+  void SetAttr(absl::string_view attr, const T& value) const {
+    SetRawAttr(attr, internal::AttrCodec<internal::StoredAttr<T>>::Encode(
+                         internal::StoredAttr<T>(value)));
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  void SetAttr(E attr, const internal::AttrType<E>& value) const {
+    SetAttr(absl::string_view(internal::NameOf(attr)), value);
+  }
+  // `value` is copied.
+  void SetRawAttr(absl::string_view attr, absl::string_view value) const {
+    graph_->SetAttr(id_, attr, graph_->Keep(value));
+  }
+  // Nothing happens if there is none.
+  void RemoveAttr(absl::string_view attr) const {
+    if (HasAttr(attr)) graph_->SetAttr(id_, attr, {});
+  }
+  // From a node of the same or another graph; large values of the same graph
+  // are not copied. NOT_FOUND if it has no such attribute.
+  absl::Status CopyAttr(Node from, absl::string_view attr) const;
+  // All that `from` has.
+  void CopyAttrs(Node from) const;
+
+  // ---- The rest
+  // --------------------------------------------------------------
+
+  void SetOp(absl::string_view op) const {
+    if (op != this->op()) graph_->SetOp(id_, op);
+  }
+  void SetDevice(absl::string_view device) const {
+    if (device != this->device()) graph_->SetDevice(id_, device);
+  }
+  // ALREADY_EXISTS if another node has it. Those who use the node follow.
+  absl::Status SetName(absl::string_view name) const;
+
+  internal::GraphCore* graph() const { return graph_; }
+
+  friend bool operator==(Node a, Node b) {
+    return a.graph_ == b.graph_ && a.id_ == b.id_;
+  }
+  friend bool operator!=(Node a, Node b) { return !(a == b); }
+  friend bool operator<(Node a, Node b) {
+    return a.graph_ != b.graph_ ? std::less<>()(a.graph_, b.graph_)
+                                : a.id_ < b.id_;
+  }
+  template <class H>
+  friend H AbslHashValue(H state, Node node) {
+    return H::combine(std::move(state), node.graph_, node.id_);
+  }
+
+ private:
+  const internal::Edge& EdgeAt(uint32_t i) const {
+    return graph_->edge(graph_->edge_number(id_, i));
+  }
+  // Where data input or control edge `i` stands among all; the number of all if
+  // there are not so many.
+  uint32_t Place(int i, bool control) const;
+  absl::Status CheckSource(Node from) const;
+  std::string Describe() const {
+    return absl::StrCat("node '", name(), "' (", op(), "): ");
+  }
+
+  internal::GraphCore* graph_ = nullptr;
+  uint32_t id_ = 0;
+};
+
+// One output of a node.
+struct Output {
+  Output() = default;
+  Output(Node node, int port = 0) : node(node), port(port) {}
+
+  explicit operator bool() const { return static_cast<bool>(node); }
+  friend bool operator==(Output a, Output b) {
+    return a.node == b.node && a.port == b.port;
+  }
+  friend bool operator!=(Output a, Output b) { return !(a == b); }
+
+  Node node;
+  int port = 0;
+};
+
+// One input of a node; or with kControl a control edge to it.
+struct Use {
+  Node node;
+  int input = 0;
+
+  bool is_control() const { return input == kControl; }
+};
+
+// The uses of a node, for range-for. Edges that come to an end meanwhile are
+// left out, later ones come last.
+class UseRange {
+ public:
+  // `port`: only those of this output, or kControl; kAll: all.
+  static constexpr int kAll = -2;
+  UseRange(internal::GraphCore* graph, uint32_t node, int port)
+      : graph_(graph), node_(node), port_(port) {}
+
+  class Iterator {
+   public:
+    Iterator(internal::GraphCore* graph, uint32_t node, int port)
+        : graph_(graph),
+          node_(node),
+          port_(port),
+          cursor_(graph->uses(), node) {
+      ++*this;
+    }
+    Use operator*() const;
+    Iterator& operator++() {
+      do {
+        entry_ = cursor_.Next();
+      } while (entry_ != nullptr && !Fits());
+      return *this;
+    }
+    // Only the end is ever compared with.
+    bool operator!=(std::nullptr_t) const { return entry_ != nullptr; }
+
+   private:
+    bool Fits() const {
+      const internal::Edge& edge = graph_->edge(entry_->edge);
+      return edge.source == node_ && (port_ == kAll || port_ == edge.port);
+    }
+
+    internal::GraphCore* graph_;
+    uint32_t node_;
+    int port_;
+    internal::UseLists::Cursor cursor_;
+    const internal::UseEntry* entry_ = nullptr;
+  };
+  Iterator begin() const { return Iterator(graph_, node_, port_); }
+  std::nullptr_t end() const { return nullptr; }
+  bool empty() const { return !(begin() != end()); }
+
+ private:
+  internal::GraphCore* graph_;
+  uint32_t node_;
+  int port_;
+};
+
+// ---- Implementation
+// ----------------------------------------------------------
+
+inline Use UseRange::Iterator::operator*() const {
+  const Node user(graph_, entry_->user);
+  if (graph_->edge(entry_->edge).port == internal::kControlPort) {
+    return {user, kControl};
+  }
+  int input = 0;
+  for (uint32_t i = 0;; ++i) {
+    const uint32_t edge = graph_->edge_number(entry_->user, i);
+    if (edge == entry_->edge) return {user, input};
+    if (graph_->edge(edge).port != internal::kControlPort) ++input;
+  }
+}
+
+inline UseRange Node::uses() const {
+  return UseRange(graph_, id_, UseRange::kAll);
+}
+inline UseRange Node::uses(int port) const {
+  return UseRange(graph_, id_, port);
+}
+inline int Node::num_uses(int port) const {
+  int count = 0;
+  for (Use use : uses(port)) count += use.node ? 1 : 0;
+  return count;
+}
+
+inline uint32_t Node::Place(int i, bool control) const {
+  const uint32_t count = graph_->num_edges(id_);
+  for (uint32_t k = 0; k < count; ++k) {
+    if ((EdgeAt(k).port == internal::kControlPort) != control) continue;
+    if (i-- == 0) return k;
+  }
+  return count;
+}
+inline int Node::num_inputs() const {
+  int inputs = 0;
+  for (uint32_t k = 0, count = graph_->num_edges(id_); k < count; ++k) {
+    if (EdgeAt(k).port != internal::kControlPort) ++inputs;
+  }
+  return inputs;
+}
+inline int Node::num_controls() const {
+  return static_cast<int>(graph_->num_edges(id_)) - num_inputs();
+}
+inline Output Node::input(int i) const {
+  const uint32_t place = Place(i, false);
+  if (place == graph_->num_edges(id_)) return {};
+  const internal::Edge& edge = EdgeAt(place);
+  if (edge.source == internal::kNoNode) return {};
+  return {Node(graph_, edge.source), edge.port};
+}
+inline Node Node::control(int i) const {
+  const uint32_t place = Place(i, true);
+  if (place == graph_->num_edges(id_)) return {};
+  const internal::Edge& edge = EdgeAt(place);
+  return edge.source == internal::kNoNode ? Node() : Node(graph_, edge.source);
+}
+
+inline absl::Status Node::CheckSource(Node from) const {
+  if (from.graph_ != graph_ || from.removed()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Describe(), "an input has to come from a node that is in the graph; ",
+        !from                   ? "this one is null"
+        : from.graph_ != graph_ ? "this one is in another graph"
+                                : "this one is removed"));
+  }
+  if (removed()) {
+    return absl::InvalidArgumentError(Describe() + "it is removed");
+  }
+  return absl::OkStatus();
+}
+
+inline absl::Status Node::SetInput(int i, Output from) const {
+  if (i == num_inputs()) return AddInput(from);
+  if (absl::Status status = CheckSource(from.node); !status.ok()) return status;
+  if (i < 0 || i > num_inputs() || from.port < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Describe(), "it has ", num_inputs(), " inputs; input ", i,
+                     " cannot be set to output ", from.port));
+  }
+  graph_->ReplaceEdge(id_, Place(i, false), {from.node.id_, from.port});
+  return absl::OkStatus();
+}
+inline absl::Status Node::AddInput(Output from) const {
+  if (absl::Status status = CheckSource(from.node); !status.ok()) return status;
+  if (from.port < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Describe(), "there is no output ", from.port));
+  }
+  const int inputs = num_inputs();
+  const uint32_t place = inputs == 0 ? 0 : Place(inputs - 1, false) + 1;
+  graph_->InsertEdge(id_, place, {from.node.id_, from.port});
+  return absl::OkStatus();
+}
+inline absl::Status Node::RemoveInput(int i) const {
+  const uint32_t place = i < 0 ? graph_->num_edges(id_) : Place(i, false);
+  if (place == graph_->num_edges(id_)) {
+    return absl::NotFoundError(absl::StrCat(Describe(), "it has ", num_inputs(),
+                                            " inputs, and no input ", i));
+  }
+  graph_->RemoveEdge(id_, place);
+  return absl::OkStatus();
+}
+inline absl::Status Node::AddControl(Node from) const {
+  if (absl::Status status = CheckSource(from); !status.ok()) return status;
+  for (int i = 0, count = num_controls(); i < count; ++i) {
+    if (control(i) == from) return absl::OkStatus();
+  }
+  graph_->InsertEdge(id_, graph_->num_edges(id_),
+                     {from.id_, internal::kControlPort});
+  return absl::OkStatus();
+}
+inline absl::Status Node::RemoveControl(Node from) const {
+  for (int i = num_controls() - 1; i >= 0; --i) {
+    if (control(i) == from) graph_->RemoveEdge(id_, Place(i, true));
+  }
+  return absl::OkStatus();
+}
+
+template <class T>
+absl::StatusOr<T> Node::GetAttr(absl::string_view attr) const {
+  using Codec = internal::AttrCodec<T>;
+  const absl::string_view bytes = RawAttr(attr);
+  if (bytes.data() != nullptr) {
+    std::optional<T> value = Codec::Decode(bytes);
+    if (value.has_value()) return *std::move(value);
+  }
+  const std::string message = absl::StrCat(Describe(), "attribute '", attr,
+                                           "', as ", Codec::Kind(), ": ");
+  if (bytes.data() == nullptr) {
+    return absl::NotFoundError(message + "the node has no such attribute");
+  }
+  return absl::InvalidArgumentError(message +
+                                    "it is of another kind, or does not fit");
+}
+
+inline std::vector<std::pair<absl::string_view, absl::string_view>>
+Node::attrs() const {
+  std::vector<std::pair<absl::string_view, absl::string_view>> result;
+  graph_->ForEachAttr(id_,
+                      [&](absl::string_view name, absl::string_view value) {
+                        result.emplace_back(name, value);
+                      });
+  return result;
+}
+inline absl::Status Node::CopyAttr(Node from, absl::string_view attr) const {
+  const absl::string_view value = from.RawAttr(attr);
+  if (value.data() == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(from.Describe(), "it has no attribute '", attr, "'"));
+  }
+  graph_->SetAttr(id_, attr,
+                  from.graph_ == graph_ ? value : graph_->Keep(value));
+  return absl::OkStatus();
+}
+inline void Node::CopyAttrs(Node from) const {
+  for (const auto& [name, value] : from.attrs()) {
+    graph_->SetAttr(id_, name,
+                    from.graph_ == graph_ ? value : graph_->Keep(value));
+  }
+}
+
+inline absl::Status Node::SetName(absl::string_view name) const {
+  const uint32_t other = graph_->FindNode(name);
+  if (other == id_) return absl::OkStatus();
+  if (name.empty() || other != internal::kNoNode) {
+    const char* const why =
+        name.empty() ? "an empty name" : "a name that another node has";
+    return absl::Status(
+        name.empty() ? absl::StatusCode::kInvalidArgument
+                     : absl::StatusCode::kAlreadyExists,
+        absl::StrCat(Describe(), "it cannot be called '", name, "', ", why));
+  }
+  graph_->SetName(id_, name);
+  return absl::OkStatus();
+}
+
+}  // namespace tfplug
+
+namespace std {
+template <>
+struct hash<tfplug::Node> {
+  size_t operator()(tfplug::Node node) const {
+    return hash<void*>()(node.graph()) ^
+           size_t { node.id() } * 0x9e3779b97f4a7c15;
+  }
+};
+}  // namespace std
+
+#endif  // TFPLUG_GRAPH_NODE_H_

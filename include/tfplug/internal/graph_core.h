@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_GRAPH_CORE_H_
+#define TFPLUG_INTERNAL_GRAPH_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_edges.h"
+#include "tfplug/internal/graph_hash.h"
+#include "tfplug/internal/graph_index.h"
+#include "tfplug/internal/graph_memory.h"
+#include "tfplug/internal/wire.h"
+
+namespace tfplug::internal {
+
+// An input of an edited node: its edge, and the text that it was read from if
+// it still says the same.
+struct InputEdit {
+  uint32_t edge;
+  absl::string_view text;
+};
+
+// An attribute that was set, or with a null value removed.
+struct AttrEdit {
+  absl::string_view name;
+  absl::string_view value;
+};
+
+// What differs in a node from what the index says. `inputs` and `rest` are the
+// bytes that stand for all that is not edited: see NodeFields.
+struct NodeEdit {
+  absl::string_view inputs;
+  absl::string_view rest;
+  // False in a disordered node that nobody has edited.
+  bool dirty = false;
+  bool own_inputs = false;
+  bool own_device = false;
+  uint32_t size = 0;  // Of the node's message; set when it is written.
+  ArenaList<InputEdit> input_list;
+  absl::string_view device;
+  ArenaList<AttrEdit> attrs;
+};
+
+// The graph's data: the index, what is made of it on demand, and the edits over
+// it. Nodes are numbers; those of the bytes come first, added ones follow. It
+// checks nothing: Graph and Node do.
+class GraphCore {
+ public:
+  // ---- Reading
+  // ---------------------------------------------------------------
+
+  absl::Status Parse(absl::string_view bytes, uint32_t node_field);
+  void Clear();
+
+  uint32_t size() const { return index_.num_nodes(); }
+  uint32_t num_live() const { return size() - num_removed_; }
+  bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
+  absl::string_view name(uint32_t n) const { return Text(index_.names[n]); }
+  uint32_t op(uint32_t n) const { return index_.ops[n]; }
+  absl::string_view device(uint32_t n) const;
+  OpTable& op_table() { return index_.op_table; }
+  const OpTable& op_table() const { return index_.op_table; }
+  const Array<uint32_t>& ops() const { return index_.ops; }
+
+  uint32_t FindNode(absl::string_view name) {
+    MakeNames();
+    return names_.Find(Hash(name, seed_), Called{this, name});
+  }
+
+  // Inputs in the order of the node, control edges among them.
+  uint32_t num_edges(uint32_t n) {
+    MakeEdges();
+    const NodeEdit* const edit = Edit(n);
+    if (edit != nullptr && edit->own_inputs) return edit->input_list.size();
+    return n < num_parsed_ ? index_.first_edge[n + 1] - index_.first_edge[n]
+                           : 0;
+  }
+  // The number of its edge `i`.
+  uint32_t edge_number(uint32_t n, uint32_t i) {
+    const NodeEdit* const edit = Edit(n);
+    if (edit != nullptr && edit->own_inputs) return edit->input_list[i].edge;
+    return index_.first_edge[n] + i;
+  }
+  const Edge& edge(uint32_t number) const { return edges_[number]; }
+  UseLists& uses() {
+    MakeUses();
+    return uses_;
+  }
+  // What input `i`, control edges counted, says.
+  std::string input_text(uint32_t n, uint32_t i);
+
+  // The bytes of the attribute's AttrValue; with null data if there is none.
+  absl::string_view FindAttr(uint32_t n, absl::string_view name);
+  // Calls f(name, value) for each attribute, in no order that means something.
+  template <class F>
+  void ForEachAttr(uint32_t n, const F& f);
+  // All of the node's bytes before its inputs, and after, that are not edited.
+  absl::string_view inputs_bytes(uint32_t n) const;
+  absl::string_view rest_bytes(uint32_t n) const;
+
+  const absl::Status& status() const { return status_; }
+
+  // ---- Editing
+  // ---------------------------------------------------------------
+
+  bool changed() const { return changed_; }
+  absl::string_view Keep(absl::string_view text) { return arena_.Copy(text); }
+
+  // A node without inputs, device and attributes. The name must be free.
+  uint32_t Add(absl::string_view name, absl::string_view op);
+  void Remove(uint32_t n);
+  void SetName(uint32_t n, absl::string_view name);
+  void SetOp(uint32_t n, absl::string_view op);
+  void SetDevice(uint32_t n, absl::string_view device);
+  // A null value removes it. `value` is not copied, `name` is.
+  void SetAttr(uint32_t n, absl::string_view name, absl::string_view value);
+  void InsertEdge(uint32_t n, uint32_t at, Edge edge);
+  void ReplaceEdge(uint32_t n, uint32_t at, Edge edge);
+  void RemoveEdge(uint32_t n, uint32_t at);
+
+  // ---- Writing: graph_writer.h
+  // -----------------------------------------------
+
+  const GraphIndex& index() const { return index_; }
+  uint32_t num_parsed() const { return num_parsed_; }
+  absl::string_view bytes() const { return bytes_; }
+  uint32_t node_field() const { return node_field_; }
+  const NodeEdit* Edit(uint32_t n) const {
+    if (edit_of_.size() <= n || edit_of_[n] == 0) return nullptr;
+    return edits_[edit_of_[n] - 1];
+  }
+  const Array<uint32_t>& edit_of() const { return edit_of_; }
+
+ private:
+  static constexpr uint32_t kRemoved = 0xffffffff;
+  // In a Range: the text is not in the graph's bytes but the one of texts_ with
+  // this number.
+  static constexpr uint32_t kTextBit = 0x80000000;
+
+  struct Called {
+    const GraphCore* graph;
+    absl::string_view name;
+    bool operator()(uint32_t n) const { return graph->name(n) == name; }
+  };
+
+  absl::string_view Text(Range range) const {
+    if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
+      return absl::string_view(index_.base + range.begin, range.size);
+    }
+    return texts_[range.begin & ~kTextBit];
+  }
+  Range AddText(absl::string_view text) {
+    texts_.PushBack(text);
+    return {static_cast<uint32_t>(texts_.size() - 1) | kTextBit, 0};
+  }
+  void InsertName(uint32_t n);
+  void MakeNames();
+  void MakeEdges();
+  void MakeUses();
+  // The overlay's entry for `n`, made if there is none.
+  NodeEdit& MakeEdit(uint32_t n);
+  NodeEdit& MakeDirty(uint32_t n) {
+    NodeEdit& edit = MakeEdit(n);
+    edit.dirty = changed_ = true;
+    return edit;
+  }
+  // The same, with a list of its inputs.
+  NodeEdit& MakeInputs(uint32_t n);
+  uint32_t NewEdge(uint32_t user, Edge edge);
+  void EndEdge(uint32_t number);
+  void Note(absl::Status problem) {
+    if (status_.ok()) status_ = std::move(problem);
+  }
+
+  absl::string_view bytes_;
+  GraphIndex index_;
+  uint32_t node_field_ = 1;
+  uint32_t num_parsed_ = 0;
+  uint32_t num_removed_ = 0;
+  bool changed_ = false;
+  bool edges_made_ = false;
+  absl::Status status_;
+  const uint64_t seed_ = HashSeed();
+
+  HashTable names_;
+  Array<Edge> edges_;
+  UseLists uses_;
+
+  Arena arena_;
+  Array<absl::string_view> texts_;
+  Array<uint32_t> edit_of_;  // 0: none.
+  Array<NodeEdit*> edits_;
+};
+
+// ---- Implementation
+// ----------------------------------------------------------
+
+inline void GraphCore::Clear() {
+  bytes_ = {};
+  index_.Clear();
+  num_parsed_ = num_removed_ = 0;
+  changed_ = edges_made_ = false;
+  status_ = absl::OkStatus();
+  names_.Clear();
+  edges_.clear();
+  uses_.Clear();
+  arena_.Clear();
+  texts_.clear();
+  edit_of_.clear();
+  edits_.clear();
+}
+
+inline absl::Status GraphCore::Parse(absl::string_view bytes,
+                                     uint32_t node_field) {
+  Clear();
+  if (bytes.size() > INT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a graph of ", bytes.size(),
+                     " bytes: TensorFlow cannot read more than "
+                     "2147483647; keep large constants in variables"));
+  }
+  bytes_ = bytes;
+  node_field_ = node_field;
+  absl::Status status = index_.Build(bytes, node_field, arena_);
+  if (!status.ok()) return status;
+  num_parsed_ = size();
+  for (const DisorderedNode& node : index_.disordered) {
+    NodeFields fields;
+    FindFields(node.in_order.data(),
+               node.in_order.data() + node.in_order.size(), &fields);
+    index_.names[node.node] = AddText(fields.name);
+    NodeEdit& edit = MakeEdit(node.node);
+    edit.inputs = absl::string_view(
+        fields.inputs, static_cast<size_t>(fields.rest - fields.inputs));
+    edit.rest = absl::string_view(
+        fields.rest, static_cast<size_t>(fields.end - fields.rest));
+  }
+  return absl::OkStatus();
+}
+
+inline absl::string_view GraphCore::inputs_bytes(uint32_t n) const {
+  if (const NodeEdit* edit = Edit(n)) return edit->inputs;
+  if (n >= num_parsed_) return {};
+  const Range record = index_.records[n];
+  const uint32_t begin = index_.inputs[n];
+  return absl::string_view(index_.base + begin,
+                           record.begin + record.size - begin);
+}
+
+inline absl::string_view GraphCore::rest_bytes(uint32_t n) const {
+  if (const NodeEdit* edit = Edit(n)) return edit->rest;
+  if (n >= num_parsed_) return {};
+  const absl::string_view inputs = inputs_bytes(n);
+  const char* p = inputs.data();
+  const char* const end = p + inputs.size();
+  const uint32_t count = index_.first_edge[n + 1] - index_.first_edge[n];
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t size = 0;
+    p = ReadLength(p + 1, end, &size) + size;
+  }
+  return absl::string_view(p, static_cast<size_t>(end - p));
+}
+
+inline absl::string_view GraphCore::device(uint32_t n) const {
+  if (const NodeEdit* edit = Edit(n); edit != nullptr && edit->own_device) {
+    return edit->device;
+  }
+  const absl::string_view rest = rest_bytes(n);
+  if (rest.empty() ||
+      rest[0] != static_cast<char>(MakeTag(kDeviceField, kBytesType))) {
+    return {};
+  }
+  uint32_t size = 0;
+  const char* const device =
+      ReadLength(rest.data() + 1, rest.data() + rest.size(), &size);
+  return absl::string_view(device, size);
+}
+
+inline std::string GraphCore::input_text(uint32_t n, uint32_t i) {
+  const NodeEdit* const edit = Edit(n);
+  if (edit != nullptr && edit->own_inputs) {
+    const InputEdit& input = edit->input_list[i];
+    if (input.text.data() != nullptr) return std::string(input.text);
+    const Edge& from = edges_[input.edge];
+    const absl::string_view source = name(from.source);
+    if (from.port == kControlPort) return absl::StrCat("^", source);
+    if (from.port == 0) return std::string(source);
+    return absl::StrCat(source, ":", from.port);
+  }
+  const absl::string_view inputs = inputs_bytes(n);
+  const char* p = inputs.data();
+  uint32_t size = 0;
+  for (uint32_t k = 0;; ++k, p += size) {
+    p = ReadLength(p + 1, inputs.data() + inputs.size(), &size);
+    if (k == i) return std::string(p, size);
+  }
+}
+
+// ---- Attributes
+// --------------------------------------------------------------
+
+// The parts of an entry of the map of attributes. The value is that of all its
+// occurrences one after the other, which is how they merge; `memory` is for the
+// rare case that there is more than one.
+struct AttrEntry {
+  absl::string_view name;
+  absl::string_view value;
+};
+inline AttrEntry ReadAttrEntry(absl::string_view bytes, Arena& memory) {
+  AttrEntry entry{{}, absl::string_view("", 0)};
+  for (WireReader field(bytes); field.Next();) {
+    if (field.Is(1, kBytesType)) entry.name = field.bytes();
+    if (!field.Is(2, kBytesType)) continue;
+    if (entry.value.empty()) {
+      entry.value = field.bytes();
+    } else {
+      const std::string both = absl::StrCat(entry.value, field.bytes());
+      entry.value = memory.Copy(both);
+    }
+  }
+  return entry;
+}
+
+inline absl::string_view GraphCore::FindAttr(uint32_t n,
+                                             absl::string_view name) {
+  if (const NodeEdit* edit = Edit(n)) {
+    for (const AttrEdit& attr : edit->attrs) {
+      if (attr.name == name) return attr.value;
+    }
+  }
+  absl::string_view found;
+  for (WireReader field(rest_bytes(n)); field.Next();) {
+    if (!field.Is(kAttrField, kBytesType)) continue;
+    const AttrEntry entry = ReadAttrEntry(field.bytes(), arena_);
+    if (entry.name == name) found = entry.value;
+  }
+  return found;
+}
+
+template <class F>
+void GraphCore::ForEachAttr(uint32_t n, const F& f) {
+  const NodeEdit* const edit = Edit(n);
+  for (WireReader field(rest_bytes(n)); field.Next();) {
+    if (!field.Is(kAttrField, kBytesType)) continue;
+    const AttrEntry entry = ReadAttrEntry(field.bytes(), arena_);
+    bool edited = false;
+    if (edit != nullptr) {
+      for (const AttrEdit& attr : edit->attrs) {
+        edited = edited || attr.name == entry.name;
+      }
+    }
+    // Of several entries for a name the last counts.
+    if (!edited && FindAttr(n, entry.name).data() == entry.value.data()) {
+      f(entry.name, entry.value);
+    }
+  }
+  if (edit == nullptr) return;
+  for (const AttrEdit& attr : edit->attrs) {
+    if (attr.value.data() != nullptr) f(attr.name, attr.value);
+  }
+}
+
+// ---- What is made on demand
+// --------------------------------------------------
+
+inline void GraphCore::InsertName(uint32_t n) {
+  const absl::string_view name = this->name(n);
+  const uint32_t other =
+      names_.Insert(Hash(name, seed_), n, Called{this, name});
+  if (ABSL_PREDICT_FALSE(other != HashTable::kNone)) {
+    Note(absl::InvalidArgumentError(
+        absl::StrCat("two nodes are called '", name, "'")));
+  }
+}
+
+inline void GraphCore::MakeNames() {
+  if (!names_.empty()) return;
+  names_.Reset(size());
+  for (uint32_t n = 0; n < size(); ++n) {
+    if (live(n)) InsertName(n);
+  }
+}
+
+inline void GraphCore::MakeEdges() {
+  if (edges_made_) return;
+  MakeNames();
+  edges_made_ = true;
+  edges_.Resize(index_.first_edge[num_parsed_]);
+  uint32_t e = 0;
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    const absl::string_view inputs = inputs_bytes(n);
+    const char* p = inputs.data();
+    const char* const end = p + inputs.size();
+    for (const uint32_t last = index_.first_edge[n + 1]; e < last; ++e) {
+      uint32_t size = 0;
+      p = ReadLength(p + 1, end, &size);
+      const absl::string_view text(p, size);
+      p += size;
+      const Reference reference = ParseReference(text);
+      const uint32_t source = FindNode(reference.name);
+      edges_[e] = {source, reference.port};
+      if (ABSL_PREDICT_FALSE(source == kNoNode)) {
+        Note(absl::InvalidArgumentError(
+            absl::StrCat("node '", name(n), "' has the input '", text,
+                         "', but there is no node '", reference.name, "'")));
+      }
+    }
+  }
+}
+
+inline void GraphCore::MakeUses() {
+  if (!uses_.empty()) return;
+  MakeEdges();
+  uses_.Build(index_.first_edge, num_parsed_, edges_);
+}
+
+// ---- Edits
+// -------------------------------------------------------------------
+
+inline NodeEdit& GraphCore::MakeEdit(uint32_t n) {
+  if (edit_of_.size() < size()) edit_of_.Resize(size(), 0);
+  if (edit_of_[n] != 0) return *edits_[edit_of_[n] - 1];
+  NodeEdit* const edit = new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit;
+  if (n < num_parsed_ && index_.inputs[n] != 0) {
+    edit->rest = rest_bytes(n);
+    edit->inputs = inputs_bytes(n);
+    edit->inputs.remove_suffix(edit->rest.size());
+  }
+  edits_.PushBack(edit);
+  edit_of_[n] = static_cast<uint32_t>(edits_.size());
+  return *edit;
+}
+
+inline NodeEdit& GraphCore::MakeInputs(uint32_t n) {
+  MakeUses();
+  NodeEdit& edit = MakeDirty(n);
+  if (edit.own_inputs) return edit;
+  edit.own_inputs = true;
+  if (n >= num_parsed_) return edit;
+  const char* p = edit.inputs.data();
+  const char* const end = p + edit.inputs.size();
+  uint32_t size = 0;
+  for (uint32_t e = index_.first_edge[n]; e < index_.first_edge[n + 1]; ++e) {
+    p = ReadLength(p + 1, end, &size);
+    edit.input_list.PushBack(arena_, {e, absl::string_view(p, size)});
+    p += size;
+  }
+  return edit;
+}
+
+inline uint32_t GraphCore::NewEdge(uint32_t user, Edge edge) {
+  edges_.PushBack(edge);
+  const auto number = static_cast<uint32_t>(edges_.size() - 1);
+  uses_.Add(edge.source, {user, number});
+  return number;
+}
+
+inline void GraphCore::EndEdge(uint32_t number) {
+  uint32_t& source = edges_[number].source;
+  if (source != kNoNode) uses_.Remove(source);
+  source = kNoNode;
+}
+
+inline uint32_t GraphCore::Add(absl::string_view name, absl::string_view op) {
+  MakeUses();
+  const uint32_t n = size();
+  index_.names.PushBack(AddText(Keep(name)));
+  uint32_t number = op_table().Find(op);
+  if (number == OpTable::kNone) number = op_table().Number(Keep(op));
+  ++op_table().count(number);
+  index_.ops.PushBack(number);
+  uses_.AddNode();
+  if (!names_.HasRoom()) {
+    names_.Clear();
+    MakeNames();
+  } else {
+    InsertName(n);
+  }
+  MakeDirty(n).own_inputs = true;
+  return n;
+}
+
+inline void GraphCore::Remove(uint32_t n) {
+  NodeEdit& edit = MakeInputs(n);
+  for (const InputEdit& input : edit.input_list) EndEdge(input.edge);
+  names_.Erase(Hash(name(n), seed_), n);
+  --op_table().count(index_.ops[n]);
+  index_.ops[n] = kRemoved;
+  ++num_removed_;
+}
+
+inline void GraphCore::SetName(uint32_t n, absl::string_view name) {
+  MakeUses();
+  names_.Erase(Hash(this->name(n), seed_), n);
+  index_.names[n] = AddText(Keep(name));
+  if (!names_.HasRoom()) {
+    names_.Clear();
+    MakeNames();
+  } else {
+    InsertName(n);
+  }
+  MakeDirty(n);
+  UseLists::Cursor cursor(uses_, n);
+  while (const UseEntry* use = cursor.Next()) {
+    if (edges_[use->edge].source != n) continue;
+    for (InputEdit& input : MakeInputs(use->user).input_list) {
+      if (input.edge == use->edge) input.text = {};
+    }
+  }
+}
+
+inline void GraphCore::SetOp(uint32_t n, absl::string_view op) {
+  uint32_t number = op_table().Find(op);
+  if (number == OpTable::kNone) number = op_table().Number(Keep(op));
+  MakeDirty(n);
+  if (live(n)) {
+    --op_table().count(index_.ops[n]);
+    ++op_table().count(number);
+    index_.ops[n] = number;
+  }
+}
+
+inline void GraphCore::SetDevice(uint32_t n, absl::string_view device) {
+  NodeEdit& edit = MakeDirty(n);
+  edit.device = Keep(device);
+  edit.own_device = true;
+}
+
+inline void GraphCore::SetAttr(uint32_t n, absl::string_view name,
+                               absl::string_view value) {
+  NodeEdit& edit = MakeDirty(n);
+  for (AttrEdit& attr : edit.attrs) {
+    if (attr.name == name) {
+      attr.value = value;
+      return;
+    }
+  }
+  edit.attrs.PushBack(arena_, {Keep(name), value});
+}
+
+inline void GraphCore::InsertEdge(uint32_t n, uint32_t at, Edge edge) {
+  NodeEdit& edit = MakeInputs(n);
+  edit.input_list.Insert(arena_, at, {NewEdge(n, edge), {}});
+}
+
+inline void GraphCore::ReplaceEdge(uint32_t n, uint32_t at, Edge edge) {
+  InputEdit& input = MakeInputs(n).input_list[at];
+  EndEdge(input.edge);
+  input = {NewEdge(n, edge), {}};
+}
+
+inline void GraphCore::RemoveEdge(uint32_t n, uint32_t at) {
+  NodeEdit& edit = MakeInputs(n);
+  EndEdge(edit.input_list[at].edge);
+  edit.input_list.Erase(at);
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_GRAPH_CORE_H_

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_GRAPH_MEMORY_H_
+#define TFPLUG_INTERNAL_GRAPH_MEMORY_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+// Memory for a graph's tables. All of it is kept when a graph is cleared, so
+// that the next one finds it.
+namespace tfplug::internal {
+
+// A growing array of plain values. New ones are not initialised.
+template <class T>
+class Array {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Array() = default;
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() { ::operator delete(data_); }
+
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  T& back() { return data_[size_ - 1]; }
+
+  void clear() { size_ = 0; }
+  void Resize(size_t size) {
+    if (size > capacity_) Reserve(std::max(size, capacity_ * 2));
+    size_ = size;
+  }
+  // With new ones that are copies of `value`.
+  void Resize(size_t size, T value) {
+    const size_t before = size_;
+    Resize(size);
+    if (size > before) std::fill(data_ + before, data_ + size, value);
+  }
+  // Copies of `value`, and nothing of what was there.
+  void Assign(size_t size, T value) {
+    clear();
+    Resize(size, value);
+  }
+  void PushBack(T value) {
+    Resize(size_ + 1);
+    data_[size_ - 1] = value;
+  }
+  void Reserve(size_t capacity) {
+    if (capacity <= capacity_) return;
+    T* const data = static_cast<T*>(::operator new(capacity * sizeof(T)));
+    if (size_ > 0) memcpy(data, data_, size_ * sizeof(T));
+    ::operator delete(data_);
+    data_ = data;
+    capacity_ = capacity;
+  }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+// Hands out memory that stays where it is until Clear(), aligned to 8 bytes.
+class Arena {
+ public:
+  char* Allocate(size_t size) {
+    size = (size + kAlignment - 1) / kAlignment * kAlignment;
+    if (size > static_cast<size_t>(end_ - free_)) Grow(size);
+    char* const memory = free_;
+    free_ += size;
+    return memory;
+  }
+  template <class T>
+  T* AllocateArray(size_t count) {
+    static_assert(alignof(T) <= kAlignment);
+    return reinterpret_cast<T*>(Allocate(count * sizeof(T)));
+  }
+  absl::string_view Copy(absl::string_view bytes) {
+    char* const copy = Allocate(bytes.size());
+    if (!bytes.empty()) memcpy(copy, bytes.data(), bytes.size());
+    return absl::string_view(copy, bytes.size());
+  }
+
+  void Clear() {
+    // The last block is the largest; it serves next time.
+    if (blocks_.size() > 1) blocks_.erase(blocks_.begin(), blocks_.end() - 1);
+    free_ = blocks_.empty() ? nullptr : blocks_[0].memory.get();
+    end_ = blocks_.empty() ? nullptr : free_ + blocks_[0].size;
+  }
+
+ private:
+  static constexpr size_t kAlignment = 8;
+  static constexpr size_t kFirstBlock = 4096;
+  struct Block {
+    std::unique_ptr<char[]> memory;
+    size_t size;
+  };
+
+  void Grow(size_t size) {
+    const size_t last = blocks_.empty() ? kFirstBlock / 2 : blocks_.back().size;
+    const size_t next = std::max(last * 2, size);
+    blocks_.push_back({std::unique_ptr<char[]>(new char[next]), next});
+    free_ = blocks_.back().memory.get();
+    end_ = free_ + next;
+  }
+
+  std::vector<Block> blocks_;
+  char* free_ = nullptr;
+  char* end_ = nullptr;
+};
+
+// A growing list in an Arena: what it outgrows is given back with the arena.
+template <class T>
+class ArenaList {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+
+  void Insert(Arena& arena, uint32_t at, T value) {
+    if (size_ == capacity_) {
+      capacity_ = capacity_ == 0 ? 4 : capacity_ * 2;
+      T* const data = arena.AllocateArray<T>(capacity_);
+      std::copy(begin(), end(), data);
+      data_ = data;
+    }
+    std::copy_backward(data_ + at, end(), end() + 1);
+    data_[at] = value;
+    ++size_;
+  }
+  void PushBack(Arena& arena, T value) { Insert(arena, size_, value); }
+  void Erase(uint32_t at) {
+    std::copy(data_ + at + 1, end(), data_ + at);
+    --size_;
+  }
+
+ private:
+  T* data_ = nullptr;
+  uint32_t size_ = 0;
+  uint32_t capacity_ = 0;
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_GRAPH_MEMORY_H_
