@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes a model's functions from a Python file or a SavedModel, without running
+them: {name: ConcreteFunction} and {layer name: class name}."""
+
+import importlib.util
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+
+class ModelError(Exception):
+    """The file is not what tools/coverage understands."""
+
+
+def load(path):
+    """`path`: FILE.py, FILE.py:FUNCTION, or a SavedModel's folder."""
+    if pathlib.Path(path).is_dir():
+        return _saved_model(path)
+    file, _, name = path.partition(":")
+    made = _call(pathlib.Path(file), name or "model")
+    if isinstance(made, dict):
+        return _functions(made, path), {}
+    parts = made if isinstance(made, tuple) else (made,)
+    if not 1 <= len(parts) <= 3 or not hasattr(parts[0], "layers"):
+        raise ModelError(
+            f"{path} returns {type(made).__name__}: want a Keras model, "
+            "(model, inputs), (model, inputs, targets), or a dict of functions")
+    return _keras(*parts)
+
+
+def _saved_model(folder):
+    loaded = tf.saved_model.load(folder)
+    if not loaded.signatures:
+        raise ModelError(f"{folder}: this SavedModel has no signatures")
+    # Whoever holds only the signature does not hold the variables.
+    return _Holding(loaded, loaded.signatures), {}
+
+
+class _Holding(dict):
+    """A dict that keeps what its values need."""
+
+    def __init__(self, needed, values):
+        super().__init__(values)
+        self.needed = needed
+
+
+def _call(file, name):
+    spec = importlib.util.spec_from_file_location("coverage_of", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.resolve().parent))
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ModelError(f"{file} has no function {name}()")
+    return function()
+
+
+def _functions(made, path):
+    concrete = {}
+    for name, function in made.items():
+        arguments = ()
+        if isinstance(function, tuple):
+            function, *arguments = function
+        if hasattr(function, "get_concrete_function"):
+            function = function.get_concrete_function(*arguments)
+        if not hasattr(function, "function_def"):
+            raise ModelError(
+                f"{path}: {name!r} is no ConcreteFunction, no tf.function with "
+                "an input_signature, no tuple (tf.function, argument, ...)")
+        concrete[name] = function
+    return _Holding(made, concrete)
+
+
+def _keras(model, inputs=None, targets=None):
+    if inputs is None:
+        if not getattr(model, "inputs", None):
+            raise ModelError("this model does not know its inputs: "
+                             "return (model, inputs)")
+        inputs = [np.zeros([2 if n is None else n for n in tensor.shape],
+                           _name(tensor.dtype)) for tensor in model.inputs]
+        inputs = inputs[0] if len(inputs) == 1 else inputs
+    inputs = tf.nest.map_structure(tf.convert_to_tensor, inputs)
+    specs = tf.nest.map_structure(_spec, inputs)
+    outputs = model(inputs, training=False)  # makes what is not yet built
+
+    def inference(x):
+        return model(x, training=False)
+
+    if _is_compiled(model):
+        if targets is None:
+            targets = tf.nest.map_structure(
+                lambda y: _zero_targets(model, y), outputs)
+        targets = tf.nest.map_structure(tf.convert_to_tensor, targets)
+        _build_training(model, inputs, targets)
+        arguments = (specs, tf.nest.map_structure(_spec, targets))
+
+        def training(x, y):
+            return model.train_step((x, y))
+    else:
+        arguments = (specs,)
+
+        def training(x):
+            variables = model.trainable_variables
+            with tf.GradientTape() as tape:
+                results = tf.nest.flatten(model(x, training=True))
+                loss = tf.add_n([tf.reduce_mean(tf.square(y)) for y in results])
+            return tape.gradient(loss, [getattr(v, "value", v) if not isinstance(
+                v, tf.Variable) else v for v in variables])
+
+    functions = {
+        "inference": tf.function(inference).get_concrete_function(specs),
+        "training": tf.function(training).get_concrete_function(*arguments),
+    }
+    layers = {layer.name: type(layer).__name__
+              for layer in model._flatten_layers()}  # pylint: disable=W0212
+    return _Holding(model, functions), layers
+
+
+def _is_compiled(model):
+    return bool(getattr(model, "compiled", False) or
+                getattr(model, "_is_compiled", False))
+
+
+def _zero_targets(model, output):
+    sparse = "sparse" in str(getattr(model.loss, "name", model.loss)).lower()
+    if sparse:
+        return np.zeros(output.shape[:-1], np.int64)
+    return np.zeros(output.shape, _name(output.dtype))
+
+
+def _build_training(model, inputs, targets):
+    """Makes the variables of optimizer and metrics, which cannot be made while
+    a function is traced."""
+    if hasattr(model, "_symbolic_build"):  # Keras 3
+        model._symbolic_build(data_batch=(inputs, targets))
+    else:
+        model.train_on_batch(inputs, targets)
+
+
+def _name(dtype):
+    return getattr(dtype, "name", dtype)
+
+
+def _spec(tensor):
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
