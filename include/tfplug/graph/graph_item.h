@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_GRAPH_ITEM_H_
+#define TFPLUG_GRAPH_GRAPH_ITEM_H_
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/capability.h"
+#include "tfplug/internal/core.h"
+#include "tfplug/status.h"
+
+namespace tfplug {
+
+// What TensorFlow says about the graph besides the graph (TF_GrapplerItem):
+// asked once each, at first use, and kept. For one thread.
+class GraphItem {
+ public:
+  using Names = std::vector<std::string>;
+  using NameSet = std::set<std::string, std::less<>>;
+
+  // `item` must outlive this object.
+  explicit GraphItem(const abi::TF_GrapplerItem* item) : item_(item) {}
+
+  // Names of nodes that must stay, with what they compute: those that are fed
+  // or fetched, variables' initialisers, nodes with effects. In a function's
+  // body, its arguments and results too. Some may not be in the graph.
+  absl::StatusOr<const NameSet*> nodes_to_preserve() const {
+    return Cached(preserve_, [this] {
+      return Read(&CApi::TF_GetNodesToPreserveListSize,
+                  &CApi::TF_GetNodesToPreserveList);
+    });
+  }
+
+  // What is fetched, in order: names of nodes, or of outputs ("node:1").
+  absl::StatusOr<const Names*> fetch_nodes() const {
+    return Cached(fetch_, [this] {
+      return Read(&CApi::TF_GetFetchNodesListSize, &CApi::TF_GetFetchNodesList);
+    });
+  }
+
+  const abi::TF_GrapplerItem* get() const { return item_; }
+
+ private:
+  template <class List>
+  struct Cache {
+    bool is_read = false;
+    absl::Status status;
+    List names;
+  };
+
+  template <class List, class ReadNames>
+  static absl::StatusOr<const List*> Cached(Cache<List>& cache,
+                                            ReadNames read) {
+    if (!cache.is_read) {
+      absl::StatusOr<Names> names = read();
+      cache.status = names.status();
+      if (names.ok()) cache.names = List(names->begin(), names->end());
+      cache.is_read = true;
+    }
+    if (!cache.status.ok()) return cache.status;
+    return &cache.names;
+  }
+
+  // Core copies the names one behind the other into `storage`.
+  template <class SizeFunction, class ListFunction>
+  absl::StatusOr<Names> Read(SizeFunction size, ListFunction list) const {
+    if (auto s = Require(size); !s.ok()) return s;
+    if (auto s = Require(list); !s.ok()) return s;
+    const OwnedStatus status;
+    int count = 0;
+    size_t bytes = 0;
+    (internal::core.*size)(item_, &count, &bytes, status.get());
+    if (!status.ok()) return status.ToStatus();
+    std::vector<char*> values(static_cast<size_t>(count));
+    std::vector<size_t> lengths(values.size());
+    std::string storage(bytes, '\0');
+    (internal::core.*list)(item_, values.data(), lengths.data(), count,
+                           storage.data(), bytes, status.get());
+    if (!status.ok()) return status.ToStatus();
+    Names names(values.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      names[i].assign(values[i], lengths[i]);
+    }
+    return names;
+  }
+
+  const abi::TF_GrapplerItem* const item_;
+  mutable Cache<NameSet> preserve_;
+  mutable Cache<Names> fetch_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_GRAPH_GRAPH_ITEM_H_

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_GRAPH_PROPERTIES_H_
+#define TFPLUG_GRAPH_GRAPH_PROPERTIES_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tfplug/buffer.h"
+#include "tfplug/capability.h"
+#include "tfplug/data_type.h"
+#include "tfplug/internal/core.h"
+#include "tfplug/internal/node_def.h"
+#include "tfplug/shape.h"
+#include "tfplug/status.h"
+
+namespace tfplug {
+
+// What is known before a run about a tensor that a node takes or makes.
+struct TensorProperties {
+  DataType dtype = DataType(0);  // 0: not known
+  PartialShape shape;
+
+  friend bool operator==(const TensorProperties& a, const TensorProperties& b) {
+    return a.dtype == b.dtype && a.shape == b.shape;
+  }
+};
+
+// Types and shapes of a graph, as TensorFlow infers them: once for a graph, at
+// the first question, and read node by node when asked for. For one thread.
+//
+// TensorFlow knows the graph as it was before the passes. A node that a pass
+// has added is unknown (NOT_FOUND) until the pass states what it makes, and one
+// that it has changed is told as it was, unless the pass forgets or states it.
+class GraphProperties {
+ public:
+  using List = std::vector<TensorProperties>;
+
+  // `item` must outlive this object.
+  explicit GraphProperties(const abi::TF_GrapplerItem* item) : item_(item) {}
+
+  // Of each output, or data input, of the node. NOT_FOUND for a node that
+  // TensorFlow has nothing to say about: one that a pass has added, or one
+  // without any outputs (inputs). Valid until the node is stated or forgotten.
+  absl::StatusOr<absl::Span<const TensorProperties>> Outputs(
+      absl::string_view node) const {
+    return Find(kOutputs, node);
+  }
+  absl::StatusOr<absl::Span<const TensorProperties>> Inputs(
+      absl::string_view node) const {
+    return Find(kInputs, node);
+  }
+
+  // The value of an output that is the same in every run and that TensorFlow
+  // can tell, as a serialised tensorflow.TensorProto; NOT_FOUND otherwise. The
+  // first question makes TensorFlow infer once more, with values.
+  absl::StatusOr<std::string> ConstantValue(absl::string_view node,
+                                            int output) const {
+    if (forgotten_.count(node) > 0 || stated_[kOutputs].count(node) > 0) {
+      return Unknown(node, "output");
+    }
+    auto inferred = Infer(with_values_, true);
+    if (!inferred.ok()) return inferred.status();
+    auto buffers = Read(*inferred, kOutputs, std::string(node));
+    if (!buffers.ok()) return buffers.status();
+    if (output >= 0 && static_cast<size_t>(output) < buffers->size()) {
+      const absl::string_view properties =
+          (*buffers)[static_cast<size_t>(output)].bytes();
+      for (internal::WireReader reader(properties); reader.Next();) {
+        if (reader.number() == 3) return std::string(reader.bytes());
+      }
+    }
+    return absl::NotFoundError("no constant is known at output " +
+                               std::to_string(output) + " of node '" +
+                               std::string(node) + "'");
+  }
+
+  // For nodes that a pass adds or changes: what they make and take from now on.
+  void StateOutputs(absl::string_view node, List properties) {
+    stated_[kOutputs][std::string(node)] = std::move(properties);
+  }
+  void StateInputs(absl::string_view node, List properties) {
+    stated_[kInputs][std::string(node)] = std::move(properties);
+  }
+  // Nothing is known of the node any more.
+  void Forget(absl::string_view node) {
+    for (auto& stated : stated_) stated.erase(std::string(node));
+    forgotten_.insert(std::string(node));
+  }
+
+ private:
+  enum Side { kInputs, kOutputs };
+  struct Deleter {
+    void operator()(abi::TF_GraphProperties* properties) const {
+      internal::core.TF_DeleteGraphProperties(properties);
+    }
+  };
+  struct Inference {
+    std::optional<absl::Status> status;  // set once it was tried
+    std::unique_ptr<abi::TF_GraphProperties, Deleter> properties;
+  };
+  using ByName = std::map<std::string, List, std::less<>>;
+
+  absl::StatusOr<absl::Span<const TensorProperties>> Find(
+      Side side, absl::string_view node) const {
+    const char* const what = side == kInputs ? "input" : "output";
+    if (auto it = stated_[side].find(node); it != stated_[side].end()) {
+      return absl::MakeConstSpan(it->second);
+    }
+    if (forgotten_.count(node) > 0) return Unknown(node, what);
+    ByName& read = read_[side];
+    auto it = read.find(node);
+    if (it == read.end()) {
+      auto inferred = Infer(without_values_, false);
+      if (!inferred.ok()) return inferred.status();
+      std::string name(node);
+      auto buffers = Read(*inferred, side, name);
+      if (!buffers.ok()) return buffers.status();
+      List list;
+      for (const Buffer& buffer : *buffers) list.push_back(Parse(buffer));
+      it = read.emplace(std::move(name), std::move(list)).first;
+    }
+    if (it->second.empty()) return Unknown(node, what);
+    return absl::MakeConstSpan(it->second);
+  }
+
+  static absl::Status Unknown(absl::string_view node, const char* what) {
+    return absl::NotFoundError(
+        std::string("no ") + what + " of node '" + std::string(node) +
+        "' is known to TensorFlow: it has none, or a pass has added or "
+        "changed the node and not stated what it makes");
+  }
+
+  absl::StatusOr<abi::TF_GraphProperties*> Infer(Inference& inference,
+                                                 bool values) const {
+    if (!inference.status.has_value()) {
+      inference.status = [&]() -> absl::Status {
+        if (auto s = Require(&CApi::TF_NewGraphProperties); !s.ok()) return s;
+        if (auto s = Require(&CApi::TF_InferStatically); !s.ok()) return s;
+        inference.properties.reset(internal::core.TF_NewGraphProperties(item_));
+        if (inference.properties == nullptr) {
+          return absl::ResourceExhaustedError("core made no graph properties");
+        }
+        const OwnedStatus status;
+        internal::core.TF_InferStatically(
+            inference.properties.get(), /*assume_valid_feeds=*/false,
+            /*aggressive_shape_inference=*/false,
+            /*include_input_tensor_values=*/false,
+            /*include_output_tensor_values=*/values, status.get());
+        return status.ToStatus();
+      }();
+      if (!inference.status->ok()) inference.properties.reset();
+    }
+    if (!inference.status->ok()) return *inference.status;
+    return inference.properties.get();
+  }
+
+  // A serialised OpInfo.TensorProperties for each input or output.
+  static absl::StatusOr<std::vector<Buffer>> Read(
+      abi::TF_GraphProperties* properties, Side side, const std::string& node) {
+    const auto size = side == kInputs ? &CApi::TF_GetInputPropertiesListSize
+                                      : &CApi::TF_GetOutputPropertiesListSize;
+    const auto list = side == kInputs ? &CApi::TF_GetInputPropertiesList
+                                      : &CApi::TF_GetOutputPropertiesList;
+    if (auto s = Require(size); !s.ok()) return s;
+    if (auto s = Require(list); !s.ok()) return s;
+    const OwnedStatus status;
+    int count = 0;
+    (internal::core.*size)(properties, node.c_str(), &count, status.get());
+    if (!status.ok()) return status.ToStatus();
+    std::vector<Buffer> buffers;
+    std::vector<abi::TF_Buffer*> handles;  // core fills one for each
+    for (int i = 0; i < count; ++i) {
+      auto buffer = Buffer::New();
+      if (!buffer.ok()) return buffer.status();
+      handles.push_back(buffer->get());
+      buffers.push_back(*std::move(buffer));
+    }
+    (internal::core.*list)(properties, node.c_str(), handles.data(), count,
+                           status.get());
+    if (!status.ok()) return status.ToStatus();
+    return buffers;
+  }
+
+  static TensorProperties Parse(const Buffer& buffer) {
+    TensorProperties properties;
+    properties.shape = PartialShape(Shape());
+    for (internal::WireReader reader(buffer.bytes()); reader.Next();) {
+      if (reader.number() == 1) {
+        properties.dtype = static_cast<DataType>(reader.varint());
+      } else if (reader.number() == 2) {
+        properties.shape = internal::ParseShape(reader.bytes());
+      }
+    }
+    return properties;
+  }
+
+  const abi::TF_GrapplerItem* const item_;
+  mutable Inference without_values_, with_values_;
+  mutable ByName read_[2];
+  ByName stated_[2];
+  std::set<std::string, std::less<>> forgotten_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_GRAPH_GRAPH_PROPERTIES_H_

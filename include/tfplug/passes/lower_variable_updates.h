@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_LOWER_VARIABLE_UPDATES_H_
+#define TFPLUG_PASSES_LOWER_VARIABLE_UPDATES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/capability.h"
+#include "tfplug/data_type.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/internal/control_flow.h"
+
+namespace tfplug {
+
+// Makes v.assign_add(x) and v.assign_sub(x) work on device memory where nothing
+// else does: TensorFlow's own kernels for AssignAddVariableOp and
+// AssignSubVariableOp write to the variable on the host, and releases 2.19 to
+// 2.21 export none of the functions with which a plug-in could do better. Each
+// such node on the pass's device type becomes
+//
+//   read = ReadVariableOp(v)        after all that the node comes after
+//   sum  = AddV2(read, x)           or Sub
+//   node = AssignVariableOp(v, sum) of the old name, before all that it was
+//
+// of which the first and the last move no data. In the main graph, in bodies of
+// functions, and in branches and loops. A node is left alone where this core
+// has the functions and this library a kernel for the update. Where the library
+// has no kernel for the sum, as Keras' int64 step counter may find, the CPU
+// does it.
+//
+// What differs: an update is no longer one step. Another function that updates
+// the same variable at the same time may have its update lost, as with
+// v.assign(v + x). Within a graph updates of one variable are kept in an order.
+class LowerVariableUpdates : public GraphPass {
+ public:
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    std::vector<Update> updates;
+    for (const Kind& kind : kKinds) {
+      if (!graph.has_op(kind.op)) continue;
+      for (Node node : graph.nodes(kind.op))
+        Consider(node, kind, context, updates);
+    }
+    if (updates.empty()) return absl::OkStatus();
+    const auto pairs = UnorderedPairs(graph, updates);
+    if (!pairs.ok()) return pairs.status();
+    for (Update& update : updates) {
+      if (auto s = Lower(graph, update); !s.ok()) return s;
+    }
+    for (const auto& [first, second] : *pairs) {
+      absl::Status s = updates[second].read.AddControl(updates[first].node);
+      if (!s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Kind {
+    const char* op;
+    const char* math_op;
+    const char* math_suffix;
+  };
+  static constexpr Kind kKinds[] = {{"AssignAddVariableOp", "AddV2", "/add"},
+                                    {"AssignSubVariableOp", "Sub", "/sub"}};
+
+  struct Update {
+    Node node;
+    const Kind* kind;
+    DataType dtype;
+    std::string math_device;
+    Node read;  // once it is lowered
+  };
+
+  static bool CanUpdateInPlace(const Kind& kind, DataType dtype,
+                               const PassContext& context) {
+    if (!Has(&CApi::TF_GetInputTensorFromVariable)) return false;
+    return !context.KnowsKernels() ||
+           context.HasKernel(kind.op, {{"dtype", dtype}});
+  }
+
+  // Takes the node up if it is one to lower. In a function's body it may have
+  // no device yet, and get ours later; the result is the same on any.
+  static void Consider(Node node, const Kind& kind, const PassContext& context,
+                       std::vector<Update>& updates) {
+    const absl::string_view device = node.device();
+    const bool is_placed = !internal::DeviceTypeOf(device).empty();
+    if (is_placed && !context.IsOnDevice(device)) return;
+    if (node.num_inputs() != 2) return;
+    const auto dtype = node.GetAttr<DataType>("dtype");
+    if (!dtype.ok() || CanUpdateInPlace(kind, *dtype, context)) return;
+    std::string math_device(device);
+    if (context.KnowsKernels() &&
+        !context.HasKernel(kind.math_op, {{"T", *dtype}})) {
+      if (!is_placed) return;  // it comes by again once it is
+      math_device = internal::OnCpu(device);
+    }
+    updates.push_back({node, &kind, *dtype, std::move(math_device), Node()});
+  }
+
+  static absl::Status Lower(Graph& graph, Update& update) {
+    const Node node = update.node;
+    const std::string name(node.name());
+    auto read =
+        graph.AddNode(graph.UniqueName(name + "/read"), "ReadVariableOp");
+    if (!read.ok()) return read.status();
+    read->SetDevice(node.device());
+    read->SetAttr("dtype", update.dtype);
+    if (auto s = read->AddInput(node.input(0)); !s.ok()) return s;
+    for (int i = 0; i < node.num_controls(); ++i) {
+      if (auto s = read->AddControl(node.control(i)); !s.ok()) return s;
+    }
+
+    auto math = graph.AddNode(graph.UniqueName(name + update.kind->math_suffix),
+                              update.kind->math_op);
+    if (!math.ok()) return math.status();
+    math->SetDevice(update.math_device);
+    math->SetAttr("T", update.dtype);
+    if (auto s = math->AddInput(*read); !s.ok()) return s;
+    if (auto s = math->AddInput(node.input(1)); !s.ok()) return s;
+
+    // Colocation, as far as there is any.
+    if (node.HasAttr("_class")) {
+      if (auto s = read->CopyAttr(node, "_class"); !s.ok()) return s;
+      if (update.math_device == node.device()) {
+        if (auto s = math->CopyAttr(node, "_class"); !s.ok()) return s;
+      }
+    }
+    node.SetOp("AssignVariableOp");
+    // The update would have refused another shape.
+    node.SetAttr("validate_shape", true);
+    update.read = *read;
+    return node.SetInput(1, *math);
+  }
+
+  // Updates of one variable between which there need be no path: in the order
+  // of the result the second must not read before the first has assigned, or
+  // the first would be lost. Those in branches or loops are left out: their
+  // order is the function's own, and an edge out of a branch that is not taken
+  // would stop what comes after it.
+  static absl::StatusOr<std::vector<std::pair<size_t, size_t>>> UnorderedPairs(
+      Graph& graph, const std::vector<Update>& updates) {
+    std::vector<std::pair<size_t, size_t>> pairs;
+    std::map<std::string, std::vector<size_t>> by_variable;
+    for (size_t i = 0; i < updates.size(); ++i) {
+      by_variable[internal::VariableOf(updates[i].node.input(0))].push_back(i);
+    }
+    if (by_variable.size() == updates.size()) return pairs;
+    const auto order = graph.TopologicalOrder();
+    if (!order.ok()) return order.status();
+    std::vector<size_t> place(graph.max_id());
+    for (size_t i = 0; i < order->size(); ++i) place[(*order)[i].id()] = i;
+    const internal::Conditional conditional(graph);
+    for (auto& [variable, indices] : by_variable) {
+      std::sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
+        return place[updates[a].node.id()] < place[updates[b].node.id()];
+      });
+      const size_t* last = nullptr;
+      for (const size_t& index : indices) {
+        if (conditional.Contains(updates[index].node)) continue;
+        if (last != nullptr) pairs.emplace_back(*last, index);
+        last = &index;
+      }
+    }
+    return pairs;
+  }
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_PASSES_LOWER_VARIABLE_UPDATES_H_
