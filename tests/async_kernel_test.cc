@@ -118,6 +118,20 @@ TEST_CASE("a run that is finished later, on another thread") {
   }
 }
 
+TEST_CASE("a run goes through a callback that takes a pointer") {
+  LeakCheckedCore core;
+  void* released = nullptr;
+  const Seen seen = Run(
+      [&](AsyncRun& run) {
+        released = run.Release();
+        CHECK(!run);
+        return absl::OkStatus();
+      },
+      [&] { AsyncRun::Take(released).Finish(absl::AbortedError("later")); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status == absl::AbortedError("node 'node': later"));
+}
+
 TEST_CASE("a run that is dropped fails, before and after the hook returns") {
   LeakCheckedCore core;
   Seen seen = Run([](AsyncRun& run) {

@@ -33,7 +33,8 @@ class Scripted : public tfplug::Kernel {
     return script.init ? script.init(construction) : absl::OkStatus();
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
-    return script.compute(context);
+    const testing_kernel compute = script.compute;  // It may be replaced.
+    return compute(context);
   }
 };
 
@@ -220,6 +221,51 @@ TEST_CASE_FIXTURE(KernelFixture, "failures name op and node") {
             .message()
             .find("double was asked for") != absl::string_view::npos);
 #endif
+}
+
+TEST_CASE_FIXTURE(KernelFixture, "runs share a status, one at a time") {
+  auto kernel = Make({"Scripted", "node", {}, {}});
+  const auto run = [&](testing_kernel compute) {
+    script.compute = std::move(compute);
+    KernelRun run(*kernel, device_);
+    run.AddOutput(DataType::kFloat);
+    return run.Run();
+  };
+  const testing_kernel allocate = [](KernelContext& context) {
+    return context.allocate_output(0, Shape{4}).status();
+  };
+  int64_t statuses = 0;
+  abi::TF_Status* shared = nullptr;
+  CHECK(run([&](KernelContext& context) {
+          statuses = testing::LiveStatusCount();
+          shared = context.status();
+          return allocate(context);
+        }).ok());
+  // What failed leaves the status OK for the next run, which has all outputs to
+  // set once more.
+  CHECK(run([](KernelContext&) { return absl::AbortedError("no"); }).code() ==
+        absl::StatusCode::kAborted);
+  CHECK(run([](KernelContext& context) {
+          return context.input(0).status();
+        }).code() == absl::StatusCode::kOutOfRange);
+  CHECK(run([](KernelContext&) { return absl::OkStatus(); }).code() ==
+        absl::StatusCode::kInternal);
+  CHECK(run([&](KernelContext& context) {
+          CHECK(context.status() == shared);
+          CHECK(ToStatus(context.status()).ok());
+          CHECK(testing::LiveStatusCount() == statuses);
+          return allocate(context);
+        }).ok());
+  // A run within a run stands for one beside it.
+  CHECK(run([&](KernelContext& outer) {
+          CHECK(run([&](KernelContext& inner) {
+                  CHECK(inner.status() != outer.status());
+                  CHECK(testing::LiveStatusCount() == statuses + 1);
+                  return allocate(inner);
+                }).ok());
+          CHECK(testing::LiveStatusCount() == statuses);
+          return allocate(outer);
+        }).ok());
 }
 
 TEST_CASE_FIXTURE(KernelFixture, "there is no memory") {

@@ -37,6 +37,22 @@ TEST_CASE("a shape counts and prints") {
   CHECK(deep == Shape({1, 2, 3, 4, 5}));
   deep.set_rank(7);
   CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0}));
+  Shape taken = std::move(deep);
+  CHECK(taken == Shape({1, 2, 3, 4, 5, 0, 0}));
+  CHECK(deep.rank() == 0);
+  deep = taken;
+  deep.add_dim(8);
+  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0, 8}));
+  CHECK(taken.rank() == 7);
+  Shape& itself = deep;
+  deep = itself;
+  deep = std::move(itself);
+  CHECK(deep.rank() == 8);
+  deep = Shape{4};
+  CHECK(deep == Shape({4}));
+  taken.set_rank(2);
+  CHECK(taken == Shape({1, 2}));
+
   CHECK(copy.num_elements() == 40320);
   CHECK(PartialShape().ToString() == "<unknown rank>");
   CHECK(PartialShape(Shape{1, -1}).ToString() == "[1,?]");

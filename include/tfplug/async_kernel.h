@@ -7,11 +7,16 @@
 
 #include "absl/status/status.h"
 #include "tfplug/internal/async_state.h"
+#include "tfplug/internal/run_cache.h"
 #include "tfplug/kernel_construction.h"
 #include "tfplug/kernel_context.h"
 #include "tfplug/kernel_def.h"
 
 namespace tfplug {
+namespace internal {
+template <class KernelT>
+struct AsyncKernelTable;
+}  // namespace internal
 
 // One run of an AsyncKernel, which goes on until it is finished, on any thread.
 // Core hears of the end exactly once: by Finish, or when an unfinished run is
@@ -29,6 +34,13 @@ class AsyncRun {
   // any more. A second Finish does nothing.
   void Finish(const absl::Status& result) {
     if (state_ != nullptr) state_.release()->Finish(result);
+  }
+
+  // For a callback that takes a pointer: gives this run away as one, which has
+  // to come back as an AsyncRun, by Take, exactly once.
+  void* Release() { return state_.release(); }
+  static AsyncRun Take(void* released) {
+    return AsyncRun(static_cast<internal::AsyncState*>(released));
   }
 
   // False after Finish, or when the run was moved elsewhere.
@@ -64,6 +76,11 @@ class AsyncKernel {
   // asynchronous kernels for plug-ins: there, and in a TensorFlow newer than
   // these headers, core's thread waits until the run is finished.
   virtual absl::Status ComputeAsync(AsyncRun& run) = 0;
+
+ private:
+  template <class KernelT>
+  friend struct internal::AsyncKernelTable;
+  internal::RunCache run_cache_;
 };
 
 }  // namespace tfplug

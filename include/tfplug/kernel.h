@@ -3,11 +3,16 @@
 #define TFPLUG_KERNEL_H_
 
 #include "absl/status/status.h"
+#include "tfplug/internal/run_cache.h"
 #include "tfplug/kernel_construction.h"
 #include "tfplug/kernel_context.h"
 #include "tfplug/kernel_def.h"
 
 namespace tfplug {
+namespace internal {
+template <class KernelT>
+struct SyncKernelTable;
+}  // namespace internal
 
 // The code for one op on one device. Made once for each node, with
 // `KernelConstruction&` if there is such a constructor, else with nothing; runs
@@ -28,6 +33,11 @@ class Kernel {
   // object: keep what a run needs in locals. A failure reaches the user with op
   // and node before the author's words; OK with an output unset is a failure.
   virtual absl::Status Compute(KernelContext& context) = 0;
+
+ private:
+  template <class KernelT>
+  friend struct internal::SyncKernelTable;
+  internal::RunCache run_cache_;
 };
 
 }  // namespace tfplug

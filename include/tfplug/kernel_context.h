@@ -20,11 +20,21 @@
 #include "tfplug/internal/core.h"
 #include "tfplug/internal/op_names.h"
 #include "tfplug/internal/registered_platform.h"
+#include "tfplug/internal/run_cache.h"
 #include "tfplug/run_info.h"
 #include "tfplug/status.h"
 #include "tfplug/tensor.h"
 
 namespace tfplug {
+namespace internal {
+
+// So that the compiler need not prepare for a failure that is none.
+[[gnu::always_inline]] inline absl::Status NeverOk(absl::Status failure) {
+  if (failure.ok()) __builtin_unreachable();
+  return failure;
+}
+
+}  // namespace internal
 
 // The inputs that belong to one argument of the op: [start, stop).
 struct InputRange {
@@ -36,23 +46,44 @@ struct InputRange {
 // One run of a kernel (TF_OpKernelContext): its inputs, its outputs and the
 // stream to put work on; RunInfo has what is asked for more rarely. Lives
 // during Compute only, or until an AsyncRun is finished; one thread at a time.
+//
+// What nearly every run calls is always inlined: then the compiler sees through
+// the StatusOr, and nothing is left of it.
 class KernelContext : public RunInfo {
  public:
   explicit KernelContext(abi::TF_OpKernelContext* context)
-      : RunInfo(context), status_(internal::core.TF_NewStatus()) {}
+      : RunInfo(context),
+        status_(internal::core.TF_NewStatus()),
+        unset_outputs_(internal::RunCache::OutputsOf(context)) {}
+  // With what the kernel keeps for its runs.
+  KernelContext(abi::TF_OpKernelContext* context, internal::RunCache& cache)
+      : RunInfo(context) {
+    if (ABSL_PREDICT_TRUE(cache.Take(context))) {
+      cache_ = &cache;
+      status_ = cache.status();
+      unset_outputs_ = cache.outputs();
+    } else {
+      status_ = internal::core.TF_NewStatus();
+      unset_outputs_ = internal::RunCache::OutputsOf(context);
+    }
+  }
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
   ~KernelContext() {
     while (ABSL_PREDICT_FALSE(deferred_ops_ > 0)) EndDeferredOp();
-    internal::core.TF_DeleteStatus(status_);
+    if (ABSL_PREDICT_TRUE(cache_ != nullptr)) {
+      cache_->GiveBack();
+    } else {
+      internal::core.TF_DeleteStatus(status_);
+    }
   }
 
   // ---- Inputs --------------------------------------------------------------
 
   // Input `i`. Ref-typed inputs are not for this: see variables.h.
-  absl::StatusOr<Tensor> input(int i) {
+  [[gnu::always_inline]] absl::StatusOr<Tensor> input(int i) {
     abi::TF_Tensor* tensor = nullptr;
-    internal::core.TF_GetInput(context_, i, &tensor, status());
+    internal::core.TF_GetInput(context_, i, &tensor, status_);
     return Take(tensor);
   }
   // The input that is the op's argument `name`, which is no list. 2.11 and
@@ -94,10 +125,11 @@ class KernelContext : public RunInfo {
 
   // A new output `i`, of the op's type for it. In device memory, unless the
   // kernel is registered with HostMemory for it. Its bytes are not initialised.
-  absl::StatusOr<Tensor> allocate_output(int i, const Shape& shape) {
+  [[gnu::always_inline]] absl::StatusOr<Tensor> allocate_output(
+      int i, const Shape& shape) {
     int64_t n = 0;
     if (ABSL_PREDICT_FALSE(!HasOutput(i) || !CountElements(shape, &n))) {
-      return BadOutput(i, shape);
+      return internal::NeverOk(BadOutput(i, shape));
     }
     const abi::TF_DataType dtype =
         internal::core.TF_ExpectedOutputDataType(context_, i);
@@ -105,7 +137,7 @@ class KernelContext : public RunInfo {
         static_cast<size_t>(n) * DataTypeSize(static_cast<DataType>(dtype));
     return TakeOutput(i, internal::core.TF_AllocateOutput(
                              context_, i, dtype, shape.dims().data(),
-                             shape.rank(), bytes, status()));
+                             shape.rank(), bytes, status_));
   }
 
   // Output `i` in the buffer of the first of the inputs `candidates` that
@@ -118,12 +150,12 @@ class KernelContext : public RunInfo {
       int* forwarded = nullptr) {
     int64_t n = 0;
     if (ABSL_PREDICT_FALSE(!HasOutput(i) || !CountElements(shape, &n))) {
-      return BadOutput(i, shape);
+      return internal::NeverOk(BadOutput(i, shape));
     }
     int forwarded_input = -1;
     abi::TF_Tensor* tensor = internal::core.TF_ForwardInputOrAllocateOutput(
         context_, candidates.data(), static_cast<int>(candidates.size()), i,
-        shape.dims().data(), shape.rank(), &forwarded_input, status());
+        shape.dims().data(), shape.rank(), &forwarded_input, status_);
     if (forwarded != nullptr) *forwarded = forwarded_input;
     return TakeOutput(i, tensor);
   }
@@ -137,7 +169,7 @@ class KernelContext : public RunInfo {
 
   // Makes output `i` share `tensor`'s buffer.
   absl::Status set_output(int i, const Tensor& tensor) {
-    internal::core.TF_SetOutput(context_, i, tensor.get(), status());
+    internal::core.TF_SetOutput(context_, i, tensor.get(), status_);
     if (ABSL_PREDICT_FALSE(!status_ok())) return Failure("no output");
     MarkOutput(i);
     return absl::OkStatus();
@@ -203,14 +235,12 @@ class KernelContext : public RunInfo {
   // The device's compute stream, as the author's own class: put the kernel's
   // work there and return.
   template <class StreamT>
-  absl::StatusOr<StreamT*> stream() {
+  [[gnu::always_inline]] absl::StatusOr<StreamT*> stream() {
     if (ABSL_PREDICT_FALSE(internal::registered_platform.stream_type !=
                            internal::TypeTag<StreamT>())) {
-      return absl::InternalError(
-          "stream<S>() was asked for a class that is not the Stream of the "
-          "Device registered in this library");
+      return internal::NeverOk(WrongStream());
     }
-    abi::SP_Stream stream = internal::core.TF_GetStream(context_, status());
+    abi::SP_Stream stream = internal::core.TF_GetStream(context_, status_);
     if (ABSL_PREDICT_FALSE(stream == nullptr)) return Failure("no stream");
     return reinterpret_cast<StreamT*>(stream);
   }
@@ -226,42 +256,46 @@ class KernelContext : public RunInfo {
     internal::core.TF_DecNumDeferredOps(context_);
   }
 
-  // One status for all calls into core that this run makes; OK before each.
-  abi::TF_Status* status() {
-    if (ABSL_PREDICT_FALSE(has_failed_)) {
-      internal::core.TF_SetStatus(status_, abi::TF_OK, "");
-      has_failed_ = false;
-    }
-    return status_;
-  }
+  // One status for all calls into core that this run makes; OK before each, as
+  // long as Failure is asked after one that failed.
+  abi::TF_Status* status() { return status_; }
 
-  // What the framework says of a run that returned OK: whether every output is
-  // set. Those beyond the 64th are not looked at.
-  absl::Status CheckOutputs() const {
-    const int n = Outputs();
-    const uint64_t all = n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
-    if (ABSL_PREDICT_TRUE((outputs_set_ & all) == all)) return absl::OkStatus();
-    return MissingOutput();
+  // Whether every output is set, without which no run may return OK. Those
+  // beyond the 64th are not looked at.
+  bool HasAllOutputs() const { return unset_outputs_ == 0; }
+  // An error that names the first that is not.
+  [[gnu::cold, gnu::noinline]] absl::Status MissingOutput() const {
+    return absl::InternalError("Compute returned OK and has not set output " +
+                               std::to_string(__builtin_ctzll(unset_outputs_)) +
+                               " of " + std::to_string(num_outputs()));
   }
 
   // The status that core gave, or INTERNAL and `what` if it failed without one.
-  [[gnu::cold, gnu::noinline]] absl::Status Failure(const char* what) {
-    const absl::Status failure = ToStatus(status());
-    has_failed_ = true;
-    return failure.ok() ? absl::InternalError(what) : failure;
+  [[gnu::always_inline]] absl::Status Failure(const char* what) {
+    return internal::NeverOk(TakeFailure(what));
   }
   void MarkOutput(int i) {
-    if (i >= 0 && i < 64) outputs_set_ |= uint64_t{1} << i;
+    if (i >= 0 && i < 64) unset_outputs_ &= ~(uint64_t{1} << i);
   }
 
  private:
-  int Outputs() const {
-    if (num_outputs_ < 0) num_outputs_ = num_outputs();
-    return num_outputs_;
+  bool HasOutput(int i) const {
+    if (ABSL_PREDICT_TRUE(i >= 0 && i < 64 && (unset_outputs_ >> i & 1) != 0)) {
+      return true;
+    }
+    return IsOutput(i);
   }
-  bool HasOutput(int i) const { return i >= 0 && i < Outputs(); }
+  // Rarely asked: an output is set once.
+  [[gnu::cold, gnu::noinline]] bool IsOutput(int i) const {
+    return i >= 0 && i < num_outputs();
+  }
   bool status_ok() const {
     return internal::core.TF_GetCode(status_) == abi::TF_OK;
+  }
+  [[gnu::cold, gnu::noinline]] absl::Status TakeFailure(const char* what) {
+    absl::Status failure = ToStatus(status_);
+    internal::core.TF_SetStatus(status_, abi::TF_OK, "");
+    return failure.ok() ? absl::InternalError(what) : failure;
   }
 
   // False for what core would end the process over: a negative dimension, more
@@ -269,21 +303,21 @@ class KernelContext : public RunInfo {
   static bool CountElements(const Shape& shape, int64_t* n) {
     constexpr int kMaxRank = 254;
     int64_t count = 1, signs = 0;
-    bool overflows = false;
     for (int64_t dim : shape.dims()) {
       signs |= dim;
-      overflows |= __builtin_mul_overflow(count, dim, &count);
+      if (__builtin_mul_overflow(count, dim, &count)) return false;
     }
     *n = count;
-    return signs >= 0 && !overflows && shape.rank() <= kMaxRank;
+    return signs >= 0 && shape.rank() <= kMaxRank;
   }
 
-  absl::StatusOr<Tensor> Take(abi::TF_Tensor* raw) {
+  [[gnu::always_inline]] absl::StatusOr<Tensor> Take(abi::TF_Tensor* raw) {
     // Core gives a tensor exactly when its status is OK.
     if (ABSL_PREDICT_FALSE(raw == nullptr)) return Failure("no tensor");
     return Tensor(raw);
   }
-  absl::StatusOr<Tensor> TakeOutput(int i, abi::TF_Tensor* raw) {
+  [[gnu::always_inline]] absl::StatusOr<Tensor> TakeOutput(
+      int i, abi::TF_Tensor* raw) {
     if (ABSL_PREDICT_FALSE(raw == nullptr)) return Failure("no tensor");
     MarkOutput(i);
     return Tensor(raw);
@@ -292,16 +326,23 @@ class KernelContext : public RunInfo {
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const Shape& shape,
                                       bool on_host) {
     int64_t n = 0;
-    if (ABSL_PREDICT_FALSE(!CountElements(shape, &n))) return BadShape(shape);
+    if (ABSL_PREDICT_FALSE(!CountElements(shape, &n))) {
+      return internal::NeverOk(BadShape(shape));
+    }
     abi::TF_AllocatorAttributes attributes = {};
     attributes.struct_size =
         abi::StructInfo<abi::TF_AllocatorAttributes>::kSize;
     attributes.on_host = on_host;
     return Take(internal::core.TF_AllocateTemp(
         context_, static_cast<abi::TF_DataType>(dtype), shape.dims().data(),
-        shape.rank(), &attributes, status()));
+        shape.rank(), &attributes, status_));
   }
 
+  [[gnu::cold, gnu::noinline]] static absl::Status WrongStream() {
+    return absl::InternalError(
+        "stream<S>() was asked for a class that is not the Stream of the "
+        "Device registered in this library");
+  }
   [[gnu::cold, gnu::noinline]] static absl::Status BadShape(
       const Shape& shape) {
     return absl::InvalidArgumentError("a tensor cannot have the shape " +
@@ -309,29 +350,21 @@ class KernelContext : public RunInfo {
   }
   [[gnu::cold, gnu::noinline]] absl::Status BadOutput(
       int i, const Shape& shape) const {
-    if (!HasOutput(i)) return OutOfRange("output", i, Outputs());
+    if (!HasOutput(i)) return OutOfRange("output", i, num_outputs());
     return BadShape(shape);
   }
-  [[gnu::cold, gnu::noinline]] absl::Status MissingOutput() const {
-    int i = 0;
-    while ((outputs_set_ >> i & 1) != 0) ++i;
-    return absl::InternalError("Compute returned OK and has not set output " +
-                               std::to_string(i) + " of " +
-                               std::to_string(Outputs()));
-  }
 
-  abi::TF_Status* const status_;
-  uint64_t outputs_set_ = 0;  // A bit for each of the first 64.
-  mutable int num_outputs_ = -1;
+  internal::RunCache* cache_ = nullptr;  // Null: status_ is the context's own.
+  abi::TF_Status* status_;
+  uint64_t unset_outputs_;  // A bit for each of the first 64.
   int deferred_ops_ = 0;
-  bool has_failed_ = false;  // status_ may hold an error.
 };
 
 inline absl::StatusOr<InputRange> KernelContext::input_range(const char* name) {
   if (auto s = Require(&CApi::TF_InputRange); !s.ok()) return s;
   abi::TF_InputRange_Args args = {};
   args.struct_size = abi::StructInfo<abi::TF_InputRange_Args>::kSize;
-  args.status = status();
+  args.status = status_;
   internal::core.TF_InputRange(context_, name, &args);
   if (!status_ok() || args.start < 0 || args.stop < args.start) {
     const absl::Status failure = Failure("core knows no such range");
@@ -345,7 +378,7 @@ inline absl::StatusOr<InputRange> KernelContext::input_range(const char* name) {
 inline absl::StatusOr<Tensor> KernelContext::input(const char* name) {
   if (!Has(&CApi::TF_InputRange) && Has(&CApi::TF_GetInputByName)) {
     abi::TF_Tensor* tensor = nullptr;
-    internal::core.TF_GetInputByName(context_, name, &tensor, status());
+    internal::core.TF_GetInputByName(context_, name, &tensor, status_);
     return Take(tensor);
   }
   const auto range = input_range(name);
@@ -375,11 +408,11 @@ inline absl::StatusOr<std::vector<Tensor>> KernelContext::input_list(
 inline absl::StatusOr<Tensor> KernelContext::mutable_output(int i) {
   if (auto s = Require(&CApi::TF_GetMutableOutput); !s.ok()) return s;
   if (auto s = CheckOutput(i); !s.ok()) return s;
-  if (i >= 64 || (outputs_set_ >> i & 1) == 0) {
+  if (i >= 64 || (unset_outputs_ >> i & 1) != 0) {
     return absl::FailedPreconditionError("output " + std::to_string(i) +
                                          " is not set yet");
   }
-  return Take(internal::core.TF_GetMutableOutput(context_, i, status()));
+  return Take(internal::core.TF_GetMutableOutput(context_, i, status_));
 }
 
 inline absl::Status KernelContext::BeginDeferredOp() {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/base/optimization.h"
 #include "absl/types/span.h"
@@ -25,10 +24,21 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<int64_t> dims)
       : Shape(absl::MakeConstSpan(dims.begin(), dims.size())) {}
-  explicit Shape(absl::Span<const int64_t> dims) {
-    set_rank(static_cast<int>(dims.size()));
+  explicit Shape(absl::Span<const int64_t> dims)
+      : Shape(static_cast<int>(dims.size()), NotInitialized()) {
     std::copy(dims.begin(), dims.end(), data());
   }
+  Shape(const Shape& other) : Shape(other.dims()) {}
+  Shape(Shape&& other) noexcept { Take(other); }
+  Shape& operator=(const Shape& other) { return *this = Shape(other); }
+  Shape& operator=(Shape&& other) noexcept {
+    if (this != &other) {
+      Free();
+      Take(other);
+    }
+    return *this;
+  }
+  ~Shape() { Free(); }
 
   int rank() const { return rank_; }
   int64_t dim(int i) const { return data()[i]; }
@@ -36,22 +46,23 @@ class Shape {
     return absl::MakeConstSpan(data(), static_cast<size_t>(rank_));
   }
   void add_dim(int64_t size) {
-    set_rank(rank_ + 1);
-    data()[rank_ - 1] = size;
+    if (ABSL_PREDICT_FALSE(rank_ >= kInline)) {
+      set_rank(rank_ + 1);
+      return set_dim(rank_ - 1, size);
+    }
+    dims_.few[rank_++] = size;
   }
   void set_dim(int i, int64_t size) { data()[i] = size; }
   // Dimensions of before keep their sizes, new ones are 0.
   void set_rank(int rank) {
-    if (ABSL_PREDICT_FALSE(rank > kInline)) {
-      if (rank_ <= kInline) many_.assign(few_, few_ + rank_);
-      many_.resize(static_cast<size_t>(rank));
-    } else {
-      if (ABSL_PREDICT_FALSE(rank_ > kInline)) {
-        std::copy_n(many_.begin(), rank, few_);
-      }
-      for (int i = rank_; i < rank; ++i) few_[i] = 0;
+    if (ABSL_PREDICT_FALSE(rank > kInline || rank_ > kInline)) {
+      Shape resized(rank, NotInitialized());
+      std::copy_n(data(), std::min(rank, rank_), resized.data());
+      std::swap(rank_, resized.rank_);
+      std::swap(dims_, resized.dims_);
+      return InitializeFrom(resized.rank_);
     }
-    rank_ = rank;
+    InitializeFrom(std::exchange(rank_, rank));
   }
   int64_t num_elements() const {
     int64_t n = 1;
@@ -79,20 +90,34 @@ class Shape {
   struct NotInitialized {};
   // For a caller that sets every dimension.
   Shape(int rank, NotInitialized) : rank_(rank) {
-    if (ABSL_PREDICT_FALSE(rank > kInline)) {
-      many_.resize(static_cast<size_t>(rank));
-    }
+    if (ABSL_PREDICT_FALSE(rank > kInline)) dims_.many = new int64_t[Count()];
   }
 
   // Few enough to need no memory of their own: most tensors.
   static constexpr int kInline = 6;
+  union Dims {
+    int64_t few[kInline];
+    int64_t* many;
+  };
 
-  int64_t* data() { return rank_ > kInline ? many_.data() : few_; }
-  const int64_t* data() const { return rank_ > kInline ? many_.data() : few_; }
+  size_t Count() const { return static_cast<size_t>(rank_); }
+  int64_t* data() { return rank_ > kInline ? dims_.many : dims_.few; }
+  const int64_t* data() const {
+    return rank_ > kInline ? dims_.many : dims_.few;
+  }
+  void InitializeFrom(int rank) {
+    for (int i = rank; i < rank_; ++i) set_dim(i, 0);
+  }
+  void Take(Shape& other) {
+    rank_ = std::exchange(other.rank_, 0);
+    dims_ = other.dims_;
+  }
+  void Free() {
+    if (ABSL_PREDICT_FALSE(rank_ > kInline)) delete[] dims_.many;
+  }
 
   int rank_ = 0;
-  int64_t few_[kInline];
-  std::vector<int64_t> many_;
+  Dims dims_;
 };
 
 // A shape that need not be known: its rank may be missing, or a dimension,

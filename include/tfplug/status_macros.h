@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -11,27 +12,28 @@
 
 // Returns the status of `expression` from the enclosing function unless it is
 // OK.
-#define TFPLUG_RETURN_IF_ERROR(expression)                                  \
-  do {                                                                      \
-    if (absl::Status tfplug_status_ = (expression); !tfplug_status_.ok()) { \
-      return tfplug_status_;                                                \
-    }                                                                       \
+#define TFPLUG_RETURN_IF_ERROR(expression)          \
+  do {                                              \
+    if (absl::Status tfplug_status_ = (expression); \
+        ABSL_PREDICT_FALSE(!tfplug_status_.ok())) { \
+      return tfplug_status_;                        \
+    }                                               \
   } while (false)
 
 // Evaluates `expression`, an absl::StatusOr; returns its status unless it is
 // OK, else moves the value into `declaration`:
 //
 //   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-#define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)                      \
-  TFPLUG_INTERNAL_ASSIGN_OR_RETURN(                                    \
-      TFPLUG_INTERNAL_CONCAT(tfplug_statusor_, __LINE__), declaration, \
-      (__VA_ARGS__))
-
-#define TFPLUG_INTERNAL_CONCAT_(a, b) a##b
-#define TFPLUG_INTERNAL_CONCAT(a, b) TFPLUG_INTERNAL_CONCAT_(a, b)
-#define TFPLUG_INTERNAL_ASSIGN_OR_RETURN(temporary, declaration, expression) \
-  auto temporary = expression;                                               \
-  if (!temporary.ok()) return std::move(temporary).status();                 \
-  declaration = *std::move(temporary)
+//
+// What the expression gave is gone again before `declaration` is initialised:
+// that is why it is a statement within an expression, which g++ and clang have.
+#define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)     \
+  declaration = __extension__({                       \
+    auto tfplug_statusor_ = __VA_ARGS__;              \
+    if (ABSL_PREDICT_FALSE(!tfplug_statusor_.ok())) { \
+      return std::move(tfplug_statusor_).status();    \
+    }                                                 \
+    *std::move(tfplug_statusor_);                     \
+  })
 
 #endif  // TFPLUG_STATUS_MACROS_H_

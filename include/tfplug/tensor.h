@@ -57,7 +57,8 @@ class Tensor {
   Shape shape() const {
     const int n = rank();
     Shape shape(n, Shape::NotInitialized());
-    for (int i = 0; i < n; ++i) shape.set_dim(i, dim(i));
+    int64_t* const dims = shape.data();
+    for (int i = 0; i < n; ++i) dims[i] = dim(i);
     return shape;
   }
   int64_t num_elements() const {

@@ -45,9 +45,13 @@ inline bool CanKeepDoneCallback() {
 class AsyncState {
  public:
   // `done` is null where core waits for the call itself.
-  AsyncState(abi::TF_OpKernelContext* context,
+  AsyncState(abi::TF_OpKernelContext* context, RunCache& cache,
              abi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops)
-      : context_(std::in_place, context), done_(done), ops_(ops) {}
+      : context_(std::in_place, context, cache), done_(done), ops_(ops) {
+    if (ABSL_PREDICT_FALSE(done == nullptr || !CanKeepDoneCallback())) {
+      waiter_.emplace();
+    }
+  }
 
   KernelContext& context() { return *context_; }
 
@@ -57,10 +61,10 @@ class AsyncState {
     // Core may end the context with the call of done.
     context_.reset();
     Side expected = kInCall;
-    if (is_waited_for_) {
-      std::lock_guard<std::mutex> lock(mutex_);
+    if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
+      std::lock_guard<std::mutex> lock(waiter_->mutex);
       side_.store(kFinished);
-      finished_.notify_one();
+      waiter_->finished.notify_one();
     } else if (!side_.compare_exchange_strong(expected, kFinished)) {
       RunAndDelete(&kept_done_);
     }
@@ -68,9 +72,10 @@ class AsyncState {
 
   // Core's side: its call is about to return.
   void Return() noexcept {
-    if (is_waited_for_) {
-      std::unique_lock<std::mutex> lock(mutex_);
-      finished_.wait(lock, [this] { return side_.load() == kFinished; });
+    if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
+      std::unique_lock<std::mutex> lock(waiter_->mutex);
+      waiter_->finished.wait(lock,
+                             [this] { return side_.load() == kFinished; });
     } else if (side_.load() != kFinished) {
       kept_done_ = *reinterpret_cast<const DoneFunction*>(done_);
       Side expected = kInCall;
@@ -83,6 +88,10 @@ class AsyncState {
  private:
   using DoneFunction = std::function<void()>;
   enum Side { kInCall, kReturned, kFinished };
+  struct Waiter {
+    std::mutex mutex;
+    std::condition_variable finished;
+  };
 
   void RunAndDelete(DoneFunction* done) {
     core.TF_RunAsyncOpKernelDoneCallback(
@@ -93,11 +102,9 @@ class AsyncState {
   std::optional<KernelContext> context_;
   abi::TF_AsyncOpKernelDoneCallback* const done_;
   const OpsFunction ops_;
-  const bool is_waited_for_ = done_ == nullptr || !CanKeepDoneCallback();
   DoneFunction kept_done_;
   std::atomic<Side> side_{kInCall};
-  std::mutex mutex_;
-  std::condition_variable finished_;
+  std::optional<Waiter> waiter_;  // Where core's thread has to wait.
 };
 
 }  // namespace tfplug::internal

@@ -38,11 +38,13 @@ inline std::string WhereInGraph(absl::string_view op, absl::string_view node) {
 }
 
 // Cold: tells core that the run has failed, in the author's words with op and
-// node before them. Core keeps the first failure that it is told of.
+// node before them; an OK `result` is that of a run which left an output unset.
+// Core keeps the first failure that it is told of.
 [[gnu::cold, gnu::noinline]] inline void FailRun(KernelContext& context,
-                                                 const absl::Status& result,
+                                                 absl::Status result,
                                                  OpsFunction ops) noexcept {
   TFPLUG_INTERNAL_TRY {
+    if (result.ok()) result = context.MissingOutput();
     const std::string where =
         WhereInGraph(ops(), context.node_name().value_or(""));
     SetStatus(context.status(), Annotate(result, where.c_str()));
@@ -52,14 +54,17 @@ inline std::string WhereInGraph(absl::string_view op, absl::string_view node) {
                       "out of host memory");
   }
   core.TF_OpKernelContext_Failure(context.get(), context.status());
+  core.TF_SetStatus(context.status(), abi::TF_OK, "");
 }
 
-// A run is over: `result`, and every output set.
+// A run is over well with `result` OK and every output set.
+inline bool IsGood(const KernelContext& context, const absl::Status& result) {
+  return ABSL_PREDICT_TRUE(result.ok() && context.HasAllOutputs());
+}
+
 inline void EndRun(KernelContext& context, const absl::Status& result,
                    OpsFunction ops) noexcept {
-  if (ABSL_PREDICT_FALSE(!result.ok())) return FailRun(context, result, ops);
-  const absl::Status outputs = context.CheckOutputs();
-  if (ABSL_PREDICT_FALSE(!outputs.ok())) FailRun(context, outputs, ops);
+  if (!IsGood(context, result)) FailRun(context, result, ops);
 }
 
 }  // namespace tfplug::internal

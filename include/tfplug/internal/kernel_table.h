@@ -73,24 +73,29 @@ struct KernelLife {
 
 // Core does not run a kernel whose construction failed; should it do so, the
 // run fails.
-inline absl::Status NeverMade() {
-  return absl::FailedPreconditionError("this kernel was never made");
+[[gnu::cold, gnu::noinline]] inline void FailNeverMade(
+    abi::TF_OpKernelContext* c_context, OpsFunction ops) noexcept {
+  KernelContext context(c_context);
+  FailRun(context, absl::FailedPreconditionError("this kernel was never made"),
+          ops);
 }
 
 template <class KernelT>
 struct SyncKernelTable : KernelLife<KernelT> {
   static void compute_func(void* kernel, abi::TF_OpKernelContext* c_context) {
-    KernelContext context(c_context);
-    absl::Status result;
-    TFPLUG_INTERNAL_TRY {
-      if (ABSL_PREDICT_TRUE(kernel != nullptr)) {
-        result = static_cast<KernelT*>(kernel)->KernelT::Compute(context);
-      } else {
-        result = NeverMade();
-      }
+    constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
+    if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
+      return FailNeverMade(c_context, kOps);
     }
-    TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
-    EndRun(context, result, &RegisteredOps<KernelT>);
+    KernelT& self = *static_cast<KernelT*>(kernel);
+    KernelContext context(c_context, self.tfplug::Kernel::run_cache_);
+    TFPLUG_INTERNAL_TRY {
+      const auto compute = [&] { return self.KernelT::Compute(context); };
+      Returned<absl::Status> returned(compute);
+      if (IsGood(context, returned.result)) return;
+      FailRun(context, std::move(returned.result), kOps);
+    }
+    TFPLUG_INTERNAL_CATCH_ALL { FailRun(context, CurrentException(), kOps); }
   }
 
   static constexpr KernelFunctions kFunctions = {
@@ -104,7 +109,14 @@ struct AsyncKernelTable : KernelLife<KernelT> {
                                  abi::TF_OpKernelContext* c_context,
                                  abi::TF_AsyncOpKernelDoneCallback* done) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    auto* const state = new (std::nothrow) AsyncState(c_context, done, kOps);
+    if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
+      FailNeverMade(c_context, kOps);
+      if (done != nullptr) core.TF_RunAsyncOpKernelDoneCallback(done);
+      return;
+    }
+    KernelT& self = *static_cast<KernelT*>(kernel);
+    AsyncState* const state = new (std::nothrow)
+        AsyncState(c_context, self.tfplug::AsyncKernel::run_cache_, done, kOps);
     if (ABSL_PREDICT_FALSE(state == nullptr)) {
       KernelContext context(c_context);
       FailRun(context, absl::ResourceExhaustedError("no host memory"), kOps);
@@ -113,13 +125,7 @@ struct AsyncKernelTable : KernelLife<KernelT> {
     }
     AsyncRun run(state);
     absl::Status result;
-    TFPLUG_INTERNAL_TRY {
-      if (ABSL_PREDICT_TRUE(kernel != nullptr)) {
-        result = static_cast<KernelT*>(kernel)->KernelT::ComputeAsync(run);
-      } else {
-        result = NeverMade();
-      }
-    }
+    TFPLUG_INTERNAL_TRY { result = self.KernelT::ComputeAsync(run); }
     TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
     if (run) {
       run.Finish(result);
