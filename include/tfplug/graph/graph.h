@@ -103,6 +103,7 @@ class Graph {
       GiveBack();
       core_ = std::move(other.core_);
       workspace_ = other.workspace_;
+      replacement_ = std::move(other.replacement_);
     }
     return *this;
   }
@@ -153,6 +154,9 @@ class Graph {
   // All edges from `from`, control edges too, come from the same output of
   // `to`; those of the node `to` itself stay.
   absl::Status ReplaceNode(Node from, Node to);
+  // All of it by another serialised GraphDef, which is the Graph's then. Nodes
+  // that were handed out are no more. INVALID_ARGUMENT as Parse() has it.
+  absl::Status Replace(std::string graph_def);
 
   // ---- Result
   // ----------------------------------------------------------------
@@ -189,6 +193,7 @@ class Graph {
 
   std::unique_ptr<internal::GraphCore> core_;
   GraphWorkspace* workspace_;
+  std::unique_ptr<const std::string> replacement_;
 };
 
 // ---- Implementation
@@ -284,6 +289,16 @@ inline absl::Status Graph::ReplaceNode(Node from, Node to) {
     }
     if (!status.ok()) return status;
   }
+  return absl::OkStatus();
+}
+
+inline absl::Status Graph::Replace(std::string graph_def) {
+  auto bytes = std::make_unique<const std::string>(std::move(graph_def));
+  absl::StatusOr<Graph> graph = Parse(*bytes);
+  if (!graph.ok()) return graph.status();
+  core_ = std::move(graph->core_);
+  core_->MarkChanged();
+  replacement_ = std::move(bytes);
   return absl::OkStatus();
 }
 

@@ -108,6 +108,7 @@ class GraphCore {
   // ---------------------------------------------------------------
 
   bool changed() const { return changed_; }
+  void MarkChanged() { changed_ = true; }
   absl::string_view Keep(absl::string_view text) { return arena_.Copy(text); }
 
   // A node without inputs, device and attributes. The name must be free.
