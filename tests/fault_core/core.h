@@ -17,6 +17,7 @@
 #include "fault_core/variables.h"
 #include "tfplug/abi/function_info.h"
 #include "tfplug/internal/core.h"
+#include "tfplug/testing/core_graph.h"
 #include "tfplug/testing/core_log.h"
 #include "tfplug/testing/core_status.h"
 #include "tfplug/testing/release.h"
@@ -47,6 +48,11 @@ inline abi::Functions MakeCore(const CoreOptions& options = {}) {
   InstallNodeFunctions(core);
   InstallRegistryFunctions(core);
   InstallOpFunctions(core);
+  InstallGraphFunctions(core);
+  FailGraphCall() = [](const char* function, TF_Status* status) {
+    return status == nullptr ? Fault::Hits(function)
+                             : Fault::Hits(function, status);
+  };
   InstallVariableFunctions(core, !(options.release < Release{2, 10}));
   SaidVersion() = options.version != nullptr
                       ? options.version
@@ -85,7 +91,8 @@ class ScopedCore {
 // How many objects of core's exist in all: the same before and after a test.
 inline int64_t LiveObjectCount() {
   return LiveStatusCount() + LiveTensorCount() + LiveBufferCount() +
-         LiveKernelBuilderCount() + LiveLockCount() + LiveOpObjectCount();
+         LiveKernelBuilderCount() + LiveLockCount() + LiveOpObjectCount() +
+         LiveGraphObjectCount();
 }
 
 }  // namespace tfplug::testing

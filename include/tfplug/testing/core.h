@@ -10,6 +10,7 @@
 
 #include "tfplug/abi/function_info.h"
 #include "tfplug/internal/core.h"
+#include "tfplug/testing/core_graph.h"
 #include "tfplug/testing/core_kernel.h"
 #include "tfplug/testing/core_log.h"
 #include "tfplug/testing/core_status.h"
@@ -32,6 +33,7 @@ inline abi::Functions MakeCore(const CoreOptions& options = {}) {
   InstallStatusFunctions(core);
   InstallLogFunctions(core);
   InstallKernelFunctions(core);
+  InstallGraphFunctions(core);
   PlayedVersion() = std::to_string(options.release.major) + "." +
                     std::to_string(options.release.minor) + ".0";
   for (size_t i = 0; i < abi::kFunctionCount; ++i) {

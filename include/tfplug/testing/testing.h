@@ -5,13 +5,15 @@
 // Everything for testing a plug-in in process, without TensorFlow: ScopedCore
 // stands in for the C API that TensorFlow exports, Host for what TensorFlow
 // does with a device plug-in, CoreKernel and KernelRun for what it does with a
-// kernel.
+// kernel, GraphHost for what it does with a graph optimizer.
 #include "tfplug/testing/core.h"
 #include "tfplug/testing/core_device.h"
+#include "tfplug/testing/core_graph.h"
 #include "tfplug/testing/core_kernel.h"
 #include "tfplug/testing/core_log.h"
 #include "tfplug/testing/core_status.h"
 #include "tfplug/testing/core_stream.h"
+#include "tfplug/testing/graph_host.h"
 #include "tfplug/testing/host.h"
 #include "tfplug/testing/release.h"
 #include "tfplug/testing/struct_sizes.h"

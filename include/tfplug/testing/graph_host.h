@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_GRAPH_HOST_H_
+#define TFPLUG_TESTING_GRAPH_HOST_H_
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/abi/abi.h"
+#include "tfplug/testing/core_graph.h"
+#include "tfplug/testing/core_status.h"
+#include "tfplug/testing/guarded.h"
+#include "tfplug/testing/struct_sizes.h"
+
+namespace tfplug::testing {
+
+// The stand-in for TensorFlow's part in a graph optimizer's life: registers it
+// and runs it, with the calls of core, each struct as large as the release's
+// and watched.
+//
+//   tfplug::testing::ScopedCore core;
+//   auto host = tfplug::testing::GraphHost::Register(&TF_InitGraph).value();
+//   tfplug::testing::TF_GrapplerItem item;
+//   auto outcome = host->Optimize(graph_def, item);
+class GraphHost {
+ public:
+  using InitGraph = void (*)(abi::TP_OptimizerRegistrationParams* params,
+                             abi::TF_Status* status);
+
+  // Fails as core does: with the plug-in's status, or over a missing field.
+  static absl::StatusOr<std::unique_ptr<GraphHost>> Register(
+      InitGraph init_graph, Release release = abi::kNewestRelease,
+      int32_t major_version = 0) {
+    std::unique_ptr<GraphHost> host(new GraphHost(release));
+    host->params_->major_version = major_version;
+    host->params_->patch_version = 1;
+    host->params_->optimizer = host->optimizer_.get();
+    host->params_->optimizer_configs = host->configs_.get();
+    absl::Status status = CallWithStatus(init_graph, host->params_.get());
+    if (!status.ok()) return status;
+    if (host->params_->device_type == nullptr) {
+      return absl::FailedPreconditionError("'device_type' must be set");
+    }
+    if (host->optimizer_->optimize_func == nullptr) {
+      return absl::FailedPreconditionError("'optimize_func' must be set");
+    }
+    if (!host->params_.intact() || !host->optimizer_.intact() ||
+        !host->configs_.intact()) {
+      return absl::InternalError("the plug-in wrote beyond a struct of core's");
+    }
+    return host;
+  }
+
+  std::string device_type() const { return params_->device_type; }
+
+  // By name, whatever layout core has; what it has not got is Default.
+  abi::TP_OptimizerConfigs configs() const {
+    constexpr size_t kInserted = offsetof(abi::TP_OptimizerConfigs,
+                                          auto_mixed_precision_onednn_bfloat16);
+    abi::TP_OptimizerConfigs fields = configs_.Read();
+    if (configs_.size() == sizeof(abi::TP_OptimizerConfigs)) return fields;
+    if (FindLayout(configs_.size())->is_prefix) return fields;
+    const char* const from = reinterpret_cast<const char*>(configs_.get());
+    char* const to = reinterpret_cast<char*>(&fields);
+    std::memcpy(to + kInserted + sizeof(abi::TF_TriState), from + kInserted,
+                configs_.size() - kInserted);
+    fields.auto_mixed_precision_onednn_bfloat16 = abi::TF_TriState_Default;
+    return fields;
+  }
+
+  // What became of one optimization.
+  struct Outcome {
+    std::string graph;               // in the end
+    std::vector<absl::Status> runs;  // what each run of the optimizer returned
+    bool changed = false;            // whether a run gave a new graph
+  };
+
+  // Makes an optimizer, runs it as often as core does (twice), and destroys
+  // it. A run that fails, or is ABORTED, leaves the graph as it was.
+  Outcome Optimize(std::string graph_def, const TF_GrapplerItem& item,
+                   int runs = 2) const {
+    Outcome outcome;
+    outcome.graph = std::move(graph_def);
+    void* const optimizer = optimizer_->create_func == nullptr
+                                ? nullptr
+                                : optimizer_->create_func();
+    for (int run = 0; run < runs; ++run) {
+      // Core's buffer is of its own, and gone right after.
+      const std::string bytes = outcome.graph;
+      TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
+      TF_Buffer out = {nullptr, 0, nullptr};
+      outcome.runs.push_back(CallWithStatus(optimizer_->optimize_func,
+                                            optimizer, &in, &item, &out));
+      if (outcome.runs.back().ok()) {
+        outcome.graph.assign(static_cast<const char*>(out.data), out.length);
+        outcome.changed = true;
+      }
+      if (out.data_deallocator != nullptr) {
+        out.data_deallocator(const_cast<void*>(out.data), out.length);
+      }
+    }
+    if (optimizer_->destroy_func != nullptr) {
+      optimizer_->destroy_func(optimizer);
+    }
+    return outcome;
+  }
+
+ private:
+  explicit GraphHost(Release release)
+      : params_(StructSizeIn<abi::TP_OptimizerRegistrationParams>(release)),
+        optimizer_(StructSizeIn<abi::TP_Optimizer>(release)),
+        configs_(StructSizeIn<abi::TP_OptimizerConfigs>(release)) {}
+
+  static const abi::Layout* FindLayout(size_t size) {
+    const abi::Layout* found = nullptr;
+    for (const auto& layout :
+         abi::StructInfo<abi::TP_OptimizerConfigs>::kLayouts) {
+      if (layout.size <= size) found = &layout;
+    }
+    return found;
+  }
+
+  const Guarded<abi::TP_OptimizerRegistrationParams> params_;
+  const Guarded<abi::TP_Optimizer> optimizer_;
+  const Guarded<abi::TP_OptimizerConfigs> configs_;
+};
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_GRAPH_HOST_H_

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/kernel.h>
+#include <tfplug/passes/lower_variable_updates.h>
+#include <tfplug/register_kernel.h>
+
+#include <string>
+
+#include "fault_core/core.h"
+#include "graph/build_graph.h"
+
+namespace tfplug {
+namespace {
+
+const testing::CoreOptions kWithout{{2, 21}, {}};  // the variable functions
+const testing::CoreOptions kWith{{2, 18}, {}};
+
+struct NoKernel : Kernel {
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+
+// The library's kernels, while it lives.
+struct Kernels {
+  Kernels() { internal::KernelRegistrations().clear(); }
+  ~Kernels() { internal::KernelRegistrations().clear(); }
+  template <class... Types>
+  void Add(const char* op, const char* attr) {
+    RegisterKernel<NoKernel>(
+        KernelDef(op).Device("SIM").TypeConstraint<Types...>(attr));
+  }
+};
+
+Node AddUpdate(Graph& graph, const std::string& name, const std::string& op,
+               std::initializer_list<std::string> inputs,
+               const char* device = kSimDevice,
+               DataType dtype = DataType::kFloat) {
+  const Node node = Add(graph, name, op, inputs, device);
+  node.SetAttr("dtype", dtype);
+  return node;
+}
+
+void Run(Graph& graph) {
+  const testing::TF_GrapplerItem item;
+  const PassContext context("SIM", "", &item);
+  LowerVariableUpdates pass;
+  const absl::Status status = pass.Run(graph, context);
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  REQUIRE(graph.status().ok());
+}
+
+TEST_CASE("an update becomes a read, a sum and an assignment") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  Add(graph, "before", "NoOp");
+  const Node node =
+      AddUpdate(graph, "sub", "AssignSubVariableOp", {"v", "x:1", "^before"});
+  node.SetAttr("_class", std::vector<std::string>{"loc:@v"});
+  Add(graph, "after", "NoOp", {"^sub"});
+  Run(graph);
+  CHECK(Describe(graph) == Lines{"after = NoOp(^sub)", "before = NoOp()",
+                                 "sub = AssignVariableOp(v, sub/sub, ^before)",
+                                 "sub/read = ReadVariableOp(v, ^before)",
+                                 "sub/sub = Sub(sub/read, x:1)",
+                                 "v = VarHandleOp()", "x = Const()"});
+  CHECK(node.GetAttr<bool>("validate_shape").value());
+  CHECK(node.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  const Node read = graph.FindNode("sub/read");
+  CHECK(read.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  CHECK(read.device() == kSimDevice);
+  CHECK(read.GetAttr<std::vector<std::string>>("_class").value()[0] ==
+        "loc:@v");
+  const Node sub = graph.FindNode("sub/sub");
+  CHECK(sub.GetAttr<DataType>("T").value() == DataType::kFloat);
+  CHECK(sub.device() == kSimDevice);
+  CHECK(sub.HasAttr("_class"));
+}
+
+TEST_CASE("names that are taken") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "a/read", "Const");
+  AddUpdate(graph, "a", "AssignAddVariableOp", {"v", "a/read"});
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"a = AssignVariableOp(v, a/add)",
+              "a/add = AddV2(a/read_1, a/read)", "a/read = Const()",
+              "a/read_1 = ReadVariableOp(v)", "v = VarHandleOp()"});
+}
+
+TEST_CASE("updates of one variable without an order get one") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "same", "Identity", {"v"});
+  Add(graph, "other", "VarHandleOp");
+  Add(graph, "x", "Const");
+  AddUpdate(graph, "a", "AssignAddVariableOp", {"v", "x"});
+  AddUpdate(graph, "b", "AssignSubVariableOp", {"same", "x"});
+  AddUpdate(graph, "c", "AssignAddVariableOp", {"other", "x"});
+  Run(graph);
+  const bool a_first =
+      Describe(graph.FindNode("b/read")) == "b/read = ReadVariableOp(same, ^a)";
+  CHECK(Describe(graph.FindNode("a/read")) ==
+        (a_first ? "a/read = ReadVariableOp(v)"
+                 : "a/read = ReadVariableOp(v, ^b)"));
+  CHECK(Describe(graph.FindNode("b/read")) ==
+        (a_first ? "b/read = ReadVariableOp(same, ^a)"
+                 : "b/read = ReadVariableOp(same)"));
+  CHECK(Describe(graph.FindNode("c/read")) == "c/read = ReadVariableOp(other)");
+  CHECK(graph.TopologicalOrder().ok());
+}
+
+TEST_CASE("an order that is there is followed") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  // In the file the later one comes first.
+  const Node late = AddUpdate(graph, "late", "AssignSubVariableOp", {"v", "x"});
+  const Node early =
+      AddUpdate(graph, "early", "AssignSubVariableOp", {"v", "x"});
+  REQUIRE(late.AddControl(early).ok());
+  Run(graph);
+  CHECK(graph.TopologicalOrder().ok());
+  CHECK(Describe(graph.FindNode("early/read")) ==
+        "early/read = ReadVariableOp(v)");
+  CHECK(Describe(graph.FindNode("late/read")) ==
+        "late/read = ReadVariableOp(v, ^early)");
+}
+
+TEST_CASE("no edge joins the branches of a condition") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "p", "Const");
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  Add(graph, "switch", "Switch", {"v", "p"});
+  AddUpdate(graph, "no", "AssignAddVariableOp", {"switch", "x"});
+  AddUpdate(graph, "yes", "AssignAddVariableOp", {"switch:1", "x"});
+  Add(graph, "pivot", "Identity", {"switch"});
+  AddUpdate(graph, "no_too", "AssignAddVariableOp", {"v", "x", "^pivot"});
+  AddUpdate(graph, "always", "AssignAddVariableOp", {"v", "x"});
+  Run(graph);
+  CHECK(Describe(graph.FindNode("no/read")) ==
+        "no/read = ReadVariableOp(switch)");
+  CHECK(Describe(graph.FindNode("yes/read")) ==
+        "yes/read = ReadVariableOp(switch:1)");
+  CHECK(Describe(graph.FindNode("no_too/read")) ==
+        "no_too/read = ReadVariableOp(v, ^pivot)");
+  CHECK(Describe(graph.FindNode("always/read")) ==
+        "always/read = ReadVariableOp(v)");
+}
+
+TEST_CASE("a cycle is an error that names it, and nothing is changed") {
+  testing::ScopedCore core(kWithout);
+  Graph built;
+  Add(built, "v", "VarHandleOp");
+  Add(built, "x", "Const");
+  AddUpdate(built, "a", "AssignAddVariableOp", {"v", "x"});
+  AddUpdate(built, "b", "AssignAddVariableOp", {"v", "x", "^a"});
+  REQUIRE(built.FindNode("a").AddControl(built.FindNode("b")).ok());
+  const std::string bytes = built.ToString();
+  Graph graph = Graph::Parse(bytes).value();
+  const testing::TF_GrapplerItem item;
+  const absl::Status status =
+      LowerVariableUpdates().Run(graph, PassContext("SIM", bytes, &item));
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(status.message().find("'a'") != absl::string_view::npos);
+  CHECK(!graph.changed());
+}
+
+TEST_CASE("other devices are left alone, no device is not") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  AddUpdate(graph, "cpu", "AssignAddVariableOp", {"v", "x"}, kCpuDevice);
+  AddUpdate(graph, "simon", "AssignAddVariableOp", {"v", "x"},
+            "/device:SIMON:0");
+  AddUpdate(graph, "none", "AssignAddVariableOp", {"v", "x"}, "");
+  AddUpdate(graph, "short", "AssignAddVariableOp", {"v", "x"}, "/device:SIM:*");
+  Run(graph);
+  CHECK(graph.FindNode("cpu").op() == "AssignAddVariableOp");
+  CHECK(graph.FindNode("simon").op() == "AssignAddVariableOp");
+  CHECK(graph.FindNode("none").op() == "AssignVariableOp");
+  CHECK(graph.FindNode("short").op() == "AssignVariableOp");
+}
+
+TEST_CASE("core's functions and the library's kernels decide") {
+  Kernels kernels;
+  kernels.Add<float>("AssignAddVariableOp", "dtype");
+  kernels.Add<float>("AddV2", "T");
+  const auto make = [](Graph& graph, const char* device) {
+    Add(graph, "v", "VarHandleOp");
+    Add(graph, "w", "VarHandleOp");
+    Add(graph, "x", "Const");
+    AddUpdate(graph, "f", "AssignAddVariableOp", {"v", "x"}, device);
+    AddUpdate(graph, "i", "AssignAddVariableOp", {"w", "x"}, device,
+              DataType::kInt64);
+  };
+  SUBCASE("2.18 has what the kernel needs, and none is for int64") {
+    testing::ScopedCore core(kWith);
+    Graph graph;
+    make(graph, kSimDevice);
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignAddVariableOp");
+    CHECK(graph.FindNode("i").op() == "AssignVariableOp");
+  }
+  SUBCASE("2.21 has not; the CPU adds what the device cannot") {
+    testing::ScopedCore core(kWithout);
+    Graph graph;
+    make(graph, kSimDevice);
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("f/add").device() == kSimDevice);
+    CHECK(graph.FindNode("i").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("i/add").device() == kCpuDevice);
+    CHECK(graph.FindNode("i/read").device() == kSimDevice);
+  }
+  SUBCASE("what has no device yet waits for one") {
+    testing::ScopedCore core(kWithout);
+    Graph graph;
+    make(graph, "");
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("i").op() == "AssignAddVariableOp");
+  }
+}
+
+TEST_CASE("nothing to do is nothing done") {
+  testing::ScopedCore core(kWithout);
+  Graph built;
+  Add(built, "v", "VarHandleOp");
+  Add(built, "broken", "AssignAddVariableOp", {"v"});
+  const std::string bytes = built.ToString();
+  Graph graph = Graph::Parse(bytes).value();
+  Run(graph);
+  CHECK(!graph.changed());
+}
+
+TEST_CASE("the type in a device's name") {
+  using internal::DeviceTypeOf;
+  CHECK(DeviceTypeOf(kSimDevice) == "SIM");
+  CHECK(DeviceTypeOf("/device:SIM:*") == "SIM");
+  CHECK(DeviceTypeOf("/job:a/device:SIM") == "SIM");
+  CHECK(DeviceTypeOf("/gpu:0") == "GPU");
+  CHECK(DeviceTypeOf("/job:localhost") == "");
+  CHECK(DeviceTypeOf("") == "");
+  CHECK(internal::OnCpu(kSimDevice) == kCpuDevice);
+  CHECK(internal::OnCpu("/device:SIM:1/job:a") == "/device:CPU:0/job:a");
+}
+
+}  // namespace
+}  // namespace tfplug
