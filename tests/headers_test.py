@@ -7,6 +7,9 @@ PATTERN picks headers, such as tfplug/*.h, or tfplug/**/*.h for all: a new one
 is tested from its first day. Only the syntax is checked. The include paths are
 those of the first command in COMPILE_COMMANDS (Meson's
 compile_commands.json); what is not ours counts as a system header.
+
+tfplug/proto.h, which needs protobuf and generated code, is left to
+tests/proto/proto_test.cc.
 """
 
 import json
@@ -42,6 +45,7 @@ def main():
     includes = include_flags(sys.argv[2], ours)
     headers = sorted(
         str(path.relative_to(ours)) for path in ours.glob(pattern)
+        if path != ours / "tfplug/proto.h"
     )
     failed = []
     for header in headers:

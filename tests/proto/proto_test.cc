@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included twice: headers_test leaves it to us, who have protobuf.
+#include "tfplug/proto.h"
+// Apart, so that it stays behind.
+#include <climits>
+#include <stdexcept>
+#include <string>
+
+#include "doctest/doctest.h"
+#include "tfplug/graph.h"
+#include "tfplug/testing/core.h"
+#include "tfplug/testing/graph_host.h"
+
+namespace tfplug {
+namespace {
+
+using absl::StatusCode;
+
+proto::GraphDef ThreeNodes() {
+  proto::GraphDef graph;
+  for (const char* name : {"a", "b", "c"}) {
+    proto::NodeDef& node = *graph.add_node();
+    node.set_name(name);
+    node.set_op(name[0] == 'a' ? "Placeholder" : "Relu");
+    if (name[0] != 'a') node.add_input(std::string(1, name[0] - 1));
+    (*node.mutable_attr())["T"].set_type(proto::DT_FLOAT);
+  }
+  graph.mutable_versions()->set_producer(1987);
+  graph.mutable_library()->add_function()->mutable_signature()->set_name("f");
+  return graph;
+}
+
+std::string Bytes(const google::protobuf::MessageLite& message) {
+  return MessageToBytes(message, true).value();
+}
+
+TEST_CASE("a message goes through a TF_Buffer and is the same") {
+  testing::ScopedCore core;
+  const proto::GraphDef graph = ThreeNodes();
+  const absl::StatusOr<Buffer> buffer = MessageToBuffer(graph);
+  REQUIRE(buffer.ok());
+  proto::GraphDef copy;
+  copy.add_node()->set_name("replaced");
+  REQUIRE(BufferToMessage(*buffer, &copy).ok());
+  CHECK(Bytes(copy) == Bytes(graph));
+}
+
+TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
+  abi::TF_Buffer buffer = {};
+  REQUIRE(MessageToBuffer(proto::GraphDef(), &buffer).ok());
+  CHECK(buffer.data != nullptr);
+  CHECK(buffer.length == 0);
+  proto::GraphDef graph = ThreeNodes();
+  CHECK(BufferToMessage(buffer, &graph).ok());
+  CHECK(graph.node_size() == 0);
+  buffer.data_deallocator(const_cast<void*>(buffer.data), buffer.length);
+  CHECK(BufferToMessage(abi::TF_Buffer{}, &graph).ok());
+}
+
+TEST_CASE("what a buffer held is freed") {
+  static int freed = 0;
+  freed = 0;
+  abi::TF_Buffer buffer = {&freed, 1, [](void* data, size_t length) {
+                             CHECK(length == 1);
+                             ++*static_cast<int*>(data);
+                           }};
+  REQUIRE(MessageToBuffer(ThreeNodes(), &buffer).ok());
+  CHECK(freed == 1);
+  buffer.data_deallocator(const_cast<void*>(buffer.data), buffer.length);
+  CHECK(freed == 1);
+}
+
+TEST_CASE("bytes that are none are refused, and the words say of what") {
+  google::protobuf::LogSilencer quiet;
+  const std::string bytes = Bytes(ThreeNodes());
+  proto::GraphDef graph;
+  const absl::Status cut = BytesToMessage(bytes.substr(0, 30), &graph);
+  CHECK(cut.code() == StatusCode::kInvalidArgument);
+  CHECK(cut.message() ==
+        "these 30 bytes are not a tfplug.proto.GraphDef: they are cut off, "
+        "damaged, or of another type");
+  proto::NodeDef node;
+  CHECK_FALSE(BytesToMessage("\x0A\x01\xFF", &node).ok());
+}
+
+TEST_CASE("more bytes than an int counts are refused before they are read") {
+  proto::GraphDef graph;
+  const absl::Status status =
+      BytesToMessage(absl::string_view("", size_t{INT_MAX} + 1), &graph);
+  CHECK(status.code() == StatusCode::kResourceExhausted);
+  CHECK(status.message() ==
+        "a tfplug.proto.GraphDef of 2147483648 bytes: protobuf and TensorFlow "
+        "cannot read more than 2147483647; keep large constants in variables");
+  CHECK(internal::CheckMessageSize("NodeDef", INT_MAX).ok());
+}
+
+TEST_CASE("a Graph as a message, edits included, and back") {
+  const std::string bytes = Bytes(ThreeNodes());
+  Graph graph = Graph::Parse(bytes).value();
+  graph.FindNode("b").SetOp("Tanh");
+  proto::GraphDef message;
+  REQUIRE(GraphToMessage(graph, &message).ok());
+  CHECK(message.node(1).op() == "Tanh");
+  CHECK(message.library().function(0).signature().name() == "f");
+
+  message.mutable_node(2)->set_op("Elu");
+  message.mutable_versions()->set_producer(2000);
+  REQUIRE(MessageToGraph(message, &graph).ok());
+  CHECK(graph.changed());
+  CHECK(graph.FindNode("c").op() == "Elu");
+  CHECK(graph.FindNode("c").input(0).node == graph.FindNode("b"));
+  CHECK(graph.ToString() == Bytes(message));
+  Graph moved = std::move(graph);
+  moved.FindNode("c").SetOp("Selu");
+  proto::GraphDef last;
+  REQUIRE(GraphToMessage(moved, &last).ok());
+  CHECK(last.node(2).op() == "Selu");
+  CHECK(last.versions().producer() == 2000);
+}
+
+TEST_CASE("an attribute as a message") {
+  const std::string bytes = Bytes(ThreeNodes());
+  Graph graph = Graph::Parse(bytes).value();
+  const Node node = graph.FindNode("b");
+  proto::AttrValue value;
+  REQUIRE(BytesToMessage(node.RawAttr("T"), &value).ok());
+  CHECK(value.type() == proto::DT_FLOAT);
+  value.mutable_list()->add_i(7);
+  node.SetRawAttr("N", MessageToBytes(value).value());
+  CHECK(node.GetAttr<std::vector<int64_t>>("N").value() ==
+        std::vector<int64_t>{7});
+}
+
+// ---- Passes
+// ------------------------------------------------------------------
+
+int rewrites = 0;
+struct ReluToElu : MessagePass {
+  absl::Status Rewrite(proto::GraphDef& graph,
+                       const PassContext& context) override {
+    ++rewrites;
+    CHECK(context.device_type() == "SIM");
+    for (proto::NodeDef& node : *graph.mutable_node()) {
+      if (node.op() == "Relu") node.set_op("Elu");
+      if (node.op() == "Fail") return absl::NotFoundError("a failing node");
+#ifdef __cpp_exceptions
+      if (node.op() == "Throw") throw std::runtime_error("thrown");
+#else
+      if (node.op() == "Throw") return absl::InternalError("not thrown");
+#endif
+      if (node.op() == "Twice") graph.add_node()->set_name(node.name());
+      if (node.op() == "Cycle") node.add_input("c");
+      if (node.op() == "Dangle") node.add_input("nothing");
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Sees what the one before it left, as a Graph.
+struct EluToTanh : GraphPass {
+  absl::Status Run(Graph& graph, const PassContext&) override {
+    for (Node node : graph.nodes("Elu")) {
+      if (node.name() == "c") node.SetOp("Tanh");
+    }
+    return absl::OkStatus();
+  }
+};
+
+TFPLUG_REGISTER_GRAPH_PASSES("SIM", ReluToElu, EluToTanh);
+
+testing::GraphHost::Outcome Optimize(const proto::GraphDef& graph) {
+  auto host = testing::GraphHost::Register(&TF_InitGraph).value();
+  testing::TF_GrapplerItem item;
+  return host->Optimize(Bytes(graph), item);
+}
+
+TEST_CASE("a pass over messages runs among those over Graph") {
+  testing::ScopedCore core;
+  rewrites = 0;
+  const auto outcome = Optimize(ThreeNodes());
+  REQUIRE(outcome.runs.size() == 2);
+  CHECK(outcome.runs[0].ok());
+  // Nothing is left to do for the second run, which is ABORTED: unchanged.
+  CHECK(outcome.runs[1].code() == StatusCode::kAborted);
+  CHECK(rewrites == 2);
+  proto::GraphDef expected = ThreeNodes();
+  expected.mutable_node(1)->set_op("Elu");
+  expected.mutable_node(2)->set_op("Tanh");
+  proto::GraphDef graph;
+  REQUIRE(BytesToMessage(outcome.graph, &graph).ok());
+  CHECK(Bytes(graph) == Bytes(expected));
+}
+
+TEST_CASE("a graph that no pass changes is not written") {
+  testing::ScopedCore core;
+  proto::GraphDef graph;
+  graph.add_node()->set_name("a");
+  const auto outcome = Optimize(graph);
+  CHECK(outcome.runs[0].code() == StatusCode::kAborted);
+  CHECK_FALSE(outcome.changed);
+}
+
+TEST_CASE("failures name the pass, and leave the graph as it was") {
+  testing::ScopedCore core;
+  proto::GraphDef graph = ThreeNodes();
+  for (const char* op : {"Fail", "Throw", "Twice", "Dangle", "Cycle"}) {
+    graph.mutable_node(0)->set_op(op);
+    const auto outcome = Optimize(graph);
+    INFO(outcome.runs[0].ToString());
+    CHECK_FALSE(outcome.changed);
+    CHECK_FALSE(outcome.runs[0].ok());
+    CHECK(outcome.runs[0].code() != StatusCode::kAborted);
+    CHECK(outcome.runs[0].message().find("ReluToElu") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tfplug
