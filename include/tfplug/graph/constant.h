@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_CONSTANT_H_
+#define TFPLUG_GRAPH_CONSTANT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/data_type.h"
+#include "tfplug/graph/node.h"
+#include "tfplug/internal/node_def.h"
+#include "tfplug/internal/wire.h"
+#include "tfplug/shape.h"
+
+namespace tfplug {
+
+// The value of a Const node, outside of any kernel: numbers in host memory.
+// Types without a fixed size (string, resource, variant) are refused.
+class Constant {
+ public:
+  // As many elements as the shape has.
+  template <class T>
+  static Constant Of(Shape shape, const std::vector<T>& elements) {
+    Constant constant;
+    constant.dtype_ = DataTypeOf<T>();
+    constant.shape_ = std::move(shape);
+    constant.bytes_.assign(reinterpret_cast<const char*>(elements.data()),
+                           elements.size() * sizeof(T));
+    return constant;
+  }
+
+  // The value of `node`. INVALID_ARGUMENT, naming it, if it is not a Const, or
+  // its value cannot be read.
+  static absl::StatusOr<Constant> Read(const Node& node);
+
+  // A serialised tensorflow.TensorProto, in any of its forms.
+  static absl::StatusOr<Constant> Parse(absl::string_view tensor_proto);
+  std::string Serialize() const;
+
+  DataType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t num_elements() const {
+    int64_t count = 1;
+    for (int64_t dim : shape_.dims()) count *= dim;
+    return count;
+  }
+  // The elements, in row-major order. INVALID_ARGUMENT if they are not Ts.
+  template <class T>
+  absl::StatusOr<std::vector<T>> elements() const {
+    if (dtype_ != DataTypeOf<T>()) {
+      return absl::InvalidArgumentError("the constant holds " +
+                                        DataTypeName(dtype_) + ", not " +
+                                        DataTypeName(DataTypeOf<T>()));
+    }
+    std::vector<T> elements(bytes_.size() / sizeof(T));
+    if (!elements.empty()) {
+      std::memcpy(elements.data(), bytes_.data(), bytes_.size());
+    }
+    return elements;
+  }
+  // int32 or int64 elements: axes, permutations, paddings.
+  absl::StatusOr<std::vector<int64_t>> integers() const {
+    if (dtype_ == DataType::kInt64) return elements<int64_t>();
+    auto narrow = elements<int32_t>();
+    if (!narrow.ok()) return narrow.status();
+    return std::vector<int64_t>(narrow->begin(), narrow->end());
+  }
+
+ private:
+  // What the repeated fields hold of it, as bytes of the element type.
+  static absl::Status AppendField(const internal::WireReader& field,
+                                  size_t element_size, std::string& elements);
+
+  DataType dtype_ = DataType::kFloat;
+  Shape shape_;
+  std::string bytes_;
+};
+
+inline absl::StatusOr<Constant> Constant::Read(const Node& node) {
+  const std::string name = "node '" + std::string(node.name()) + "'";
+  if (node.op() != "Const") {
+    return absl::InvalidArgumentError(name + " is no Const, but a " +
+                                      std::string(node.op()));
+  }
+  constexpr int kTensorField = 8;
+  const auto tensor = internal::AttrField(node.RawAttr("value"), kTensorField);
+  if (!tensor.has_value()) {
+    return absl::InvalidArgumentError(name + " has no tensor as its 'value'");
+  }
+  absl::StatusOr<Constant> constant = Parse(*tensor);
+  if (!constant.ok()) {
+    return absl::InvalidArgumentError(name + ": " +
+                                      std::string(constant.status().message()));
+  }
+  return constant;
+}
+
+inline absl::Status Constant::AppendField(const internal::WireReader& field,
+                                          size_t element_size,
+                                          std::string& elements) {
+  // TensorProto's numbers of what is kept as it is, and of half_val, int_val,
+  // int64_val, bool_val, uint32_val, uint64_val, which are varints.
+  const int number = field.number();
+  const bool is_fixed = number == 5 || number == 6 || number == 9 ||
+                        number == 12;  // float, double, scomplex, dcomplex
+  const bool is_varint = number == 7 || number == 10 || number == 11 ||
+                         number == 13 || number == 16 || number == 17;
+  if (is_fixed) {
+    elements.append(field.bytes().data(), field.bytes().size());
+  } else if (is_varint) {
+    const auto append = [&](uint64_t value) {
+      // Little-endian, as all of TensorFlow is.
+      elements.append(reinterpret_cast<const char*>(&value), element_size);
+    };
+    if (field.type() == internal::kVarintType) {
+      append(field.varint());
+    } else {
+      const char* p = field.bytes().data();
+      const char* const end = p + field.bytes().size();
+      while (p != end) {
+        uint64_t value;
+        p = internal::ReadVarint(p, end, &value);
+        if (p == nullptr) {
+          return absl::InvalidArgumentError("the tensor's bytes are no tensor");
+        }
+        append(value);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+inline absl::StatusOr<Constant> Constant::Parse(
+    absl::string_view tensor_proto) {
+  Constant constant;
+  std::string elements;
+  absl::string_view content, shape;
+  int dtype = 0;
+  internal::WireReader first(tensor_proto);
+  while (first.Next()) {
+    if (first.number() == 1) dtype = static_cast<int>(first.varint());
+    if (first.number() == 2) shape = first.bytes();
+    if (first.number() == 4) content = first.bytes();
+  }
+  constant.dtype_ = static_cast<DataType>(dtype);
+  const size_t size = DataTypeSize(constant.dtype_);
+  const PartialShape partial = internal::ParseShape(shape);
+  if (!first.ok() || !partial.is_fully_known()) {
+    return absl::InvalidArgumentError("the tensor's bytes are no tensor");
+  }
+  if (size == 0) {
+    return absl::InvalidArgumentError("a tensor of " +
+                                      DataTypeName(constant.dtype_) +
+                                      " has no plain numbers to read");
+  }
+  constant.shape_ = partial.shape();
+  // More than this is no constant that core itself could have made.
+  constexpr size_t kMaxBytes = size_t{1} << 32;
+  size_t wanted = size;
+  for (int64_t dim : constant.shape_.dims()) {
+    if (dim != 0 && wanted > kMaxBytes / static_cast<size_t>(dim)) {
+      return absl::InvalidArgumentError("the tensor is larger than " +
+                                        std::to_string(kMaxBytes) + " bytes");
+    }
+    wanted *= static_cast<size_t>(dim);
+  }
+  if (!content.empty()) {
+    elements.assign(content.data(), content.size());
+  } else {
+    for (internal::WireReader field(tensor_proto); field.Next();) {
+      absl::Status status = AppendField(field, size, elements);
+      if (!status.ok()) return status;
+    }
+    // Left out at the end: repetitions of the last one, or zeros.
+    if (elements.empty()) elements.assign(wanted, '\0');
+    const std::string last =
+        elements.size() >= size ? elements.substr(elements.size() - size) : "";
+    while (!last.empty() && elements.size() < wanted) elements += last;
+  }
+  if (elements.size() != wanted) {
+    return absl::InvalidArgumentError(
+        "the tensor of shape " + constant.shape_.ToString() + " has " +
+        std::to_string(elements.size()) + " bytes");
+  }
+  constant.bytes_ = std::move(elements);
+  return constant;
+}
+
+inline std::string Constant::Serialize() const {
+  std::string shape;
+  for (int64_t dim : shape_.dims()) {
+    std::string size;
+    internal::AppendField(size, 1, static_cast<uint64_t>(dim));
+    internal::AppendField(shape, 2, size);
+  }
+  std::string tensor;
+  internal::AppendField(tensor, 1, static_cast<uint64_t>(dtype_));
+  internal::AppendField(tensor, 2, shape);
+  internal::AppendField(tensor, 4, bytes_);
+  return tensor;
+}
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_GRAPH_CONSTANT_H_
