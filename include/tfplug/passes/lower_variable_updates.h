@@ -26,7 +26,7 @@ namespace tfplug {
 // 2.21 export none of the functions with which a plug-in could do better. Each
 // such node on the pass's device type becomes
 //
-//   read = ReadVariableOp(v)        after all that the node comes after
+//   read = ReadVariableOp(v)        after x and all else that the node is after
 //   sum  = AddV2(read, x)           or Sub
 //   node = AssignVariableOp(v, sum) of the old name, before all that it was
 //
@@ -116,6 +116,9 @@ class LowerVariableUpdates : public GraphPass {
     for (int i = 0; i < node.num_controls(); ++i) {
       if (auto s = read->AddControl(node.control(i)); !s.ok()) return s;
     }
+    // The node also came after what its value came after: TensorFlow drops
+    // control edges that go the same way as data.
+    if (auto s = read->AddControl(node.input(1).node); !s.ok()) return s;
 
     auto math = graph.AddNode(graph.UniqueName(name + update.kind->math_suffix),
                               update.kind->math_op);
