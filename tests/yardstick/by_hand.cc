@@ -5,7 +5,8 @@
 // driver calls, the statuses and the words of a failure are the same in both.
 // Nothing here is written to be slow: what can fail sets its status in a cold
 // function, what is hot is inline, and the last call is a tail call.
-#include <atomic>
+#include "by_hand.h"
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -17,29 +18,6 @@
 #include "driver.h"
 #include "statistics.h"
 #include "tfplug/abi/abi.h"
-
-namespace tfplug::abi {
-extern "C" {
-TF_Status* TF_NewStatus();
-void TF_DeleteStatus(TF_Status* status);
-void TF_SetStatus(TF_Status* status, TF_Code code, const char* message);
-TF_Code TF_GetCode(const TF_Status* status);
-
-struct SP_Stream_st {
-  drv_stream* handle;
-  drv_event* fence;  // for create_stream_dependency, as is the next
-  std::mutex fence_mutex;
-};
-
-struct SP_Event_st {
-  drv_event* handle;
-};
-
-struct SP_Timer_st {
-  std::atomic<int64_t> start{0}, stop{0};
-};
-}  // extern "C"
-}  // namespace tfplug::abi
 
 namespace {
 

@@ -232,4 +232,27 @@ int drv_host_task(drv_stream* stream, drv_host_fn function, void* argument) {
   return DRV_OK;
 }
 
+int drv_scale_async(drv_stream* stream, float* y, const float* x, float alpha,
+                    int64_t n) {
+  if (stream->error != DRV_OK) return DRV_OK;
+  for (int64_t i = 0; i < n; ++i) y[i] = alpha * x[i];
+  ++stream->done;
+  return DRV_OK;
+}
+
+int drv_add_async(drv_stream* stream, float* z, const float* x, const float* y,
+                  int64_t n) {
+  if (stream->error != DRV_OK) return DRV_OK;
+  for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
+  ++stream->done;
+  return DRV_OK;
+}
+
+int drv_spread_async(drv_stream* stream, float* y, const float* x, int64_t n) {
+  if (stream->error != DRV_OK) return DRV_OK;
+  std::fill_n(y, n, *x);
+  ++stream->done;
+  return DRV_OK;
+}
+
 }  // extern "C"

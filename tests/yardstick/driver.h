@@ -61,6 +61,13 @@ int drv_fill32_async(drv_stream* stream, void* dst, uint32_t value,
                      uint64_t size);
 int drv_host_task(drv_stream* stream, drv_host_fn function, void* argument);
 
+// Work for kernels, on n floats: y = alpha x, z = x + y, y = *x everywhere.
+int drv_scale_async(drv_stream* stream, float* y, const float* x, float alpha,
+                    int64_t n);
+int drv_add_async(drv_stream* stream, float* z, const float* x, const float* y,
+                  int64_t n);
+int drv_spread_async(drv_stream* stream, float* y, const float* x, int64_t n);
+
 }  // extern "C"
 
 #endif  // TFPLUG_TESTS_YARDSTICK_DRIVER_H_

@@ -6,6 +6,7 @@ import pathlib
 import resource
 import shlex
 import subprocess
+import sys
 import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,6 +29,10 @@ LINK_PLUGIN = [
     "-Wl,--gc-sections",
 ]
 INCLUDE = ["-I", str(ROOT / "include")]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 def run(*command):
@@ -71,13 +76,20 @@ def build_plugins(folder):
     """(by hand, framework): the two plug-ins of tests/yardstick."""
     objects = {
         name: compile(YARDSTICK / f"{name}.cc", folder / f"{name}.o")
-        for name in ("driver", "by_hand", "framework")
+        for name in (
+            "driver",
+            "by_hand",
+            "kernels_by_hand",
+            "framework",
+            "kernels_framework",
+        )
     }
     by_hand = link_plugin(
-        [objects["by_hand"], objects["driver"]], folder / "by_hand.so"
+        [objects["by_hand"], objects["kernels_by_hand"], objects["driver"]],
+        folder / "by_hand.so",
     )
     framework = link_plugin(
-        [objects["framework"], objects["driver"]],
+        [objects["framework"], objects["kernels_framework"], objects["driver"]],
         folder / "framework.so",
         ["-Wl,--no-undefined", *abseil("--libs"), "-ldl"],
     )
@@ -90,6 +102,17 @@ def build_minimal(folder):
                    folder / "minimal.o")
     libraries = ["-Wl,--no-undefined", *abseil("--libs"), "-ldl", "-s"]
     return link_plugin([unit], folder / "minimal.so", libraries)
+
+
+def build_cpu_sim():
+    """The example device, which tools/bench has built; TFPLUG_CPU_SIM names
+    another one."""
+    named = os.environ.get("TFPLUG_CPU_SIM")
+    if not named:
+        build = os.environ["TFPLUG_BUILD"]
+        named = f"{build}/examples/cpu_sim/libtfplug_cpu_sim.so"
+        run("ninja", "-C", build, named.removeprefix(f"{build}/"))
+    return pathlib.Path(named).resolve()
 
 
 def build_program(sources, output, flags=()):

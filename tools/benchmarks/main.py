@@ -10,18 +10,22 @@ import tempfile
 import building
 import callgrind
 import compile_time
+import eager
+import kernels
+import model_steps
 
 INTRODUCTION = """\
 # What it costs
 
-Written by `tools/bench --write docs/bench.md`; do not edit. Machine: {machine}.
+Written by `tools/bench --write docs/bench.md`; do not edit. Last on this machine:
+{machine}.
 """
 
 INSTRUCTIONS = """\
 ## Instructions per call
 
 The same device twice over one driver: `tests/yardstick/by_hand.cc`, written
-against the C API alone, and `tests/yardstick/framework.cc`, C++ classes.
+against the C API alone, and `tests/yardstick/framework.h`, C++ classes.
 Callgrind counts one call of each function of `SP_StreamExecutor` on the way of
 success: all of it, with the driver, with `TF_SetStatus` and the other functions
 of core, and with what libraries do (`malloc`, `memmove`). The last two columns
@@ -44,7 +48,7 @@ What the figures rest on:
   instruction more. Built with `-fno-plt`, the one by hand saves that; three
   ratios are above 1 then: `create_event` and `create_stream_dependency` (1.02)
   and `host_callback` (1.01).
-* A failure is made in a cold function: `Failure` in `framework.cc`, `Fail` in
+* A failure is made in a cold function: `Failure` in `framework.h`, `Fail` in
   `by_hand.cc`. A hook that makes its status in place, where the compiler keeps
   room and registers for it, takes some 4 instructions more (9 at most).
 """
@@ -114,7 +118,7 @@ def instructions(folder):
             f"| `{slot}` | {hand.total:.0f} | {ours.total:.0f} | {ratio:.2f} |"
             f" {hand.own:.0f} | {ours.own:.0f} |"
         )
-        print(rows[-1], file=sys.stderr)
+        building.say(rows[-1])
     return INSTRUCTIONS.format(rows="\n".join(rows)), worst <= 1
 
 
@@ -162,30 +166,60 @@ def cpu_sim(folder):
     return text, True
 
 
+# In the order of the document. A part gives one section, which begins with its
+# title, and whether it is as good as it has to be.
 PARTS = {
     "instructions": instructions,
+    "kernels": kernels.launches,
+    "eager": eager.eager,
     "compile": compile_times,
     "size": size,
     "cpu_sim": cpu_sim,
+    "models": model_steps.models,
 }
+# Not measured unless asked for: it takes many minutes.
+LONG = {"models"}
+
+
+def title(text):
+    """"## Size" of a section."""
+    return text.split("\n", 1)[0]
+
+
+def sections(text):
+    """{title: section} of a document that this wrote."""
+    found = ["## " + part for part in text.split("\n## ")[1:]]
+    return {title(part): part.rstrip("\n") + "\n" for part in found}
+
+
+def merge(old, new):
+    """The document with `new` sections and what it had beside them, in order;
+    a part's title is a constant, so that it tells where an old section goes."""
+    order = [title(text) for text in (
+        INSTRUCTIONS, kernels.TEXT, eager.TEXT, COMPILE, SIZE, CPU_SIM,
+        model_steps.TEXT)]
+    merged = sections(old) | {title(text): text for text in new}
+    return "\n".join(merged[t] for t in order if t in merged)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", nargs="+", choices=PARTS,
+                        default=[name for name in PARTS if name not in LONG])
     args = parser.parse_args()
-    texts, good = [INTRODUCTION.format(machine=machine())], True
+    texts, good = [], True
     with tempfile.TemporaryDirectory() as folder:
         for name in args.only:
-            print(f"{name} ...", file=sys.stderr)
+            building.say(f"{name} ...")
             text, part_is_good = PARTS[name](pathlib.Path(folder))
             texts.append(text)
             good = good and part_is_good
-    text = "\n".join(texts)
-    print(text)
+    introduction = INTRODUCTION.format(machine=machine())
+    print("\n".join([introduction, *texts]))
     if args.write:
-        args.write.write_text(text)
+        old = args.write.read_text() if args.write.exists() else ""
+        args.write.write_text(introduction + "\n" + merge(old, texts))
     return 0 if good else 1
 
 
