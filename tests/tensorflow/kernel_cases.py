@@ -2,6 +2,7 @@
 """Arguments to try each op of cpu_sim with: random and nasty values, empty
 tensors, rank 0, broadcasts."""
 
+import data_cases
 import numpy as np
 
 SAME = [((3, 4), (3, 4)), ((), ()), ((0, 3), (0, 3)), ((2, 3, 5, 7),) * 2]
@@ -17,9 +18,10 @@ _INTEGER_PATTERNS = [0, 1, -1, 2**31 - 1, -2**31, 7]
 class Values:
     """Draws tensors."""
 
-    def __init__(self, dtype, seed=0):
+    def __init__(self, dtype, types=None, seed=0):
         self.random = np.random.default_rng(seed)
         self.dtype = np.dtype(dtype)
+        self.types = types or {}  # by attribute, where there are more
 
     def tame(self, shape, low=-3, high=3):
         if self.dtype == bool:
@@ -201,3 +203,4 @@ CASES["FloorMod"] = _remainders
 CASES["StridedSlice"] = _slices
 CASES["Cast"] = _casts
 CASES["Bitcast"] = lambda v: [dict(input=v.tame((3, 4)))]
+CASES.update(data_cases.CASES)

@@ -8,11 +8,13 @@ import harness
 import kernel_cases
 import pytest
 
-TYPE_ATTRIBUTES = ("T", "SrcT", "type")
+TYPE_ATTRIBUTES = ("T", "Ta", "Tparams", "Tidx", "SrcT", "type")
 # Not the CPU's in every bit, or an error on purpose: other tests have them.
 ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp",
              "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter",
-             "StatelessRandomUniformV2"}
+             "StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2",
+             "StatelessRandomUniformIntV2", "StatelessRandomUniformV2",
+             "StatelessTruncatedNormalV2"}
 
 
 def registered(tf):
@@ -51,11 +53,11 @@ def check_kernel(op, types):
         dtype = "float32" if op == "Bitcast" else "bool"
     attributes = {}
     for name, given in types.items():
-        if name in ("output_type", "DstT", "out_type"):
+        if name in ("output_type", "DstT", "out_type", "index_type", "Tout"):
             attributes[name] = tf.dtypes.as_dtype(given)
     if op == "Bitcast":
         attributes["type"] = tf.int32
-    values = kernel_cases.Values(tf.dtypes.as_dtype(dtype).as_numpy_dtype)
+    values = kernel_cases.Values(tf.dtypes.as_dtype(dtype).as_numpy_dtype, types)
     count = 0
     for case in kernel_cases.CASES[op](values):
         labels = case.get("labels")

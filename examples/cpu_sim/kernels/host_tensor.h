@@ -43,20 +43,38 @@ inline absl::StatusOr<tfplug::Shape> ReadShape(const tfplug::Tensor& tensor) {
   return tfplug::Shape(*dims);
 }
 
-// The same as dimensions of a tensor of `rank`: negative ones count from the
-// end, the result does not.
+// A dimension of a tensor of `rank`: negative ones count from the end, the
+// result does not.
+inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
+                                      " is not one of a tensor of " +
+                                      std::to_string(rank));
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+// The numbers in a tensor as such dimensions.
 inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
   absl::StatusOr<Dims> axes = ReadDims(tensor);
   if (!axes.ok()) return axes;
   for (int64_t& axis : *axes) {
-    if (axis < -rank || axis >= rank) {
-      return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
-                                        " is not one of a tensor of " +
-                                        std::to_string(rank));
-    }
-    if (axis < 0) axis += rank;
+    const absl::StatusOr<int> checked = CheckAxis(axis, rank);
+    if (!checked.ok()) return checked.status();
+    axis = *checked;
   }
   return axes;
+}
+
+// The one number in a tensor as such a dimension.
+inline absl::StatusOr<int> ReadAxis(const tfplug::Tensor& tensor, int rank) {
+  const absl::StatusOr<Dims> axes = ReadAxes(tensor, rank);
+  if (!axes.ok()) return axes.status();
+  if (axes->size() != 1) {
+    return absl::InvalidArgumentError("want one dimension, not " +
+                                      std::to_string(axes->size()));
+  }
+  return static_cast<int>(axes->front());
 }
 
 }  // namespace cpu_sim

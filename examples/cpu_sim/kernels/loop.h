@@ -2,6 +2,7 @@
 #ifndef CPU_SIM_KERNELS_LOOP_H_
 #define CPU_SIM_KERNELS_LOOP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,11 @@ struct Loop {
   // The innermost dimension: its size, and the stride of tensor `i` in it.
   int64_t row_size() const { return size[rank - 1]; }
   int64_t row_stride(size_t i) const { return stride[i][rank - 1]; }
+
+  bool is_empty() const {
+    return std::find(size.begin(), size.begin() + rank, 0) !=
+           size.begin() + rank;
+  }
 };
 
 // INVALID_ARGUMENT when more than kMaxRank dimensions are left after merging.
@@ -96,9 +102,7 @@ absl::StatusOr<Loop<n>> MakeBroadcastLoop(
 template <size_t n, typename Row>
 void ForEachRow(const Loop<n>& loop, Row row) {
   const int outer = loop.rank - 1;
-  for (int d = 0; d < loop.rank; ++d) {
-    if (loop.size[d] == 0) return;
-  }
+  if (loop.is_empty()) return;
   std::array<int64_t, Loop<n>::kMaxRank> index = {};
   std::array<int64_t, n> offset = {};
   while (true) {

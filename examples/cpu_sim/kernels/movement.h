@@ -5,7 +5,9 @@
 #include <tfplug/kernel_context.h>
 #include <tfplug/status_macros.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "cpu_sim.h"
 #include "kernels/loop.h"
@@ -18,19 +20,22 @@ namespace cpu_sim {
 
 template <typename Element>
 void CopyRows(const Loop<2>& loop, char* y, const char* x) {
-  const int64_t size = loop.row_size(), stride = loop.row_stride(1);
+  const int64_t size = loop.row_size();
+  const int64_t y_stride = loop.row_stride(0), x_stride = loop.row_stride(1);
   ForEachRow(loop, [&](const auto& offsets) {
     auto* to = reinterpret_cast<Element*>(y) + offsets[0];
     auto* from = reinterpret_cast<const Element*>(x) + offsets[1];
-    for (int64_t i = 0; i < size; ++i) to[i] = from[i * stride];
+    if (y_stride == 1 && x_stride == 1) {
+      std::copy_n(from, size, to);
+    } else {
+      for (int64_t i = 0; i < size; ++i) to[i * y_stride] = from[i * x_stride];
+    }
   });
 }
 
-// Tensor 0 of the loop is the output, which is dense; tensor 1 begins at the
-// element `first`.
+// Tensor 0 of the loop is the output, tensor 1 the input.
 inline void CopyElements(const Loop<2>& loop, int64_t element_size, char* y,
-                         const char* x, int64_t first) {
-  x += first * element_size;
+                         const char* x) {
   switch (element_size) {
     case 1:
       return CopyRows<uint8_t>(loop, y, x);
@@ -48,27 +53,50 @@ inline void CopyElements(const Loop<2>& loop, int64_t element_size, char* y,
 // TensorFlow keeps tensors of int32, mostly shapes, in host memory.
 enum class Place { kDevice, kHost };
 
-// Fills output 0, of shape `shape`, with elements of `x`: `loop` says which.
+// The memory of a tensor from its element `first` on, which must be one.
+inline absl::Span<char> Bytes(const tfplug::Tensor& tensor, int64_t first = 0) {
+  const size_t skip =
+      static_cast<size_t>(first) * tfplug::DataTypeSize(tensor.dtype());
+  return absl::MakeSpan(static_cast<char*>(tensor.data()) + skip,
+                        tensor.byte_size() - skip);
+}
+
+// Copies elements of `x`, from `x_first` on, into `y`, from `y_first` on, as
+// tensors 1 and 0 of `loop` say.
+template <Place place>
+absl::Status Move(tfplug::KernelContext& context, const Loop<2>& loop,
+                  const tfplug::Tensor& y, int64_t y_first,
+                  const tfplug::Tensor& x, int64_t x_first) {
+  if (loop.is_empty()) return absl::OkStatus();
+  const auto element_size =
+      static_cast<int64_t>(tfplug::DataTypeSize(y.dtype()));
+  const auto to = Bytes(y, y_first), from = Bytes(x, x_first);
+  if constexpr (place == Place::kHost) {
+    CopyElements(loop, element_size, to.data(), from.data());
+    return absl::OkStatus();
+  }
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  return stream->Launch(&CopyElements, loop, element_size, to, from);
+}
+
+// Fills a new output 0 of `shape` with elements of `x`, as Move does it.
 template <Place place>
 absl::Status SetOutput(tfplug::KernelContext& context,
                        const tfplug::Shape& shape, const Loop<2>& loop,
                        const tfplug::Tensor& x, int64_t first = 0) {
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.allocate_output(0, shape));
-  if (y.num_elements() == 0) return absl::OkStatus();
-  const auto element_size =
-      static_cast<int64_t>(y.byte_size()) / y.num_elements();
+  return Move<place>(context, loop, y, 0, x, first);
+}
+
+// All bytes 0.
+template <Place place>
+absl::Status Clear(tfplug::KernelContext& context, const tfplug::Tensor& y) {
   if constexpr (place == Place::kHost) {
-    CopyElements(loop, element_size, static_cast<char*>(y.data()),
-                 static_cast<const char*>(x.data()), first);
+    memset(y.data(), 0, y.byte_size());
     return absl::OkStatus();
   }
-  const auto bytes = [](const tfplug::Tensor& tensor) {
-    return absl::Span<char>(static_cast<char*>(tensor.data()),
-                            tensor.byte_size());
-  };
   TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-  return stream->Launch(&CopyElements, loop, element_size, bytes(y), bytes(x),
-                        first);
+  return stream->MemZero(y.memory(), y.byte_size());
 }
 
 }  // namespace cpu_sim

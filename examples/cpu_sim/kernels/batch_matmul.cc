@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/b.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "cpu_sim.h"
+#include "kernels/batch_gemm.h"
+#include "kernels/loop.h"
+
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+// A product of matrices for each index in the dimensions before the last two.
+// BatchMatMul wants these dimensions to be the same, the others broadcast them.
+class BatchMatMul final : public tfplug::Kernel {
+ public:
+  using Op = ops::BatchMatMulV2;  // the others have the same arguments
+
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(adj_x_, construction.GetAttr(Op::adj_x));
+    TFPLUG_ASSIGN_OR_RETURN(adj_y_, construction.GetAttr(Op::adj_y));
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::x));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.input(Op::y));
+    const tfplug::Shape x_shape = x.shape(), y_shape = y.shape();
+    const DimsView x_dims = x_shape.dims(), y_dims = y_shape.dims();
+    if (x_dims.size() < 2 || y_dims.size() < 2) {
+      return absl::InvalidArgumentError("want matrices, not " +
+                                        x_shape.ToString() + " and " +
+                                        y_shape.ToString());
+    }
+    const DimsView x_matrix = x_dims.last(2), y_matrix = y_dims.last(2);
+    BatchGemm gemm;
+    gemm.m = x_matrix[adj_x_ ? 1 : 0];
+    gemm.k = x_matrix[adj_x_ ? 0 : 1];
+    gemm.n = y_matrix[adj_y_ ? 0 : 1];
+    gemm.a = {x_matrix[1], adj_x_};
+    gemm.b = {y_matrix[1], adj_y_};
+    if (y_matrix[adj_y_ ? 1 : 0] != gemm.k) {
+      return absl::InvalidArgumentError(
+          "Matrix size-incompatible: In[0]: " + x_shape.ToString() +
+          ", In[1]: " + y_shape.ToString());
+    }
+    const DimsView x_batch = x_dims.first(x_dims.size() - 2);
+    const DimsView y_batch = y_dims.first(y_dims.size() - 2);
+    TFPLUG_ASSIGN_OR_RETURN(Dims shape, BroadcastShape(x_batch, y_batch));
+    gemm.c_stride = gemm.n;
+    TFPLUG_ASSIGN_OR_RETURN(Dims x_strides, BroadcastStrides(x_batch, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Dims y_strides, BroadcastStrides(y_batch, shape));
+    TFPLUG_ASSIGN_OR_RETURN(
+        gemm.batch,
+        (MakeLoop<3>(shape, {Times(gemm.m * gemm.n, DenseStrides(shape)),
+                             Times(gemm.m * gemm.k, std::move(x_strides)),
+                             Times(gemm.k * gemm.n, std::move(y_strides))})));
+    shape.push_back(gemm.m);
+    shape.push_back(gemm.n);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor product,
+                            context.allocate_output(0, tfplug::Shape(shape)));
+    if (product.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&MultiplyBatch, gemm, product.flat<float>(),
+                          x.flat<float>(), y.flat<float>());
+  }
+
+ private:
+  // From strides in matrices to strides in elements.
+  static Dims Times(int64_t matrix_size, Dims strides) {
+    for (int64_t& stride : strides) stride *= matrix_size;
+    return strides;
+  }
+
+  bool adj_x_ = false;
+  bool adj_y_ = false;
+};
+
+TFPLUG_REGISTER_KERNEL(BatchMatMul, ops::BatchMatMul().T<float>());
+TFPLUG_REGISTER_KERNEL(BatchMatMul, ops::BatchMatMulV2().T<float>());
+TFPLUG_REGISTER_KERNEL(
+    BatchMatMul, ops::BatchMatMulV3().Ta<float>().Tb<float>().Tout<float>());
+
+}  // namespace
+}  // namespace cpu_sim

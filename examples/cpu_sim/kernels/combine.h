@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_KERNELS_COMBINE_H_
+#define CPU_SIM_KERNELS_COMBINE_H_
+
+#include <cstdint>
+
+#include "kernels/elementwise.h"
+#include "kernels/indexing.h"
+
+// What becomes of a slice of a tensor when another is scattered into it: ways
+// to combine two rows of elements, on the device.
+namespace cpu_sim {
+
+struct CombineSet {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to = value;
+  }
+};
+struct CombineAdd {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to += value;
+  }
+};
+struct CombineSub {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to -= value;
+  }
+};
+struct CombineMul {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to *= value;
+  }
+};
+struct CombineMax {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to = (to >= value || to != to).select(to, value);
+  }
+};
+struct CombineMin {
+  template <typename A, typename B>
+  static void Do(A& to, const B& value) {
+    to = (to <= value || to != to).select(to, value);
+  }
+};
+
+// Combines `count` slices of `slice_size` elements with those of y whose
+// indices these are. What is out of range is left out, as on core's GPUs: the
+// device cannot stop the host to tell.
+template <typename Combine, typename T, typename Index>
+void ScatterSlices(T* y, const Index* indices, const T* updates, int64_t count,
+                   Coordinates coordinates, int64_t slice_size) {
+  for (int64_t i = 0; i < count; ++i, updates += slice_size) {
+    const int64_t at = coordinates.Find(indices + i * coordinates.rank);
+    if (at < 0) continue;
+    RowMap<T> to(y + at * slice_size, slice_size);
+    Combine::Do(to, ConstRowMap<T>(updates, slice_size));
+  }
+}
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_KERNELS_COMBINE_H_

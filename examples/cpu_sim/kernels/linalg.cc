@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/m.h>
+#include <tfplug/ops/q.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include <Eigen/QR>
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "cpu_sim.h"
+#include "kernels/host_tensor.h"
+
+// What the initializers of recurrent layers need.
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+// The matrices that a tensor holds, one behind the other.
+struct Matrices {
+  int64_t count = 1, rows = 0, cols = 0;
+};
+absl::StatusOr<Matrices> MatricesOf(const tfplug::Tensor& x) {
+  const int rank = x.rank();
+  if (rank < 2) {
+    return absl::InvalidArgumentError("want matrices, not " +
+                                      x.shape().ToString());
+  }
+  Matrices matrices;
+  for (int d = 0; d < rank - 2; ++d) matrices.count *= x.dim(d);
+  matrices.rows = x.dim(rank - 2);
+  matrices.cols = x.dim(rank - 1);
+  return matrices;
+}
+
+// ---- Qr: x = q * r, q orthogonal, r upper triangular -----------------------
+
+// q is rows x inner, r inner x cols, of each matrix.
+void Decompose(float* q, float* r, const float* x, Matrices shape,
+               int64_t inner) {
+  using Matrix =
+      Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  for (int64_t i = 0; i < shape.count; ++i) {
+    const Eigen::HouseholderQR<Matrix> qr(Eigen::Map<const Matrix>(
+        x + i * shape.rows * shape.cols, shape.rows, shape.cols));
+    Eigen::Map<Matrix> out_q(q + i * shape.rows * inner, shape.rows, inner);
+    out_q = qr.householderQ() * Matrix::Identity(shape.rows, inner);
+    Eigen::Map<Matrix> out_r(r + i * inner * shape.cols, inner, shape.cols);
+    out_r = qr.matrixQR().topRows(inner).triangularView<Eigen::Upper>();
+  }
+}
+
+class Qr final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(full_,
+                            construction.GetAttr(ops::Qr::full_matrices));
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(ops::Qr::input));
+    TFPLUG_ASSIGN_OR_RETURN(const Matrices matrices, MatricesOf(x));
+    const int64_t inner =
+        full_ ? matrices.rows : std::min(matrices.rows, matrices.cols);
+    const int last = x.rank() - 1;
+    tfplug::Shape q_shape = x.shape(), r_shape = x.shape();
+    q_shape.set_dim(last, inner);
+    r_shape.set_dim(last - 1, inner);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor q,
+                            context.allocate_output(ops::Qr::q, q_shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor r,
+                            context.allocate_output(ops::Qr::r, r_shape));
+    if (x.num_elements() == 0) {
+      if (q.num_elements() == 0) return absl::OkStatus();
+      return absl::UnimplementedError("the full q of an empty matrix");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&Decompose, q.flat<float>(), r.flat<float>(),
+                          x.flat<float>(), matrices, inner);
+  }
+
+ private:
+  bool full_ = false;
+};
+TFPLUG_REGISTER_KERNEL(Qr, ops::Qr().T<float>());
+
+// ---- MatrixDiagPart: diagonals of matrices, one or a band ------------------
+
+struct Band {
+  int64_t low = 0, high = 0;  // 0: the main diagonal; above it, positive
+  bool upper_right = true;    // where shorter diagonals are put in their rows
+  bool lower_right = false;
+  int64_t longest = 0;
+  float padding = 0;
+};
+
+void TakeDiagonals(float* y, const float* x, Matrices shape, Band band) {
+  for (int64_t i = 0; i < shape.count; ++i, x += shape.rows * shape.cols) {
+    for (int64_t k = band.high; k >= band.low; --k, y += band.longest) {
+      const int64_t row = std::max<int64_t>(-k, 0);
+      const int64_t col = std::max<int64_t>(k, 0);
+      const int64_t size = std::min(shape.rows - row, shape.cols - col);
+      const bool right = k >= 0 ? band.upper_right : band.lower_right;
+      const int64_t begin = right ? band.longest - size : 0;
+      std::fill_n(y, band.longest, band.padding);
+      for (int64_t d = 0; d < size; ++d) {
+        y[begin + d] = x[(row + d) * shape.cols + col + d];
+      }
+    }
+  }
+}
+
+class MatrixDiagPart final : public tfplug::Kernel {
+ public:
+  using Op = ops::MatrixDiagPartV3;
+
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string align,
+                            construction.GetAttr(Op::align));
+    upper_right_ = align.substr(0, 5) == "RIGHT";
+    lower_right_ =
+        align.size() > 5 && align.substr(align.size() - 5) == "RIGHT";
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor padding,
+                            context.input(Op::padding_value));
+    TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
+    TFPLUG_ASSIGN_OR_RETURN(const Matrices matrices, MatricesOf(x));
+    if (k.empty() || k.size() > 2 || k.front() > k.back() ||
+        padding.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          "want one diagonal, or the lowest and the highest, and one value to "
+          "fill up with");
+    }
+    // A matrix without elements has a main diagonal all the same.
+    if (k.front() <= -std::max<int64_t>(matrices.rows, 1) ||
+        k.back() >= std::max<int64_t>(matrices.cols, 1)) {
+      return absl::InvalidArgumentError("diagonals " +
+                                        tfplug::Shape(k).ToString() +
+                                        " are not in " + x.shape().ToString());
+    }
+    Band band;
+    band.low = k.front();
+    band.high = k.back();
+    band.upper_right = upper_right_;
+    band.lower_right = lower_right_;
+    band.longest = std::min(matrices.rows + std::min<int64_t>(band.high, 0),
+                            matrices.cols - std::max<int64_t>(band.low, 0));
+    band.padding = padding.scalar<float>();
+    tfplug::Shape shape;
+    for (int d = 0; d < x.rank() - 2; ++d) shape.add_dim(x.dim(d));
+    if (band.low != band.high) shape.add_dim(band.high - band.low + 1);
+    shape.add_dim(band.longest);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(Op::diagonal, shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&TakeDiagonals, y.flat<float>(), x.flat<float>(),
+                          matrices, band);
+  }
+
+ private:
+  bool upper_right_ = false;
+  bool lower_right_ = false;
+};
+TFPLUG_REGISTER_KERNEL(MatrixDiagPart,
+                       ops::MatrixDiagPartV3()
+                           .T<float>()
+                           .HostMemory(ops::MatrixDiagPartV3::k)
+                           .HostMemory(ops::MatrixDiagPartV3::padding_value));
+
+}  // namespace
+}  // namespace cpu_sim

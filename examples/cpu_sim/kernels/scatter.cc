@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/s.h>
+#include <tfplug/ops/t.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include <cstdint>
+
+#include "kernels/combine.h"
+#include "kernels/host_tensor.h"
+
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+// Puts `updates` on the stream, to go into y, whose memory is ours.
+template <typename Combine, typename T, typename Index>
+absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
+                     const tfplug::Tensor& indices,
+                     const tfplug::Tensor& updates) {
+  TFPLUG_ASSIGN_OR_RETURN(const IndexedSlices slices,
+                          MakeIndexedSlices(y.shape(), indices.shape()));
+  if (updates.shape() != slices.shape) {
+    return absl::InvalidArgumentError(
+        "indices of shape " + indices.shape().ToString() +
+        " for a tensor of shape " + y.shape().ToString() +
+        " want updates of shape " + slices.shape.ToString() + ", not " +
+        updates.shape().ToString());
+  }
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  return stream->Launch(&ScatterSlices<Combine, T, Index>, y.flat<T>(),
+                        indices.flat<Index>(), updates.flat<T>(), slices.count,
+                        slices.coordinates, slices.slice_size);
+}
+
+// Into zeros; what has the same indices adds up.
+template <typename T, typename Index>
+class ScatterNd final : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
+                            context.input(ops::ScatterNd::indices));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates,
+                            context.input(ops::ScatterNd::updates));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor shape_tensor,
+                            context.input(ops::ScatterNd::shape));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(shape_tensor));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_RETURN_IF_ERROR(stream->MemZero(y.memory(), y.byte_size()));
+    return Scatter<CombineAdd, T, Index>(context, y, indices, updates);
+  }
+};
+
+// Into a copy of a tensor.
+template <typename Combine, typename T, typename Index>
+class TensorScatter final : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::TensorScatterUpdate;  // the others have the same arguments
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::tensor));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices, context.input(Op::indices));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates, context.input(Op::updates));
+    const tfplug::Shape shape = x.shape();
+    const tfplug::DeviceMemory from = x.memory();
+    const uint64_t bytes = x.byte_size();
+    x = tfplug::Tensor();  // let go, so that y may take its buffer over
+    int forwarded = -1;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.forward_or_allocate_output(
+                                Op::output, {Op::tensor}, shape, &forwarded));
+    if (forwarded < 0) {
+      TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+      TFPLUG_RETURN_IF_ERROR(
+          stream->CopyDeviceToDevice(y.memory(), from, bytes));
+    }
+    return Scatter<Combine, T, Index>(context, y, indices, updates);
+  }
+};
+
+template <class Op, typename Combine, typename T>
+bool RegisterTensorScatter() {
+  return tfplug::RegisterKernel<TensorScatter<Combine, T, int32_t>>(
+             Op().template T<T>().template Tindices<int32_t>()) &&
+         tfplug::RegisterKernel<TensorScatter<Combine, T, int64_t>>(
+             Op().template T<T>().template Tindices<int64_t>());
+}
+
+template <typename T>
+bool Register() {
+  return tfplug::RegisterKernel<ScatterNd<T, int32_t>>(
+             ops::ScatterNd().T<T>().template Tindices<int32_t>().HostMemory(
+                 ops::ScatterNd::shape)) &&
+         tfplug::RegisterKernel<ScatterNd<T, int64_t>>(
+             ops::ScatterNd().T<T>().template Tindices<int64_t>().HostMemory(
+                 ops::ScatterNd::shape)) &&
+         RegisterTensorScatter<ops::TensorScatterUpdate, CombineSet, T>() &&
+         RegisterTensorScatter<ops::TensorScatterAdd, CombineAdd, T>() &&
+         RegisterTensorScatter<ops::TensorScatterSub, CombineSub, T>() &&
+         RegisterTensorScatter<ops::TensorScatterMax, CombineMax, T>() &&
+         RegisterTensorScatter<ops::TensorScatterMin, CombineMin, T>();
+}
+[[maybe_unused]] const bool kernels = Register<float>() && Register<int64_t>();
+
+}  // namespace
+}  // namespace cpu_sim

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/i.h>
+#include <tfplug/ops/t.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cpu_sim.h"
+#include "kernels/host_tensor.h"
+
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+// ---- TopKV2: the largest of each row, in order; the first of equals first --
+
+template <typename T, typename Index>
+void FindTop(T* values, Index* indices, const T* x, int64_t rows, int64_t size,
+             int64_t k) {
+  std::vector<Index> order(static_cast<size_t>(size));
+  for (int64_t r = 0; r < rows; ++r, x += size, values += k, indices += k) {
+    std::iota(order.begin(), order.end(), Index{0});
+    std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                      [x](Index a, Index b) {
+                        return x[a] > x[b] || (x[a] == x[b] && a < b);
+                      });
+    for (int64_t i = 0; i < k; ++i) {
+      indices[i] = order[static_cast<size_t>(i)];
+      values[i] = x[indices[i]];
+    }
+  }
+}
+
+template <typename T, typename Index>
+class TopK final : public tfplug::Kernel {
+ public:
+  using Op = ops::TopKV2;
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
+    const int last = x.rank() - 1;
+    if (last < 0 || k.size() != 1 || k[0] < 0 || k[0] > x.dim(last)) {
+      return absl::InvalidArgumentError(
+          "input must have at least k columns; it is " + x.shape().ToString() +
+          ", and k " + tfplug::Shape(k).ToString());
+    }
+    tfplug::Shape shape = x.shape();
+    shape.set_dim(last, k[0]);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor values,
+                            context.allocate_output(Op::values, shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
+                            context.allocate_output(Op::indices, shape));
+    if (values.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&FindTop<T, Index>, values.flat<T>(),
+                          indices.flat<Index>(), x.flat<T>(),
+                          values.num_elements() / k[0], x.dim(last), k[0]);
+  }
+};
+
+template <typename T, typename... Index>
+bool RegisterTopK() {
+  return (
+      tfplug::RegisterKernel<TopK<T, Index>>(
+          ops::TopKV2().template T<T>().template index_type<Index>().HostMemory(
+              ops::TopKV2::k)) &&
+      ...);
+}
+[[maybe_unused]] const bool top_k = RegisterTopK<float, int32_t, int64_t>();
+
+// ---- InTopKV2: whether fewer than k classes have more than the target ------
+
+// A target that is no class, or a prediction that is no number, is not in.
+template <typename Index>
+void LookForTargets(bool* in, const float* predictions, const Index* targets,
+                    const Index* k, int64_t rows, int64_t classes) {
+  for (int64_t r = 0; r < rows; ++r, predictions += classes) {
+    const bool is_class = targets[r] >= 0 && targets[r] < classes;
+    bool can_say = is_class && std::isfinite(predictions[targets[r]]);
+    int64_t better = 0;
+    for (int64_t c = 0; can_say && c < classes; ++c) {
+      can_say = std::isfinite(predictions[c]);
+      if (predictions[c] > predictions[targets[r]]) ++better;
+    }
+    in[r] = can_say && better < *k;
+  }
+}
+
+template <typename Index>
+class InTopK final : public tfplug::Kernel {
+ public:
+  using Op = ops::InTopKV2;
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor predictions,
+                            context.input(Op::predictions));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor targets, context.input(Op::targets));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k, context.input(Op::k));
+    if (predictions.rank() != 2 || targets.rank() != 1 ||
+        targets.dim(0) != predictions.dim(0) || k.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          "want a matrix of predictions, a target for each row, and a scalar, "
+          "not " +
+          predictions.shape().ToString() + ", " + targets.shape().ToString() +
+          " and " + k.shape().ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor in,
+        context.allocate_output(Op::precision, targets.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&LookForTargets<Index>, in.flat<bool>(),
+                          predictions.flat<float>(), targets.flat<Index>(),
+                          k.flat<Index>(), predictions.dim(0),
+                          predictions.dim(1));
+  }
+};
+
+template <typename... Index>
+bool RegisterInTopK() {
+  return (tfplug::RegisterKernel<InTopK<Index>>(
+              ops::InTopKV2().template T<Index>()) &&
+          ...);
+}
+[[maybe_unused]] const bool in_top_k = RegisterInTopK<int32_t, int64_t>();
+
+}  // namespace
+}  // namespace cpu_sim
