@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plug-in with a libprotobuf of its own, and the .proto files."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import harness
+import pytest
+
+CODEGEN = harness.ROOT / "codegen"
+PROTOS = harness.ROOT / "include/tfplug/proto"
+
+
+def plugin_path():
+    named = os.environ.get("TFPLUG_MESSAGE_PASS")
+    if named:
+        return pathlib.Path(named).resolve()
+    build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or
+                         harness.ROOT / "build/gcc")
+    return build / "tests/proto/libtfplug_message_pass.so"
+
+
+def round_numbers(with_protobuf):
+    """What a function with Rint makes of numbers; and whether TensorFlow's
+    protobuf, C++ and Python, still works, with the plug-in in the process."""
+    import tensorflow as tf
+
+    @tf.function(jit_compile=False)
+    def rint(x, y):
+        return tf.raw_ops.Rint(x=x), tf.raw_ops.Rint(x=x * y)
+
+    @tf.function(jit_compile=False)
+    def refused(x):
+        return tf.math.cosh(x) + tf.raw_ops.Rint(x=x)
+
+    x, y = tf.constant([1.2, 2.5, -0.7]), tf.constant(-1.0)
+    result = {"rint": [z.numpy().tolist() for z in rint(x, y)],
+              "refused": refused(tf.zeros([1])).numpy().tolist()}
+    if with_protobuf:
+        graph = rint.get_concrete_function(x, y).graph.as_graph_def()
+        again = type(graph).FromString(graph.SerializeToString())
+        assert again == graph and len(again.node) > 3
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        model.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0)
+        result["nodes"] = len(again.node)
+    return result
+
+
+def test_message_pass_in_tensorflow():
+    path = plugin_path()
+    assert path.is_file(), f"build {path}, or name it in TFPLUG_MESSAGE_PASS"
+    result = harness.run(round_numbers, True, plugin=False, env={
+        "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(path),
+        "TF_CPP_MIN_LOG_LEVEL": "0"})
+    assert result.ok, result
+    # Rint became Ceil, and that, of a product, Floor.
+    assert result.value["rint"] == [[2.0, 3.0, 0.0], [-2.0, -3.0, 0.0]]
+    # A pass that fails is named in the log, and the graph is as it was.
+    assert result.value["refused"] == [1.0]
+    assert "RintToCeil" in result.log and "refuses Cosh" in result.log
+    without = harness.run(round_numbers, False, plugin=False)
+    assert without.value["rint"] == [[1.0, 2.0, -1.0], [-1.0, -2.0, 1.0]]
+
+
+# ---- The .proto files --------------------------------------------------------
+
+
+def dump_protos(root, *arguments):
+    run = subprocess.run(
+        [sys.executable, str(root / "codegen/dump_protos.py"), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return run.returncode, run.stdout
+
+
+def test_protos_are_those_of_the_installed_tensorflow():
+    code, output = dump_protos(harness.ROOT, "--check")
+    if code == 77:
+        pytest.skip(output)
+    assert code == 0, output
+
+
+def test_that_check_finds_what_is_wrong(tmp_path):
+    (tmp_path / "codegen").mkdir()
+    shutil.copy(CODEGEN / "dump_protos.py", tmp_path / "codegen")
+    folder = tmp_path / "include/tfplug/proto"
+    shutil.copytree(PROTOS, folder)
+    testing = tmp_path / "include/tfplug/testing"
+    testing.mkdir()
+    shutil.copy(harness.ROOT / "include/tfplug/testing/graph_schema.h", testing)
+    node_def = folder / "node_def.proto"
+    text = node_def.read_text()
+    node_def.write_text(text.replace("string device = 4", "string device = 8"))
+    (folder / "left_over.proto").write_text("")
+    code, output = dump_protos(tmp_path, "--check")
+    if code == 77:
+        pytest.skip(output)
+    assert code == 1
+    assert "-  string device = 8;" in output
+    assert "left_over.proto: nothing generates this file" in output
+    assert "python3 codegen/dump_protos.py" in output
+    assert dump_protos(tmp_path)[0] == 0
+    assert node_def.read_text() == text
+    assert dump_protos(tmp_path, "--check")[0] == 0
