@@ -184,8 +184,7 @@ def _ranges(v):
     bounds = [(0, 5, 1), (5, 0, -2), (3, 3, 1), (2, 9, 3)]
     if v.dtype.kind == "f":
         bounds.append((0.5, 2.25, 0.25))
-    return [{name: np.array(bound, v.dtype)
-             for name, bound in zip(("start", "limit", "delta"), b)}
+    return [dict(zip(("start", "limit", "delta"), map(v.dtype.type, b)))
             for b in bounds]
 
 

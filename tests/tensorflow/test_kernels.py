@@ -69,7 +69,10 @@ def check_kernel(op, types):
         results = []
         for device in ("/device:CPU:0", "/device:SIM:0"):
             with tf.device(device):
-                result = getattr(tf.raw_ops, op)(**case, **attributes)
+                # A raw op may take NumPy's numbers for another type's.
+                arguments = {k: tf.constant(x) if isinstance(x, np.generic)
+                             else x for k, x in case.items()}
+                result = getattr(tf.raw_ops, op)(**arguments, **attributes)
             results.append([t.numpy() for t in tf.nest.flatten(result)])
         for want, have in zip(*results):
             what = f"{op} of {case}:\n"
