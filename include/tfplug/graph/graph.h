@@ -119,11 +119,7 @@ class Graph {
            core_->op_table().count(number) > 0;
   }
   // What Node::op_number() is for nodes of this op, even later ones.
-  uint32_t OpNumber(absl::string_view op) {
-    const uint32_t number = core_->op_table().Find(op);
-    if (number != internal::OpTable::kNone) return number;
-    return core_->op_table().Number(core_->Keep(op));
-  }
+  uint32_t OpNumber(absl::string_view op) { return core_->OpNumber(op); }
   NodeRange nodes() const { return NodeRange(core_.get(), NodeRange::kAll); }
   NodeRange nodes(absl::string_view op) {
     return NodeRange(core_.get(), OpNumber(op));
@@ -138,9 +134,8 @@ class Graph {
   // of the file if it is one. INVALID_ARGUMENT names the nodes of a cycle.
   absl::StatusOr<std::vector<Node>> TopologicalOrder();
 
-  // ---- Edits
-  // ----------------------------------------------------------------- An edit
-  // that does not succeed names the node and has changed nothing.
+  // ---- Edits ----
+  // One that does not succeed names the node and has changed nothing.
 
   // ALREADY_EXISTS if the name is taken, INVALID_ARGUMENT if it is empty.
   absl::StatusOr<Node> AddNode(absl::string_view name, absl::string_view op);
@@ -158,8 +153,7 @@ class Graph {
   // that were handed out are no more. INVALID_ARGUMENT as Parse() has it.
   absl::Status Replace(std::string graph_def);
 
-  // ---- Result
-  // ----------------------------------------------------------------
+  // ---- Result ----
 
   // Whether there was any edit.
   bool changed() const { return core_->changed(); }
@@ -196,8 +190,7 @@ class Graph {
   std::unique_ptr<const std::string> replacement_;
 };
 
-// ---- Implementation
-// ----------------------------------------------------------
+// ---- Implementation ----
 
 inline absl::StatusOr<std::vector<Node>> Graph::TopologicalOrder() {
   internal::Array<uint32_t> order;

@@ -57,8 +57,7 @@ class Node {
   uint32_t op_number() const { return graph_->op(id_); }
   absl::string_view device() const { return graph_->device(id_); }
 
-  // ---- Edges
-  // -----------------------------------------------------------------
+  // ---- Edges ----
 
   // Data inputs, as they are counted in the op's definition. The node of an
   // input is null where the graph has no node of that name; Graph::status()
@@ -86,8 +85,7 @@ class Node {
   absl::Status AddControl(Node from) const;
   absl::Status RemoveControl(Node from) const;
 
-  // ---- Attributes
-  // ------------------------------------------------------------
+  // ---- Attributes ----
 
   bool HasAttr(absl::string_view attr) const {
     return RawAttr(attr).data() != nullptr;
@@ -138,8 +136,7 @@ class Node {
   // All that `from` has.
   void CopyAttrs(Node from) const;
 
-  // ---- The rest
-  // --------------------------------------------------------------
+  // ---- The rest ----
 
   void SetOp(absl::string_view op) const {
     if (op != this->op()) graph_->SetOp(id_, op);
@@ -254,8 +251,7 @@ class UseRange {
   int port_;
 };
 
-// ---- Implementation
-// ----------------------------------------------------------
+// ---- Implementation ----
 
 inline Use UseRange::Iterator::operator*() const {
   const Node user(graph_, entry_->user);

@@ -50,8 +50,7 @@ struct NodeEdit {
 // checks nothing: Graph and Node do.
 class GraphCore {
  public:
-  // ---- Reading
-  // ---------------------------------------------------------------
+  // ---- Reading ----
 
   absl::Status Parse(absl::string_view bytes, uint32_t node_field);
   void Clear();
@@ -59,16 +58,21 @@ class GraphCore {
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_live() const { return size() - num_removed_; }
   bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
-  absl::string_view name(uint32_t n) const { return Text(index_.names[n]); }
+  absl::string_view name(uint32_t n) const { return index_.names[n]; }
   uint32_t op(uint32_t n) const { return index_.ops[n]; }
   absl::string_view device(uint32_t n) const;
+  uint32_t OpNumber(absl::string_view op) {
+    const uint32_t number = op_table().Find(op);
+    if (number != OpTable::kNone) return number;
+    return op_table().Number(Keep(op));
+  }
   OpTable& op_table() { return index_.op_table; }
   const OpTable& op_table() const { return index_.op_table; }
   const Array<uint32_t>& ops() const { return index_.ops; }
 
   uint32_t FindNode(absl::string_view name) {
     MakeNames();
-    return names_.Find(Hash(name, seed_), Called{this, name});
+    return index_.names.Find(name);
   }
 
   // Inputs in the order of the node, control edges among them.
@@ -76,19 +80,45 @@ class GraphCore {
     MakeEdges();
     const NodeEdit* const edit = Edit(n);
     if (edit != nullptr && edit->own_inputs) return edit->input_list.size();
-    return n < num_parsed_ ? index_.first_edge[n + 1] - index_.first_edge[n]
+    return n < num_parsed_ ? index_.first_edge(n + 1) - index_.first_edge(n)
                            : 0;
   }
   // The number of its edge `i`.
   uint32_t edge_number(uint32_t n, uint32_t i) {
     const NodeEdit* const edit = Edit(n);
     if (edit != nullptr && edit->own_inputs) return edit->input_list[i].edge;
-    return index_.first_edge[n] + i;
+    return index_.first_edge(n) + i;
   }
   const Edge& edge(uint32_t number) const { return edges_[number]; }
   UseLists& uses() {
     MakeUses();
     return uses_;
+  }
+  // After uses(): calls f(source) for each input, control edges too, that comes
+  // from a node.
+  template <class F>
+  void ForEachSource(uint32_t n, const F& f) const {
+    const NodeEdit* const edit = Edit(n);
+    if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
+      for (const InputEdit& input : edit->input_list) {
+        if (edges_[input.edge].source != kNoNode) f(edges_[input.edge].source);
+      }
+    } else if (n < num_parsed_) {
+      const uint32_t end = index_.first_edge(n + 1);
+      for (uint32_t e = index_.first_edge(n); e < end; ++e) {
+        if (ABSL_PREDICT_TRUE(edges_[e].source != kNoNode)) f(edges_[e].source);
+      }
+    }
+  }
+  // After uses(): calls f(user) for each edge from `n`.
+  template <class F>
+  void ForEachUser(uint32_t n, const F& f) const {
+    uses_.ForEach(n, [&](UseEntry use) {
+      // Only edits put an end to edges.
+      if (ABSL_PREDICT_TRUE(!changed_) || edges_[use.edge].source == n) {
+        f(use.user);
+      }
+    });
   }
   // What input `i`, control edges counted, says.
   std::string input_text(uint32_t n, uint32_t i);
@@ -101,11 +131,14 @@ class GraphCore {
   // All of the node's bytes before its inputs, and after, that are not edited.
   absl::string_view inputs_bytes(uint32_t n) const;
   absl::string_view rest_bytes(uint32_t n) const;
+  const char* inputs_begin(uint32_t n) const {
+    if (const NodeEdit* edit = Edit(n)) return edit->inputs.data();
+    return index_.base + index_.records[n].inputs;
+  }
 
   const absl::Status& status() const { return status_; }
 
-  // ---- Editing
-  // ---------------------------------------------------------------
+  // ---- Editing ----
 
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
@@ -123,8 +156,7 @@ class GraphCore {
   void ReplaceEdge(uint32_t n, uint32_t at, Edge edge);
   void RemoveEdge(uint32_t n, uint32_t at);
 
-  // ---- Writing: graph_writer.h
-  // -----------------------------------------------
+  // ---- Writing: graph_writer.h ----
 
   const GraphIndex& index() const { return index_; }
   uint32_t num_parsed() const { return num_parsed_; }
@@ -138,27 +170,10 @@ class GraphCore {
 
  private:
   static constexpr uint32_t kRemoved = 0xffffffff;
-  // In a Range: the text is not in the graph's bytes but the one of texts_ with
-  // this number.
-  static constexpr uint32_t kTextBit = 0x80000000;
-
-  struct Called {
-    const GraphCore* graph;
-    absl::string_view name;
-    bool operator()(uint32_t n) const { return graph->name(n) == name; }
-  };
-
-  absl::string_view Text(Range range) const {
-    if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
-      return absl::string_view(index_.base + range.begin, range.size);
-    }
-    return texts_[range.begin & ~kTextBit];
-  }
-  Range AddText(absl::string_view text) {
-    texts_.PushBack(text);
-    return {static_cast<uint32_t>(texts_.size() - 1) | kTextBit, 0};
-  }
+  // The node's name in the table of names; noted if another has it.
   void InsertName(uint32_t n);
+  void NoteDuplicate(uint32_t n);
+  void NoteMissing();
   void MakeNames();
   void MakeEdges();
   void MakeUses();
@@ -185,20 +200,16 @@ class GraphCore {
   bool changed_ = false;
   bool edges_made_ = false;
   absl::Status status_;
-  const uint64_t seed_ = HashSeed();
 
-  HashTable names_;
   Array<Edge> edges_;
   UseLists uses_;
 
   Arena arena_;
-  Array<absl::string_view> texts_;
   Array<uint32_t> edit_of_;  // 0: none.
   Array<NodeEdit*> edits_;
 };
 
-// ---- Implementation
-// ----------------------------------------------------------
+// ---- Implementation ----
 
 inline void GraphCore::Clear() {
   bytes_ = {};
@@ -206,11 +217,9 @@ inline void GraphCore::Clear() {
   num_parsed_ = num_removed_ = 0;
   changed_ = edges_made_ = false;
   status_ = absl::OkStatus();
-  names_.Clear();
   edges_.clear();
   uses_.Clear();
   arena_.Clear();
-  texts_.clear();
   edit_of_.clear();
   edits_.clear();
 }
@@ -233,7 +242,7 @@ inline absl::Status GraphCore::Parse(absl::string_view bytes,
     NodeFields fields;
     FindFields(node.in_order.data(),
                node.in_order.data() + node.in_order.size(), &fields);
-    index_.names[node.node] = AddText(fields.name);
+    index_.names.Set(node.node, fields.name);
     NodeEdit& edit = MakeEdit(node.node);
     edit.inputs = absl::string_view(
         fields.inputs, static_cast<size_t>(fields.rest - fields.inputs));
@@ -246,8 +255,8 @@ inline absl::Status GraphCore::Parse(absl::string_view bytes,
 inline absl::string_view GraphCore::inputs_bytes(uint32_t n) const {
   if (const NodeEdit* edit = Edit(n)) return edit->inputs;
   if (n >= num_parsed_) return {};
-  const Range record = index_.records[n];
-  const uint32_t begin = index_.inputs[n];
+  const NodeRecord record = index_.records[n];
+  const uint32_t begin = index_.records[n].inputs;
   return absl::string_view(index_.base + begin,
                            record.begin + record.size - begin);
 }
@@ -257,13 +266,10 @@ inline absl::string_view GraphCore::rest_bytes(uint32_t n) const {
   if (n >= num_parsed_) return {};
   const absl::string_view inputs = inputs_bytes(n);
   const char* p = inputs.data();
-  const char* const end = p + inputs.size();
-  const uint32_t count = index_.first_edge[n + 1] - index_.first_edge[n];
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t size = 0;
-    p = ReadLength(p + 1, end, &size) + size;
-  }
-  return absl::string_view(p, static_cast<size_t>(end - p));
+  const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
+  for (uint32_t i = 0; i < count; ++i) NextInput(&p);
+  return absl::string_view(
+      p, static_cast<size_t>(inputs.data() + inputs.size() - p));
 }
 
 inline absl::string_view GraphCore::device(uint32_t n) const {
@@ -292,17 +298,12 @@ inline std::string GraphCore::input_text(uint32_t n, uint32_t i) {
     if (from.port == 0) return std::string(source);
     return absl::StrCat(source, ":", from.port);
   }
-  const absl::string_view inputs = inputs_bytes(n);
-  const char* p = inputs.data();
-  uint32_t size = 0;
-  for (uint32_t k = 0;; ++k, p += size) {
-    p = ReadLength(p + 1, inputs.data() + inputs.size(), &size);
-    if (k == i) return std::string(p, size);
-  }
+  const char* p = inputs_bytes(n).data();
+  while (i-- > 0) NextInput(&p);
+  return std::string(NextInput(&p));
 }
 
-// ---- Attributes
-// --------------------------------------------------------------
+// ---- Attributes ----
 
 // The parts of an entry of the map of attributes. The value is that of all its
 // occurrences one after the other, which is how they merge; `memory` is for the
@@ -365,50 +366,63 @@ void GraphCore::ForEachAttr(uint32_t n, const F& f) {
   }
 }
 
-// ---- What is made on demand
-// --------------------------------------------------
+// ---- What is made on demand ----
+
+inline void GraphCore::NoteDuplicate(uint32_t n) {
+  Note(absl::InvalidArgumentError(
+      absl::StrCat("two nodes are called '", name(n), "'")));
+}
 
 inline void GraphCore::InsertName(uint32_t n) {
-  const absl::string_view name = this->name(n);
-  const uint32_t other =
-      names_.Insert(Hash(name, seed_), n, Called{this, name});
-  if (ABSL_PREDICT_FALSE(other != HashTable::kNone)) {
-    Note(absl::InvalidArgumentError(
-        absl::StrCat("two nodes are called '", name, "'")));
+  if (!index_.names.HasRoom()) {
+    index_.names.DropTable();
+    MakeNames();
+  } else if (!index_.names.Insert(n)) {
+    NoteDuplicate(n);
   }
 }
 
 inline void GraphCore::MakeNames() {
-  if (!names_.empty()) return;
-  names_.Reset(size());
-  for (uint32_t n = 0; n < size(); ++n) {
-    if (live(n)) InsertName(n);
-  }
+  if (index_.names.has_table()) return;
+  index_.names.MakeTable([this](uint32_t n) { return live(n); },
+                         [this](uint32_t n) { NoteDuplicate(n); });
 }
 
 inline void GraphCore::MakeEdges() {
   if (edges_made_) return;
   MakeNames();
   edges_made_ = true;
-  edges_.Resize(index_.first_edge[num_parsed_]);
-  uint32_t e = 0;
+  edges_.Resize(index_.first_edge(num_parsed_));
+  NodeNames::Search search(index_.names);
+  Edge* edge = edges_.data();
+  Edge* found_edge = edge;
+  uint32_t missing = 0;
+  const auto found = [&](uint32_t node) {
+    (found_edge++)->source = node;
+    missing += node == kNoNode;
+  };
   for (uint32_t n = 0; n < num_parsed_; ++n) {
-    const absl::string_view inputs = inputs_bytes(n);
-    const char* p = inputs.data();
-    const char* const end = p + inputs.size();
-    for (const uint32_t last = index_.first_edge[n + 1]; e < last; ++e) {
-      uint32_t size = 0;
-      p = ReadLength(p + 1, end, &size);
-      const absl::string_view text(p, size);
-      p += size;
-      const Reference reference = ParseReference(text);
-      const uint32_t source = FindNode(reference.name);
-      edges_[e] = {source, reference.port};
-      if (ABSL_PREDICT_FALSE(source == kNoNode)) {
-        Note(absl::InvalidArgumentError(
-            absl::StrCat("node '", name(n), "' has the input '", text,
-                         "', but there is no node '", reference.name, "'")));
-      }
+    const char* p = inputs_begin(n);
+    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
+    for (const Edge* const end = edge + count; edge < end; ++edge) {
+      const Reference reference = ParseReference(NextInput(&p));
+      edge->port = reference.port;
+      search.Add(reference.name, found);
+    }
+  }
+  search.Finish(found);
+  if (ABSL_PREDICT_FALSE(missing > 0)) NoteMissing();
+}
+
+inline void GraphCore::NoteMissing() {
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    const char* p = inputs_bytes(n).data();
+    for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
+      const absl::string_view text = NextInput(&p);
+      if (edges_[e].source != kNoNode) continue;
+      return Note(absl::InvalidArgumentError(absl::StrCat(
+          "node '", name(n), "' has the input '", text,
+          "', but there is no node '", ParseReference(text).name, "'")));
     }
   }
 }
@@ -416,17 +430,16 @@ inline void GraphCore::MakeEdges() {
 inline void GraphCore::MakeUses() {
   if (!uses_.empty()) return;
   MakeEdges();
-  uses_.Build(index_.first_edge, num_parsed_, edges_);
+  uses_.Build(index_.records, size(), num_parsed_, edges_);
 }
 
-// ---- Edits
-// -------------------------------------------------------------------
+// ---- Edits ----
 
 inline NodeEdit& GraphCore::MakeEdit(uint32_t n) {
   if (edit_of_.size() < size()) edit_of_.Resize(size(), 0);
   if (edit_of_[n] != 0) return *edits_[edit_of_[n] - 1];
   NodeEdit* const edit = new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit;
-  if (n < num_parsed_ && index_.inputs[n] != 0) {
+  if (n < num_parsed_ && index_.records[n].inputs != 0) {
     edit->rest = rest_bytes(n);
     edit->inputs = inputs_bytes(n);
     edit->inputs.remove_suffix(edit->rest.size());
@@ -443,12 +456,8 @@ inline NodeEdit& GraphCore::MakeInputs(uint32_t n) {
   edit.own_inputs = true;
   if (n >= num_parsed_) return edit;
   const char* p = edit.inputs.data();
-  const char* const end = p + edit.inputs.size();
-  uint32_t size = 0;
-  for (uint32_t e = index_.first_edge[n]; e < index_.first_edge[n + 1]; ++e) {
-    p = ReadLength(p + 1, end, &size);
-    edit.input_list.PushBack(arena_, {e, absl::string_view(p, size)});
-    p += size;
+  for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
+    edit.input_list.PushBack(arena_, {e, NextInput(&p)});
   }
   return edit;
 }
@@ -469,18 +478,12 @@ inline void GraphCore::EndEdge(uint32_t number) {
 inline uint32_t GraphCore::Add(absl::string_view name, absl::string_view op) {
   MakeUses();
   const uint32_t n = size();
-  index_.names.PushBack(AddText(Keep(name)));
-  uint32_t number = op_table().Find(op);
-  if (number == OpTable::kNone) number = op_table().Number(Keep(op));
+  index_.names.PushBack(Keep(name));
+  const uint32_t number = OpNumber(op);
   ++op_table().count(number);
   index_.ops.PushBack(number);
   uses_.AddNode();
-  if (!names_.HasRoom()) {
-    names_.Clear();
-    MakeNames();
-  } else {
-    InsertName(n);
-  }
+  InsertName(n);
   MakeDirty(n).own_inputs = true;
   return n;
 }
@@ -488,7 +491,7 @@ inline uint32_t GraphCore::Add(absl::string_view name, absl::string_view op) {
 inline void GraphCore::Remove(uint32_t n) {
   NodeEdit& edit = MakeInputs(n);
   for (const InputEdit& input : edit.input_list) EndEdge(input.edge);
-  names_.Erase(Hash(name(n), seed_), n);
+  index_.names.Erase(n);
   --op_table().count(index_.ops[n]);
   index_.ops[n] = kRemoved;
   ++num_removed_;
@@ -496,14 +499,9 @@ inline void GraphCore::Remove(uint32_t n) {
 
 inline void GraphCore::SetName(uint32_t n, absl::string_view name) {
   MakeUses();
-  names_.Erase(Hash(this->name(n), seed_), n);
-  index_.names[n] = AddText(Keep(name));
-  if (!names_.HasRoom()) {
-    names_.Clear();
-    MakeNames();
-  } else {
-    InsertName(n);
-  }
+  index_.names.Erase(n);
+  index_.names.Set(n, Keep(name));
+  InsertName(n);
   MakeDirty(n);
   UseLists::Cursor cursor(uses_, n);
   while (const UseEntry* use = cursor.Next()) {
@@ -515,8 +513,7 @@ inline void GraphCore::SetName(uint32_t n, absl::string_view name) {
 }
 
 inline void GraphCore::SetOp(uint32_t n, absl::string_view op) {
-  uint32_t number = op_table().Find(op);
-  if (number == OpTable::kNone) number = op_table().Number(Keep(op));
+  const uint32_t number = OpNumber(op);
   MakeDirty(n);
   if (live(n)) {
     --op_table().count(index_.ops[n]);

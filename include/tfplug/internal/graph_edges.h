@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_index.h"
 #include "tfplug/internal/graph_memory.h"
 
 namespace tfplug::internal {
 
-inline constexpr uint32_t kNoNode = 0xffffffff;
 inline constexpr int32_t kControlPort = -1;
 
 // An input as a node writes it: "name", "name:port" or "^name". As core reads
@@ -22,21 +22,29 @@ struct Reference {
   absl::string_view name;
   int32_t port;
 };
-inline Reference ParseReference(absl::string_view text) {
+inline Reference ParseNumberedReference(absl::string_view text) {
   size_t at = text.size();
-  while (at > 1 && text[at - 1] >= '0' && text[at - 1] <= '9') --at;
-  if (at > 1 && at < text.size() && text[at - 1] == ':') {
-    uint32_t port = 0, unit = 1;
-    for (size_t i = text.size(); i > at; --i) {
-      port += static_cast<uint32_t>(text[i - 1] - '0') * unit;
-      unit *= 10;
-    }
-    // Core asks so whether there were digits; 10^32 is 0 for it.
-    if (unit > 1) {
-      return {text.substr(0, at - 1), static_cast<int32_t>(port)};
-    }
+  uint32_t port = 0, unit = 1;
+  for (; at > 1 && text[at - 1] >= '0' && text[at - 1] <= '9'; --at) {
+    port += static_cast<uint32_t>(text[at - 1] - '0') * unit;
+    unit *= 10;
   }
-  if (!text.empty() && text[0] == '^') return {text.substr(1), kControlPort};
+  // By the unit, core tells whether there were digits; 10^32 is 0 for it.
+  if (at > 1 && text[at - 1] == ':' && unit > 1) {
+    return {absl::string_view(text.data(), at - 1), static_cast<int32_t>(port)};
+  }
+  if (text[0] == '^') {
+    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  }
+  return {text, 0};
+}
+inline Reference ParseReference(absl::string_view text) {
+  if (ABSL_PREDICT_FALSE(text.empty())) return {text, 0};
+  const char last = text.data()[text.size() - 1];
+  if (last >= '0' && last <= '9') return ParseNumberedReference(text);
+  if (text.data()[0] == '^') {
+    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  }
   return {text, 0};
 }
 
@@ -66,31 +74,31 @@ class UseLists {
     heads_.clear();
   }
 
-  // Of nodes whose inputs are edges [first_edge[n], first_edge[n + 1]).
-  void Build(const Array<uint32_t>& first_edge, uint32_t num_nodes,
-             const Array<Edge>& edges) {
-    counts_.Assign(num_nodes, 0);
-    const uint32_t num_edges = first_edge[num_nodes];
+  // Of `size` nodes, of which the first `num_parsed` have the inputs that
+  // `records` says; the others have none.
+  void Build(const Array<NodeRecord>& records, uint32_t size,
+             uint32_t num_parsed, const Array<Edge>& edges) {
+    const uint32_t num_edges = records[num_parsed].first_edge;
+    counts_.Assign(size, 0);
     for (uint32_t e = 0; e < num_edges; ++e) {
-      if (edges[e].source != kNoNode) ++counts_[edges[e].source];
+      const uint32_t source = edges[e].source;
+      if (ABSL_PREDICT_TRUE(source != kNoNode)) ++counts_[source];
     }
-    first_.Resize(num_nodes + 1);
+    // Each node's end, which goes down to its begin.
+    first_.Resize(size + 1);
     uint32_t sum = 0;
-    for (uint32_t n = 0; n < num_nodes; ++n) {
-      first_[n] = sum;
-      sum += counts_[n];
-    }
-    first_[num_nodes] = sum;
+    for (uint32_t n = 0; n < size; ++n) first_[n] = sum += counts_[n];
+    first_[size] = sum;
     entries_.Resize(sum);
-    for (uint32_t n = 0; n < num_nodes; ++n) {
-      for (uint32_t e = first_edge[n]; e < first_edge[n + 1]; ++e) {
+    for (uint32_t n = num_parsed; n-- > 0;) {
+      const uint32_t begin = records[n].first_edge;
+      for (uint32_t e = records[n + 1].first_edge; e-- > begin;) {
         const uint32_t source = edges[e].source;
-        if (source != kNoNode) entries_[first_[source]++] = {n, e};
+        if (ABSL_PREDICT_TRUE(source != kNoNode)) {
+          entries_[--first_[source]] = {n, e};
+        }
       }
     }
-    // Each begin has become the next one's.
-    for (uint32_t n = num_nodes; n > 0; --n) first_[n] = first_[n - 1];
-    first_[0] = 0;
   }
 
   // How many edges come from `node`.
@@ -115,6 +123,23 @@ class UseLists {
   // The edge's source is no longer `source`.
   void Remove(uint32_t source) { --counts_[source]; }
 
+  // Calls f(entry) for all, also those that no longer hold.
+  template <class F>
+  void ForEach(uint32_t node, const F& f) const {
+    if (node + 1 < first_.size()) {
+      const UseEntry* const end = entries_.data() + first_[node + 1];
+      for (const UseEntry* use = entries_.data() + first_[node]; use < end;
+           ++use) {
+        f(*use);
+      }
+    }
+    if (ABSL_PREDICT_TRUE(node >= heads_.size())) return;
+    for (uint32_t link = heads_[node].first; link != kNoLink;
+         link = added_[link].next) {
+      f(added_[link].entry);
+    }
+  }
+
   // A place in the list of a node's uses, which may grow meanwhile.
   class Cursor {
    public:
@@ -124,7 +149,8 @@ class UseLists {
         end_ = lists.first_[node + 1];
       }
     }
-    // The next entry, which may no longer hold; null at the end.
+    // The next entry, which may no longer hold; null at the end, and until the
+    // next edit.
     const UseEntry* Next() {
       if (at_ < end_) return &lists_->entries_[at_++];
       const uint32_t link = link_ != kNoLink ? lists_->added_[link_].next

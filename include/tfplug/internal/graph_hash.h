@@ -42,16 +42,17 @@ inline uint64_t Hash(absl::string_view bytes, uint64_t seed) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
   const char* p = bytes.data();
   const size_t size = bytes.size();
+  const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
   if (ABSL_PREDICT_TRUE(size >= 16)) {
-    uint64_t hash = seed;
+    uint64_t hash = seed ^ size;
     const char* const last = p + size - 16;
-    for (; p < last; p += 16) {
-      hash = Mix(LoadWord<uint64_t>(p) ^ seed,
-                 LoadWord<uint64_t>(p + 8) ^ kOdd ^ hash);
+    for (; p + 16 < last; p += 32) {
+      hash = Mix(word(p) ^ seed, word(p + 8) ^ kOdd ^ hash) ^
+             Mix(word(p + 16) ^ kOdd, word(p + 24) ^ seed);
     }
+    if (p < last) hash = Mix(word(p) ^ seed, word(p + 8) ^ kOdd ^ hash);
     // The last 16 bytes; some of them are perhaps in the hash already.
-    return Mix(LoadWord<uint64_t>(last) ^ seed ^ size,
-               LoadWord<uint64_t>(last + 8) ^ kOdd ^ hash);
+    return Mix(word(last) ^ seed, word(last + 8) ^ kOdd ^ hash);
   }
   uint64_t a = 0, b = 0;
   if (size >= 8) {
@@ -80,11 +81,14 @@ class HashTable {
   void Reset(size_t count) {
     size_t size = 16;
     while (size < count * 2) size *= 2;
-    slots_.Assign(size, Slot{0, kNone});
+    slots_.clear();
+    slots_.Resize(size);
+    memset(slots_.data(), 0xff, size * sizeof(Slot));  // No number: kNone.
     mask_ = size - 1;
     used_ = 0;
   }
   void Clear() { slots_.clear(); }
+  size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
   void Prefetch(uint64_t hash) const {
     __builtin_prefetch(&slots_[Home(hash)]);
@@ -94,11 +98,11 @@ class HashTable {
   uint32_t Find(uint64_t hash, const F& is_it) const {
     for (size_t i = Home(hash);; i = (i + 1) & mask_) {
       const Slot slot = slots_[i];
-      if (slot.number == kNone) return kNone;
-      if (slot.check == Check(hash) && slot.number != kErased &&
-          is_it(slot.number)) {
+      if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) &&
+          slot.number < kErased && is_it(slot.number)) {
         return slot.number;
       }
+      if (ABSL_PREDICT_FALSE(slot.number == kNone)) return kNone;
     }
   }
   // The first number with this hash, of which the caller finds out whether it

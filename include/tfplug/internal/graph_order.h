@@ -26,34 +26,38 @@ class TopologicalSort {
 
   // INVALID_ARGUMENT that names the nodes of a cycle if there is one.
   absl::Status Run(Array<uint32_t>& order) {
-    order.clear();
-    UseLists& uses = graph_.uses();
+    graph_.uses();
     const uint32_t size = graph_.size();
-    waiting_.Assign(size, 0);
-    bool sorted = true;
+    order.clear();
+    order.Reserve(size);
+    if (IsSorted()) {
+      for (uint32_t n = 0; n < size; ++n) {
+        if (graph_.live(n)) order.PushBack(n);
+      }
+      return absl::OkStatus();
+    }
+    waiting_.Resize(size);
+    uint32_t* next = order.data();
     for (uint32_t n = 0; n < size; ++n) {
+      waiting_[n] = 0;
       if (!graph_.live(n)) continue;
-      for (uint32_t i = 0, count = graph_.num_edges(n); i < count; ++i) {
-        const uint32_t source = graph_.edge(graph_.edge_number(n, i)).source;
-        if (source == kNoNode || ClosesLoop(source, n)) continue;
-        ++waiting_[n];
-        sorted = sorted && source < n;
+      graph_.ForEachSource(n, [&](uint32_t) { ++waiting_[n]; });
+      if (ABSL_PREDICT_FALSE(merge_.Has(graph_.op(n)))) {
+        graph_.ForEachSource(n, [&](uint32_t source) {
+          if (next_.Has(graph_.op(source))) --waiting_[n];
+        });
       }
+      if (waiting_[n] == 0) *next++ = n;
     }
-    for (uint32_t n = 0; n < size; ++n) {
-      if (graph_.live(n) && (sorted || waiting_[n] == 0)) order.PushBack(n);
+    for (const uint32_t* done = order.data(); done < next; ++done) {
+      const uint32_t n = *done;
+      const bool loops = next_.Has(graph_.op(n));
+      graph_.ForEachUser(n, [&](uint32_t user) {
+        if (ABSL_PREDICT_FALSE(loops) && merge_.Has(graph_.op(user))) return;
+        if (--waiting_[user] == 0) *next++ = user;
+      });
     }
-    if (sorted) return absl::OkStatus();
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      const uint32_t n = order[i];
-      UseLists::Cursor cursor(uses, n);
-      while (const UseEntry* use = cursor.Next()) {
-        if (graph_.edge(use->edge).source != n || ClosesLoop(n, use->user)) {
-          continue;
-        }
-        if (--waiting_[use->user] == 0) order.PushBack(use->user);
-      }
-    }
+    order.Resize(static_cast<size_t>(next - order.data()));
     if (order.size() == graph_.num_live()) return absl::OkStatus();
     return absl::InvalidArgumentError(DescribeCycle());
   }
@@ -69,15 +73,27 @@ class TopologicalSort {
     return merge_.Has(graph_.op(to)) && next_.Has(graph_.op(from));
   }
 
+  // Whether the nodes are in order as they are.
+  bool IsSorted() const {
+    bool sorted = true;
+    for (uint32_t n = 0; n < graph_.size() && sorted; ++n) {
+      if (!graph_.live(n)) continue;
+      graph_.ForEachSource(n, [&](uint32_t source) {
+        if (ABSL_PREDICT_FALSE(source >= n) && !ClosesLoop(source, n)) {
+          sorted = false;
+        }
+      });
+    }
+    return sorted;
+  }
+
   // Each node that still waits, waits for another one that does.
   uint32_t WaitsFor(uint32_t n) const {
-    for (uint32_t i = 0, count = graph_.num_edges(n); i < count; ++i) {
-      const uint32_t source = graph_.edge(graph_.edge_number(n, i)).source;
-      if (source != kNoNode && waiting_[source] > 0 && !ClosesLoop(source, n)) {
-        return source;
-      }
-    }
-    return kNoNode;
+    uint32_t other = kNoNode;
+    graph_.ForEachSource(n, [&](uint32_t source) {
+      if (waiting_[source] > 0 && !ClosesLoop(source, n)) other = source;
+    });
+    return other;
   }
   std::string DescribeCycle() const {
     uint32_t n = 0;

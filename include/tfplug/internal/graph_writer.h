@@ -128,7 +128,7 @@ class GraphWriter {
     for (uint32_t n = 0; n < edit_of.size(); ++n) {
       if (!Touched(n)) continue;
       if (n < num_parsed) {
-        const Range record = graph_.index().records[n];
+        const NodeRecord record = graph_.index().records[n];
         to = WriteBytes(to, bytes.substr(done, record.begin - done));
         done = record.begin + record.size;
       } else {
@@ -158,7 +158,7 @@ class GraphWriter {
   size_t EndOfNodes() const {
     const uint32_t num_parsed = graph_.num_parsed();
     if (num_parsed == 0) return 0;
-    const Range last = graph_.index().records[num_parsed - 1];
+    const NodeRecord last = graph_.index().records[num_parsed - 1];
     return last.begin + last.size;
   }
 

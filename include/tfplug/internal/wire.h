@@ -55,8 +55,17 @@ inline const char* ReadTag(const char* p, const char* end, uint32_t* tag) {
 // The length of what follows, of which all has to be there: at most five bytes.
 inline const char* ReadLength(const char* p, const char* end,
                               uint32_t* length) {
-  if (ABSL_PREDICT_TRUE(p < end && static_cast<signed char>(*p) >= 0)) {
-    *length = static_cast<unsigned char>(*p++);
+  const auto byte = [p](int i) { return static_cast<unsigned char>(p[i]); };
+  if (ABSL_PREDICT_FALSE(end - p < 2)) {
+    if (p == end || byte(0) >= 0x80) return nullptr;
+    *length = byte(0);
+    p += 1;
+  } else if (byte(0) < 0x80) {
+    *length = byte(0);
+    p += 1;
+  } else if (byte(1) < 0x80) {
+    *length = (byte(0) & 0x7fu) | static_cast<uint32_t>(byte(1)) << 7;
+    p += 2;
   } else {
     uint64_t value = 0;
     const char* const after = ReadVarint(p, end, &value);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_GRAPH_NAMES_H_
+#define TFPLUG_INTERNAL_GRAPH_NAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_hash.h"
+#include "tfplug/internal/graph_memory.h"
+
+namespace tfplug::internal {
+
+inline constexpr uint32_t kNoNode = HashTable::kNone;
+
+inline bool SameText(absl::string_view a, absl::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  const auto differ = [&](size_t at) {
+    return LoadWord<uint64_t>(a.data() + at) ^
+           LoadWord<uint64_t>(b.data() + at);
+  };
+  if (ABSL_PREDICT_FALSE(size < 16)) {
+    if (size >= 8) return (differ(0) | differ(size - 8)) == 0;
+    return size == 0 || memcmp(a.data(), b.data(), size) == 0;
+  }
+  uint64_t difference = differ(size - 16) | differ(size - 8);
+  for (size_t at = 0; at + 16 < size; at += 16) {
+    difference |= differ(at) | differ(at + 8);
+  }
+  return difference == 0;
+}
+
+// A piece of the graph's bytes. What core can parse has less than 2^31.
+struct Range {
+  uint32_t begin;
+  uint32_t size;
+};
+
+// The nodes' names, and on demand which node has a name.
+class NodeNames {
+  // Bytes of a table that the processor's nearer caches hold.
+  static constexpr size_t kSmallTable = 512 << 10;
+  static constexpr uint32_t kBatch =
+      32;  // How many names are looked up at once.
+
+ public:
+  void Clear(const char* base) {
+    base_ = base;
+    ranges_.clear();
+    texts_.clear();
+    table_.Clear();
+  }
+  void Reserve(size_t count) { ranges_.Reserve(count); }
+
+  uint32_t size() const { return static_cast<uint32_t>(ranges_.size()); }
+  absl::string_view operator[](uint32_t node) const {
+    const Range range = ranges_[node];
+    if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
+      return absl::string_view(base_ + range.begin, range.size);
+    }
+    return texts_[range.begin & ~kTextBit];
+  }
+  // Of node `node`, in the graph's bytes, where Reserve() has made room for it;
+  // Resize() says how many there are.
+  void Put(uint32_t node, Range name) { ranges_[node] = name; }
+  void Resize(size_t size) { ranges_.Resize(size); }
+  void PushBack(absl::string_view name) {
+    ranges_.PushBack({0, 0});
+    Set(size() - 1, name);
+  }
+  // `name` must live as long as this.
+  void Set(uint32_t node, absl::string_view name) {
+    texts_.PushBack(name);
+    ranges_[node].begin = static_cast<uint32_t>(texts_.size() - 1) | kTextBit;
+  }
+
+  // ---- Nodes by name ----
+
+  bool has_table() const { return !table_.empty(); }
+  void DropTable() { table_.Clear(); }
+  // Of all nodes that are `live(node)`; calls `duplicate(node)` for one whose
+  // name another has already.
+  template <class Live, class Duplicate>
+  void MakeTable(const Live& live, const Duplicate& duplicate) {
+    table_.Reset(size());
+    is_small_ = table_.bytes() <= kSmallTable;
+    uint64_t hashes[kBatch];
+    for (uint32_t begin = 0; begin < size(); begin += kBatch) {
+      const uint32_t end = begin + kBatch < size() ? begin + kBatch : size();
+      for (uint32_t n = begin; n < end; ++n) {
+        if (!is_small_ && n + kBatch < size()) PrefetchText(n + kBatch);
+        hashes[n - begin] = Hash((*this)[n], seed_);
+        table_.Prefetch(hashes[n - begin]);
+      }
+      for (uint32_t n = begin; n < end; ++n) {
+        if (live(n) && !Insert(hashes[n - begin], n)) duplicate(n);
+      }
+    }
+  }
+  bool HasRoom() const { return table_.HasRoom(); }
+  // False if another node has the name.
+  bool Insert(uint32_t node) {
+    return Insert(Hash((*this)[node], seed_), node);
+  }
+  void Erase(uint32_t node) { table_.Erase(Hash((*this)[node], seed_), node); }
+  uint32_t Find(absl::string_view name) const {
+    return Find(Hash(name, seed_), name);
+  }
+
+  // Several look-ups at a time: what they read from memory is waited for once
+  // and not for each of them. Only where the table is large does that pay.
+  class Search {
+   public:
+    explicit Search(const NodeNames& names) : names_(names) {}
+
+    // Calls found(node, context) with what was added, sooner or later, in the
+    // order in which it was; node is kNoNode if none has the name.
+    template <class F>
+    void Add(absl::string_view name, const F& found) {
+      const uint64_t hash = Hash(name, names_.seed_);
+      if (names_.is_small_) {
+        found(names_.Find(hash, name));
+        return;
+      }
+      names_.table_.Prefetch(hash);
+      items_[count_++] = {name, hash, kNoNode};
+      if (count_ == kBatch) Finish(found);
+    }
+    template <class F>
+    void Finish(const F& found) {
+      for (uint32_t i = 0; i < count_; ++i) {
+        Item& item = items_[i];
+        item.candidate = names_.table_.Candidate(item.hash);
+        if (item.candidate != kNoNode) {
+          __builtin_prefetch(&names_.ranges_[item.candidate]);
+        }
+      }
+      for (uint32_t i = 0; i < count_; ++i) {
+        if (items_[i].candidate != kNoNode) {
+          names_.PrefetchText(items_[i].candidate);
+        }
+      }
+      for (uint32_t i = 0; i < count_; ++i) {
+        const Item& item = items_[i];
+        uint32_t node = item.candidate;
+        if (ABSL_PREDICT_FALSE(node == kNoNode) ||
+            ABSL_PREDICT_FALSE(!SameText(names_[node], item.name))) {
+          node = names_.Find(item.hash, item.name);
+        }
+        found(node);
+      }
+      count_ = 0;
+    }
+
+   private:
+    struct Item {
+      absl::string_view name;
+      uint64_t hash;
+      uint32_t candidate;
+    };
+
+    const NodeNames& names_;
+    Item items_[kBatch];
+    uint32_t count_ = 0;
+  };
+
+ private:
+  // In a Range: the name is not in the graph's bytes, but texts_ has it.
+  static constexpr uint32_t kTextBit = 0x80000000;
+
+  void PrefetchText(uint32_t node) const {
+    __builtin_prefetch((*this)[node].data());
+  }
+  bool Insert(uint64_t hash, uint32_t node) {
+    const absl::string_view name = (*this)[node];
+    return table_.Insert(hash, node, [&](uint32_t other) {
+      return SameText((*this)[other], name);
+    }) == HashTable::kNone;
+  }
+  uint32_t Find(uint64_t hash, absl::string_view name) const {
+    return table_.Find(
+        hash, [&](uint32_t node) { return SameText((*this)[node], name); });
+  }
+
+  const char* base_ = nullptr;
+  Array<Range> ranges_;
+  Array<absl::string_view> texts_;
+  HashTable table_;
+  bool is_small_ = true;
+  const uint64_t seed_ = HashSeed();
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_GRAPH_NAMES_H_
