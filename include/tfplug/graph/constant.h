@@ -64,6 +64,12 @@ class Constant {
     }
     return elements;
   }
+  // The same elements in another shape, which must have as many.
+  Constant Reshaped(Shape shape) const {
+    Constant constant = *this;
+    constant.shape_ = std::move(shape);
+    return constant;
+  }
   // int32 or int64 elements: axes, permutations, paddings.
   absl::StatusOr<std::vector<int64_t>> integers() const {
     if (dtype_ == DataType::kInt64) return elements<int64_t>();

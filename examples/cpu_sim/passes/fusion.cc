@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fusion.h"
+
+#include <tfplug/graph/rules.h>
+#include <tfplug/passes/cancel_transposes.h>
+#include <tfplug/passes/clean_casts.h>
+#include <tfplug/passes/fold_batch_norm.h>
+#include <tfplug/passes/fold_pads.h>
+#include <tfplug/passes/fusion.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cpu_sim {
+namespace {
+
+std::vector<tfplug::Rule> AllRules() {
+  std::vector<tfplug::Rule> all;
+  for (std::vector<tfplug::Rule>& rules :
+       std::vector<std::vector<tfplug::Rule>>{
+           tfplug::FusionRules(), tfplug::FoldPadsRules(),
+           tfplug::FoldBatchNormRules(), tfplug::CancelTransposesRules(),
+           tfplug::CleanCastsRules()}) {
+    for (tfplug::Rule& rule : rules) all.push_back(std::move(rule));
+  }
+  return all;
+}
+
+}  // namespace
+
+absl::Status Fusion::Run(tfplug::Graph& graph,
+                         const tfplug::PassContext& context) {
+  const char* fuse = std::getenv("CPU_SIM_FUSE");
+  if (fuse != nullptr && std::string(fuse) == "0") return absl::OkStatus();
+  static const tfplug::Rules rules(AllRules());
+  return rules.Run(graph, context).status();
+}
+
+}  // namespace cpu_sim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_CANCEL_TRANSPOSES_H_
+#define TFPLUG_PASSES_CANCEL_TRANSPOSES_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tfplug/graph/constant.h"
+#include "tfplug/graph/rules.h"
+#include "tfplug/ops/c.h"
+#include "tfplug/ops/t.h"
+
+namespace tfplug {
+
+namespace internal {
+
+// The permutation that a matched Const holds; empty if it is none.
+inline std::vector<int64_t> PermutationOf(const Node& node) {
+  const auto constant = Constant::Read(node);
+  if (!constant.ok() || constant->shape().rank() != 1) return {};
+  auto axes = constant->integers();
+  if (!axes.ok()) return {};
+  const auto rank = static_cast<int64_t>(axes->size());
+  std::vector<bool> seen(axes->size());
+  for (int64_t& axis : *axes) {
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) return {};
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return *std::move(axes);
+}
+
+}  // namespace internal
+
+// Transpose(Transpose(x)) is x where the constant permutations are each other's
+// inverse; and Transpose(x) is x where the permutation changes nothing.
+inline std::vector<Rule> CancelTransposesRules() {
+  const Pattern x = Any("x");
+  const auto first_axes = Match<ops::Const>().MayHaveOtherUses();
+  const auto first = Match<ops::Transpose>(x, first_axes).MayHaveOtherUses();
+  const auto second_axes = Match<ops::Const>().MayHaveOtherUses();
+  const auto second = Match<ops::Transpose>(first, second_axes);
+  const auto are_inverse = [=](const Matched& m) {
+    const auto a = internal::PermutationOf(m.node(first_axes));
+    const auto b = internal::PermutationOf(m.node(second_axes));
+    if (a.empty() || a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[static_cast<size_t>(b[i])] != static_cast<int64_t>(i)) return false;
+    }
+    return true;
+  };
+
+  const auto axes = Match<ops::Const>().MayHaveOtherUses();
+  const auto transpose = Match<ops::Transpose>(x, axes);
+  const auto is_identity = [=](const Matched& m) {
+    const auto a = internal::PermutationOf(m.node(axes));
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != static_cast<int64_t>(i)) return false;
+    }
+    return !a.empty();
+  };
+
+  std::vector<Rule> rules;
+  rules.push_back(Rule("two transposes", second)
+                      .OnlyIf("one permutation undoes the other", are_inverse)
+                      .ReplaceBy(x));
+  rules.push_back(Rule("a transpose that moves nothing", transpose)
+                      .OnlyIf("the permutation changes nothing", is_identity)
+                      .ReplaceBy(x));
+  return rules;
+}
+
+class CancelTransposes : public RulesPass {
+ public:
+  CancelTransposes() : RulesPass(TheRules()) {}
+
+ private:
+  static const Rules& TheRules() {
+    static const Rules rules(CancelTransposesRules());
+    return rules;
+  }
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_PASSES_CANCEL_TRANSPOSES_H_

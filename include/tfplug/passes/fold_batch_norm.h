@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_FOLD_BATCH_NORM_H_
+#define TFPLUG_PASSES_FOLD_BATCH_NORM_H_
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/graph/rules.h"
+#include "tfplug/ops/b.h"
+#include "tfplug/ops/c.h"
+#include "tfplug/ops/d.h"
+#include "tfplug/ops/f.h"
+#include "tfplug/status_macros.h"
+
+namespace tfplug {
+
+namespace internal {
+
+// The rule for one kind of convolution whose filter is constant.
+template <class Conv>
+class FoldBatchNormRule {
+ public:
+  template <class CopyAttrs>
+  Rule Make(const CopyAttrs& copy_attrs) const {
+    const FoldBatchNormRule self = *this;
+    const auto filter =
+        NewConst([self](const Matched& m) { return self.FoldedFilter(m); });
+    const auto bias =
+        NewConst([self](const Matched& m) { return self.FoldedBias(m); });
+    const auto conv = copy_attrs(New<Conv>(x_, filter), conv_)
+                          .Copy(conv_, Conv::kT)
+                          .Copy(conv_, Conv::strides)
+                          .Copy(conv_, Conv::padding)
+                          .Copy(conv_, Conv::explicit_paddings)
+                          .Copy(conv_, Conv::data_format)
+                          .Copy(conv_, Conv::dilations);
+    return Rule(std::string(Conv::kName) + " + FusedBatchNormV3", norm_)
+        .OnlyIf(
+            "all have their channels in the same place",
+            [self](const Matched& m) {
+              const auto format = [&m](const Pattern& node) {
+                return m.node(node)
+                    .template GetAttr<std::string>("data_format")
+                    .value_or("");
+              };
+              const std::string norm = format(self.norm_);
+              return format(self.conv_) == norm &&
+                     (!m.has(self.bias_add_) || format(self.bias_add_) == norm);
+            })
+        .Priority(2)
+        .ReplaceBy(New<ops::BiasAdd>(conv, bias)
+                       .Copy(norm_, ops::BiasAdd::kT)
+                       .Copy(norm_, ops::BiasAdd::data_format)
+                       .IfThereIsAKernel());
+  }
+
+ private:
+  using Norm = ops::FusedBatchNormV3;
+  using ConstPattern = NodePattern<ops::Const>;
+
+  static ConstPattern AConstant() {
+    return Match<ops::Const>().MayHaveOtherUses();
+  }
+  static absl::StatusOr<std::vector<float>> Read(const Matched& m,
+                                                 const ConstPattern& pattern,
+                                                 size_t size) {
+    TFPLUG_ASSIGN_OR_RETURN(const Constant constant,
+                            Constant::Read(m.node(pattern)));
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<float> elements,
+                            constant.elements<float>());
+    if (constant.shape().rank() != 1 || elements.size() != size) {
+      return absl::InvalidArgumentError(
+          "'" + std::string(m.node(pattern).name()) + "' is of shape " +
+          constant.shape().ToString() + ", and there are " +
+          std::to_string(size) + " channels");
+    }
+    return elements;
+  }
+
+  // By channel, what the normalisation multiplies by.
+  absl::StatusOr<std::vector<double>> Factors(const Matched& m,
+                                              size_t depth) const {
+    TFPLUG_ASSIGN_OR_RETURN(const auto scale, Read(m, scale_, depth));
+    TFPLUG_ASSIGN_OR_RETURN(const auto variance, Read(m, variance_, depth));
+    TFPLUG_ASSIGN_OR_RETURN(const float epsilon,
+                            m.node(norm_).GetAttr<float>("epsilon"));
+    std::vector<double> factors(depth);
+    for (size_t i = 0; i < depth; ++i) {
+      factors[i] = scale[i] / std::sqrt(double{variance[i]} + epsilon);
+    }
+    return factors;
+  }
+
+  static size_t DepthOfFilter(const Constant& filter) {
+    const Shape& shape = filter.shape();
+    if (shape.rank() != 4) return 0;
+    // [rows, cols, in, out], or, by channel, [rows, cols, in, multiplier].
+    const bool is_depthwise = std::is_same_v<Conv, ops::DepthwiseConv2dNative>;
+    return static_cast<size_t>(shape.dim(3) *
+                               (is_depthwise ? shape.dim(2) : 1));
+  }
+
+  absl::StatusOr<Constant> FoldedFilter(const Matched& m) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
+                            Constant::Read(m.node(filter_)));
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
+                            filter.elements<float>());
+    const size_t depth = DepthOfFilter(filter);
+    TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
+    // The channels are the last dimension, or the last two.
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] = static_cast<float>(weights[i] * factors[i % depth]);
+    }
+    return Constant::Of(filter.shape(), weights);
+  }
+
+  absl::StatusOr<Constant> FoldedBias(const Matched& m) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
+                            Constant::Read(m.node(filter_)));
+    const size_t depth = DepthOfFilter(filter);
+    TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
+    TFPLUG_ASSIGN_OR_RETURN(const auto offset, Read(m, offset_, depth));
+    TFPLUG_ASSIGN_OR_RETURN(const auto mean, Read(m, mean_, depth));
+    std::vector<float> before(depth);
+    if (m.has(bias_)) {
+      TFPLUG_ASSIGN_OR_RETURN(before, Read(m, bias_, depth));
+    }
+    std::vector<float> bias(depth);
+    for (size_t i = 0; i < depth; ++i) {
+      bias[i] = static_cast<float>(offset[i] +
+                                   (double{before[i]} - mean[i]) * factors[i]);
+    }
+    return Constant::Of(Shape{static_cast<int64_t>(depth)}, bias);
+  }
+
+  const Pattern x_ = Any("x");
+  const ConstPattern filter_ = AConstant(), bias_ = AConstant(),
+                     scale_ = AConstant(), offset_ = AConstant(),
+                     mean_ = AConstant(), variance_ = AConstant();
+  const NodePattern<Conv> conv_ =
+      Match<Conv>(x_, filter_).Where(Conv::kT, DataType::kFloat);
+  const NodePattern<ops::BiasAdd> bias_add_ = Match<ops::BiasAdd>(conv_, bias_);
+  const NodePattern<Norm> norm_ =
+      Match<Norm>(Optional(bias_add_), scale_, offset_, mean_, variance_)
+          .Where(Norm::is_training, false)
+          .Where(Norm::kT, DataType::kFloat)
+          .Where(Norm::kU, DataType::kFloat);
+};
+
+}  // namespace internal
+
+// For inference: FusedBatchNormV3 of a Conv2D or DepthwiseConv2dNative, where
+// filter and statistics are constants, becomes part of the filter and a
+// BiasAdd. Computed in double precision; results differ by rounding.
+inline std::vector<Rule> FoldBatchNormRules() {
+  std::vector<Rule> rules;
+  rules.push_back(internal::FoldBatchNormRule<ops::Conv2D>().Make(
+      [](const auto& node, const auto& conv) {
+        return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
+      }));
+  rules.push_back(
+      internal::FoldBatchNormRule<ops::DepthwiseConv2dNative>().Make(
+          [](const auto& node, const auto&) { return node; }));
+  return rules;
+}
+
+class FoldBatchNorm : public RulesPass {
+ public:
+  FoldBatchNorm() : RulesPass(TheRules()) {}
+
+ private:
+  static const Rules& TheRules() {
+    static const Rules rules(FoldBatchNormRules());
+    return rules;
+  }
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_PASSES_FOLD_BATCH_NORM_H_

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_FOLD_PADS_H_
+#define TFPLUG_PASSES_FOLD_PADS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/graph/rules.h"
+#include "tfplug/ops/c.h"
+#include "tfplug/ops/d.h"
+#include "tfplug/ops/p.h"
+
+namespace tfplug {
+
+namespace internal {
+
+// What a matched Const of 4 x 2 adds around images, as explicit_paddings has
+// it; empty if it adds to batch or channels, takes away, or is something else.
+inline std::vector<int64_t> ImagePaddings(const Node& node,
+                                          absl::string_view data_format) {
+  const auto constant = Constant::Read(node);
+  if (!constant.ok() || constant->shape() != Shape{4, 2}) return {};
+  auto paddings = constant->integers();
+  if (!paddings.ok()) return {};
+  const size_t channels = data_format == "NHWC" ? 3 : 1;
+  for (size_t i = 0; i < paddings->size(); ++i) {
+    const bool is_image = i / 2 != 0 && i / 2 != channels;
+    const int64_t padding = (*paddings)[i];
+    if (padding < 0 || (padding > 0 && !is_image)) return {};
+  }
+  return *std::move(paddings);
+}
+
+template <class Conv, class CopyAttrs>
+Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
+  const Pattern x = Any("x"), w = Any("weights");
+  const auto amounts = Match<ops::Const>().MayHaveOtherUses();
+  const auto pad = Match<ops::Pad>(x, amounts);
+  const auto conv = Match<Conv>(pad, w)
+                        .Where(Conv::padding, "VALID")
+                        .WhereOneOf(Conv::data_format, {"NHWC", "NCHW"});
+  const auto paddings = [=](const Matched& m) {
+    const auto format =
+        m.node(conv).template GetAttr<std::string>("data_format");
+    return ImagePaddings(m.node(amounts), format.value_or(""));
+  };
+  return Rule(std::string("Pad + ") + Conv::kName, conv)
+      .OnlyIf(
+          "the padding is constant, not negative, and of rows and columns "
+          "only",
+          [=](const Matched& m) { return !paddings(m).empty(); })
+      .Priority(priority)
+      .ReplaceBy(copy_attrs(New<Conv>(x, w), conv)
+                     .Copy(conv, Conv::kT)
+                     .Copy(conv, Conv::strides)
+                     .Copy(conv, Conv::data_format)
+                     .Copy(conv, Conv::dilations)
+                     .Set(Conv::padding, "EXPLICIT")
+                     .Set(Conv::explicit_paddings, paddings)
+                     .IfThereIsAKernel());
+}
+
+}  // namespace internal
+
+// Conv2D and DepthwiseConv2dNative without padding of their own, of what a Pad
+// gives them, pad for themselves (padding "EXPLICIT"), and the padded images
+// are never in memory. The plug-in's kernels must be able to do that. A
+// gradient that needs the padded images keeps the Pad.
+//
+// A convolution is rewritten before it is fused with a bias; a depthwise one is
+// not, for _FusedDepthwiseConv2dNative has no explicit paddings.
+inline std::vector<Rule> FoldPadsRules() {
+  std::vector<Rule> rules;
+  rules.push_back(internal::FoldPadRule<ops::Conv2D>(
+      [](const auto& node, const auto& conv) {
+        return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
+      },
+      /*priority=*/1));
+  rules.push_back(internal::FoldPadRule<ops::DepthwiseConv2dNative>(
+      [](const auto& node, const auto&) { return node; },
+      /*priority=*/-1));
+  return rules;
+}
+
+class FoldPads : public RulesPass {
+ public:
+  FoldPads() : RulesPass(TheRules()) {}
+
+ private:
+  static const Rules& TheRules() {
+    static const Rules rules(FoldPadsRules());
+    return rules;
+  }
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_PASSES_FOLD_PADS_H_
