@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/tf-matrix runs in each TensorFlow, with cpu_sim in the folder where
-TensorFlow looks for plug-ins. Writes one JSON object to the file named first."""
+"""What tools/tf-matrix runs in each TensorFlow, with a plug-in in the folder where
+TensorFlow looks for them: `train` with cpu_sim, `update` with the toys of tests/.
+Writes one JSON object to the file named behind that."""
 
 import json
 import os
+import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] /
+                    "tests/tensorflow"))
+import toys  # noqa: E402
 
 DEVICE = "/device:SIM:0"
 STEPS = 20
@@ -57,20 +63,33 @@ def train(device):
     return losses
 
 
+def run_and_train():
+    """With cpu_sim: its devices, an op, a training."""
+    ours, cpu = train(DEVICE), train("/device:CPU:0")
+    return {"numpy": np.__version__,
+            "devices": [d.name for d in tf.config.list_physical_devices("SIM")],
+            "op": run_op(), "first_loss": cpu[0], "last_loss": cpu[-1],
+            "difference": max(abs(a - b) / abs(b) for a, b in zip(ours, cpu))}
+
+
+def update_variables():
+    """With the toys: whether a plug-in can update a variable in place."""
+    said = toys.variables()
+    problem = toys.variables_problem(said)
+    if problem:
+        raise RuntimeError(problem)
+    return {"updates": "an error in words" if toys.updates_are_refused(said)
+            else "in place"}
+
+
 def main():
     tf.config.set_soft_device_placement(False)
-    found = {"version": tf.__version__, "numpy": np.__version__}
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
         try:
-            found["devices"] = [d.name for d in
-                                tf.config.list_physical_devices("SIM")]
-            found["op"] = run_op()
-            ours, cpu = train(DEVICE), train("/device:CPU:0")
-            found["first_loss"], found["last_loss"] = cpu[0], cpu[-1]
-            found["difference"] = max(abs(a - b) / abs(b)
-                                      for a, b in zip(ours, cpu))
+            found = {"train": run_and_train,
+                     "update": update_variables}[sys.argv[1]]()
         except Exception as error:  # pylint: disable=broad-except
-            found["error"] = f"{type(error).__name__}: {error}"
+            found = {"error": f"{type(error).__name__}: {error}"}
         json.dump(found, file)
 
 

@@ -148,9 +148,9 @@ absl::StatusOr<Tensor> VariableTensor(KernelContext& context, int input,
             &internal::VariableHooks<Code>::copy_func, &raw, status);
       });
   Tensor tensor(raw);
-  if (!result.ok()) return result;
-  if (!tensor) return absl::InternalError("core gave no tensor");
-  return tensor;
+  // 2.12 leaves the status alone when it has the tensor.
+  if (tensor) return tensor;
+  return result.ok() ? absl::InternalError("core gave no tensor") : result;
 }
 
 // ---- Updates ---------------------------------------------------------------

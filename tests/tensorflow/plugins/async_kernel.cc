@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyAsync copies its input. `how` it ends is told by an attribute.
+#include "tfplug/async_kernel.h"
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tfplug/register_op.h"
+#include "tfplug/status_macros.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::OpDef("ToyAsync")
+                       .Attr("how: string = 'later'")
+                       .Input("x: float")
+                       .Output("y: float")
+                       .IsStateful());
+
+class Async : public tfplug::AsyncKernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(how_, construction.GetAttr<std::string>("how"));
+    return absl::OkStatus();
+  }
+
+  absl::Status ComputeAsync(tfplug::AsyncRun& run) override {
+    if (how_ == "at once") return Copy(run.context());
+    if (how_ == "error at once") return absl::UnavailableError("not today");
+    if (how_ == "exception") throw std::runtime_error("thrown");
+    std::thread([how = how_, run = std::move(run)]() mutable {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      if (how == "dropped") return;
+      if (how == "error later") return run.Finish(absl::AbortedError("late"));
+      run.Finish(Copy(run.context()));
+      if (how == "twice") run.Finish(absl::InternalError("nobody hears this"));
+    }).detach();
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status Copy(tfplug::KernelContext& context) {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->CopyDeviceToDevice(y.memory(), x.memory(), x.byte_size());
+  }
+
+  std::string how_;
+};
+TFPLUG_REGISTER_KERNEL(Async, tfplug::KernelDef("ToyAsync"));
+
+}  // namespace
+}  // namespace toy

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyAttributes tells its attributes, one of nearly every kind, in words; and
+// what becomes of asking for an attribute that is not there, or of another
+// kind.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tfplug/register_op.h"
+#include "tfplug/status_macros.h"
+#include "tfplug/tstring.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::OpDef("ToyAttributes")
+                       .Attr("flag: bool = true")
+                       .Attr("number: int = 7")
+                       .Attr("numbers: list(int) = [1, 2]")
+                       .Attr("text: string = 'word'")
+                       .Attr("type: type = DT_BFLOAT16")
+                       .Attr("shape: shape = { unknown_rank: true }")
+                       .Attr("shapes: list(shape) = []")
+                       .Attr("tensor: tensor")
+                       .Attr("function: func")
+                       .Attr("functions: list(func)")
+                       .Attr("wrong: string = ''")
+                       .Output("words: string")
+                       .IsStateful());
+
+class Attributes : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto wrong,
+                            construction.GetAttr<std::string>("wrong"));
+    if (wrong == "absent") {
+      return construction.GetAttr<float>("nothing").status();
+    }
+    if (wrong == "kind") return construction.GetAttr<float>("number").status();
+    return Read(construction);
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor words,
+        context.allocate_output(0, {static_cast<int64_t>(words_.size())}));
+    auto out = words.flat<tfplug::TString>();
+    for (size_t i = 0; i < words_.size(); ++i) out[i].Assign(words_[i]);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Read(tfplug::KernelConstruction& c) {
+    TFPLUG_ASSIGN_OR_RETURN(const bool flag, c.GetAttr<bool>("flag"));
+    TFPLUG_ASSIGN_OR_RETURN(const int number, c.GetAttr<int>("number"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto numbers,
+                            c.GetAttr<std::vector<int64_t>>("numbers"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto text, c.GetAttr<std::string>("text"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            c.GetAttr<tfplug::DataType>("type"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto shape,
+                            c.GetAttr<tfplug::PartialShape>("shape"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto shapes,
+        c.GetAttr<std::vector<tfplug::PartialShape>>("shapes"));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor tensor,
+                            c.GetAttr<tfplug::Tensor>("tensor"));
+    TFPLUG_ASSIGN_OR_RETURN(const auto function,
+                            c.GetAttr<tfplug::Function>("function"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto functions,
+        c.GetAttr<std::vector<tfplug::Function>>("functions"));
+    words_ = {absl::StrCat("flag ", flag ? "yes" : "no"),
+              absl::StrCat("number ", number),
+              absl::StrCat("text ", text),
+              absl::StrCat("type ", tfplug::DataTypeName(type)),
+              absl::StrCat("shape ", shape.ToString()),
+              absl::StrCat("tensor ", tensor.ToString(), " of ",
+                           tensor.flat<float>()[0]),
+              absl::StrCat("function ", function.name),
+              absl::StrCat("functions ", functions.size())};
+    for (const int64_t each : numbers) {
+      words_.push_back(absl::StrCat("one of numbers ", each));
+    }
+    for (const tfplug::PartialShape& each : shapes) {
+      words_.push_back(absl::StrCat("one of shapes ", each.ToString()));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> words_;
+};
+TFPLUG_REGISTER_KERNEL(Attributes,
+                       tfplug::KernelDef("ToyAttributes").HostMemory("words"));
+
+}  // namespace
+}  // namespace toy

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyOuter is the outer product of two vectors, by a factor. It has a shape
+// function, so that TensorFlow knows the result's shape before anything runs.
+#include <cstdint>
+
+#include "tfplug/register_op.h"
+#include "tfplug/status_macros.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::OpDef("ToyOuter")
+                       .Attr("T: {float, double}")
+                       .Attr("factor: float = 1.0")
+                       .Input("x: T")
+                       .Input("y: T")
+                       .Output("product: T")
+                       .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
+                         TFPLUG_ASSIGN_OR_RETURN(auto x, s.input(0));
+                         TFPLUG_ASSIGN_OR_RETURN(x, s.with_rank(x, 1));
+                         TFPLUG_ASSIGN_OR_RETURN(auto y, s.input(1));
+                         TFPLUG_ASSIGN_OR_RETURN(y, s.with_rank(y, 1));
+                         TFPLUG_ASSIGN_OR_RETURN(const auto product,
+                                                 s.concatenate(x, y));
+                         return s.set_output(0, product);
+                       }));
+
+template <class T>
+class Outer : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(factor_, construction.GetAttr<float>("factor"));
+    if (factor_ == 0) return absl::InvalidArgumentError("the factor is zero");
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input("x"));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.input("y"));
+    if (x.shape().rank() != 1 || y.shape().rank() != 1) {
+      return absl::InvalidArgumentError("x and y must be vectors");
+    }
+    const int64_t rows = x.shape().dim(0), columns = y.shape().dim(0);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor product,
+                            context.allocate_output(0, {rows, columns}));
+    const T* a = OnDevice(x.flat<T>().data());
+    const T* b = OnDevice(y.flat<T>().data());
+    T* to = OnDevice(product.flat<T>().data());
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        *to++ = static_cast<T>(factor_) * a[i] * b[j];
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  float factor_ = 1;
+};
+TFPLUG_REGISTER_KERNEL(
+    Outer<float>, tfplug::KernelDef("ToyOuter").TypeConstraint<float>("T"));
+TFPLUG_REGISTER_KERNEL(
+    Outer<double>, tfplug::KernelDef("ToyOuter").TypeConstraint<double>("T"));
+
+}  // namespace
+}  // namespace toy

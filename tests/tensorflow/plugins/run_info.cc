@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyRunInfo tells what a kernel may know of its run, as "name: value"; what
+// this release of TensorFlow lacks, as "name: UNIMPLEMENTED".
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tfplug/register_op.h"
+#include "tfplug/status_macros.h"
+#include "tfplug/tstring.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::OpDef("ToyRunInfo")
+                       .Input("on_device: float")
+                       .Input("on_host: float")
+                       .Output("words: string")
+                       .IsStateful());
+
+template <class T>
+std::string Line(absl::string_view name, const absl::StatusOr<T>& value) {
+  return value.ok()
+             ? absl::StrCat(name, ": ", *value)
+             : absl::StrCat(name, ": ",
+                            absl::StatusCodeToString(value.status().code()));
+}
+
+class RunInfo : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    const auto config = context.config();
+    const auto library = context.function_library();
+    const std::vector<std::string> lines = {
+        absl::StrCat("inputs: ", context.num_inputs()),
+        absl::StrCat("step: ", context.step_id()),
+        Line("node", context.node_name()),
+        Line("device", context.device_name()),
+        Line("ordinal", context.device_id()),
+        Line("frame", context.frame_id()),
+        Line("iteration", context.iter_id()),
+        Line("container", context.default_container()),
+        Line("producer", context.graph_def_version()),
+        Line("input 1", context.requested_input(1)),
+        Line("input 0 in host memory", context.is_host_memory_input(0)),
+        Line("input 1 in host memory", context.is_host_memory_input(1)),
+        Line("output in host memory", context.is_host_memory_output(0)),
+        // Out of range: core would end the process over some of these.
+        Line("input 5", context.requested_input(5)),
+        Line("output 5", context.is_host_memory_output(5)),
+        absl::StrCat("config: ", config.ok() && !config->bytes().empty()),
+        absl::StrCat("functions: ", library.ok() && !library->bytes().empty()),
+    };
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor words,
+        context.allocate_output(0, {static_cast<int64_t>(lines.size())}));
+    auto out = words.flat<tfplug::TString>();
+    for (size_t i = 0; i < lines.size(); ++i) out[i].Assign(lines[i]);
+    return absl::OkStatus();
+  }
+};
+TFPLUG_REGISTER_KERNEL(
+    RunInfo,
+    tfplug::KernelDef("ToyRunInfo").HostMemory("on_host").HostMemory("words"));
+
+}  // namespace
+}  // namespace toy

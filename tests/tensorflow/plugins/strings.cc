@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// ToyJoin joins strings: element by element, those of a list of inputs. Strings
+// are always in host memory, and a kernel on a device has to say so.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tfplug/register_op.h"
+#include "tfplug/status_macros.h"
+#include "tfplug/tstring.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::OpDef("ToyJoin")
+                       .Attr("N: int >= 1")
+                       .Input("parts: N * string")
+                       .Output("joined: string")
+                       .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
+                         TFPLUG_ASSIGN_OR_RETURN(const auto first, s.input(0));
+                         return s.set_output(0, first);
+                       }));
+
+class Join : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::vector<tfplug::Tensor> parts,
+                            context.input_list("parts"));
+    for (const tfplug::Tensor& part : parts) {
+      if (part.shape() != parts[0].shape()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("parts of different shapes: ", part.ToString(),
+                         " and ", parts[0].ToString()));
+      }
+    }
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor joined,
+                            context.allocate_output(0, parts[0].shape()));
+    auto out = joined.flat<tfplug::TString>();
+    for (size_t i = 0; i < out.size(); ++i) {
+      std::string text;
+      for (const tfplug::Tensor& part : parts) {
+        absl::StrAppend(&text, part.flat<tfplug::TString>()[i].view());
+      }
+      out[i].Assign(text);
+    }
+    return absl::OkStatus();
+  }
+};
+TFPLUG_REGISTER_KERNEL(
+    Join,
+    tfplug::KernelDef("ToyJoin").HostMemory("parts").HostMemory("joined"));
+
+}  // namespace
+}  // namespace toy

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// tf.Variable on the device: assign, assign_add, assign_sub by the ready
+// kernels and this device's code for += and -=.
+#include "tfplug/variable_kernels.h"
+#include "toy_device.h"
+
+namespace toy {
+namespace {
+
+struct Variables : tfplug::VariableCode<Stream> {
+  static absl::Status Update(tfplug::KernelContext&,
+                             tfplug::VariableUpdate update,
+                             tfplug::Tensor& variable,
+                             const tfplug::Tensor& value) {
+    float* to = OnDevice(variable.flat<float>().data());
+    const float* from = OnDevice(value.flat<float>().data());
+    const float sign = update == tfplug::VariableUpdate::kAdd ? 1 : -1;
+    for (int64_t i = 0; i < variable.num_elements(); ++i) {
+      to[i] += sign * from[i];
+    }
+    return absl::OkStatus();
+  }
+};
+[[maybe_unused]] const bool registered =
+    tfplug::RegisterVariableKernels<Variables, float>();
+
+}  // namespace
+}  // namespace toy
