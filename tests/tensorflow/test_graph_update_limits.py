@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where TensorFlow's graph optimizer does not run, nothing can lower an update:
+the kernel says what to write instead. See docs/core_behaviour.md."""
+
+import contextlib
+
+import harness
+import pytest
+
+STRICT = {"CPU_SIM_STRICT": "1"}
+REMEDY = "v.assign(v + "
+
+
+@contextlib.contextmanager
+def options(tf, **changed):
+    before = tf.config.optimizer.get_experimental_options()
+    tf.config.optimizer.set_experimental_options(changed)
+    try:
+        yield
+    finally:
+        defaults = {"min_graph_nodes": 0, "disable_meta_optimizer": False,
+                    "use_plugin_optimizers": True}
+        tf.config.optimizer.set_experimental_options(
+            {name: before.get(name, defaults[name]) for name in changed})
+
+
+def eager(tf, v, x):
+    v.assign_add(x)
+
+
+def few_nodes(tf, v, x):
+    """Fewer than four nodes in all."""
+    @tf.function
+    def f(x):
+        v.assign_add(x)
+    f(x)
+
+
+def few_nodes_by_option(tf, v, x):
+    """The same function where that is not the limit."""
+    with options(tf, min_graph_nodes=-1):
+        few_nodes(tf, v, x)
+
+
+def enough_nodes(tf, v, x):
+    @tf.function
+    def f(x):
+        v.assign_add(2 * x - x)
+        return v.read_value()
+    f(x)
+
+
+def optimizer_disabled(tf, v, x):
+    with options(tf, disable_meta_optimizer=True):
+        enough_nodes(tf, v, x)
+
+
+def plugins_disabled(tf, v, x):
+    with options(tf, use_plugin_optimizers=False):
+        enough_nodes(tf, v, x)
+
+
+def reduced_retracing(tf, v, x):
+    @tf.function(reduce_retracing=True)
+    def f(x):
+        v.assign_add(2 * x[:2] - x[:2])
+        return v.read_value()
+    f(x)
+    v.assign([1.0, 2.0])
+    f(tf.constant([5.0, 6.0, 7.0]))
+    assert f.experimental_get_tracing_count() == 2
+
+
+def compiled(tf, v, x):
+    @tf.function(jit_compile=True)
+    def f(x):
+        v.assign_add(2 * x - x)
+        return v.read_value()
+    f(x)
+
+
+def run(name):
+    """What is raised, or the variable's value."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:SIM:0"):
+        v = tf.Variable([1.0, 2.0])
+        x = tf.constant([5.0, 6.0])
+        globals()[name](tf, v, x)
+        return v.numpy().tolist()
+
+
+LOWERED = ["enough_nodes", "few_nodes_by_option", "reduced_retracing"]
+NOT_LOWERED = ["eager", "few_nodes", "optimizer_disabled", "plugins_disabled"]
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    # What nothing was changed for comes last as well: options are reset.
+    names = LOWERED + NOT_LOWERED + ["compiled"]
+    results = harness.run_each(run, [[n] for n in names + LOWERED[:1]],
+                               env=STRICT)
+    assert results.pop().value == [6.0, 8.0]
+    return dict(zip(names, results))
+
+
+@pytest.mark.parametrize("name", LOWERED)
+def test_lowered(results, name):
+    assert results[name].ok, results[name]
+    assert results[name].value == [6.0, 8.0]
+
+
+@pytest.mark.parametrize("name", NOT_LOWERED)
+def test_not_lowered_is_an_error_in_words(results, name):
+    assert results[name].died == 0, results[name]
+    assert "UnimplementedError" in results[name].error, results[name]
+    assert REMEDY in results[name].error, results[name]
+
+
+def test_xla_knows_no_such_device(results):
+    assert results["compiled"].died == 0, results["compiled"]
+    assert "XLA" in results["compiled"].error or (
+        "JIT" in results["compiled"].error), results["compiled"]
