@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/graph.h>
 
-// What tfplug itself does to graphs: variables are updated by kernels of this
-// device, and TensorFlow rewrites to nothing that it has no kernel for.
-TFPLUG_REGISTER_GRAPH_PASSES("SIM");
+#include "passes/fusion.h"
+
+// Besides what tfplug itself does to graphs: variables are updated by kernels
+// of this device, and TensorFlow rewrites to nothing that it has no kernel for.
+TFPLUG_REGISTER_GRAPH_PASSES("SIM", cpu_sim::Fusion);
