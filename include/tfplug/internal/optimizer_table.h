@@ -3,6 +3,7 @@
 #define TFPLUG_INTERNAL_OPTIMIZER_TABLE_H_
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -22,13 +23,12 @@ namespace tfplug::internal {
 // A class's name as it stands in the source: "my_plugin::FuseBiasAdd".
 template <class T>
 const char* ClassName() {
-  static const std::string* const name = [] {
-    // "const char* ...ClassName() [with T = ns::Name]" or "... [T = ns::Name]"
-    const std::string_view text = __PRETTY_FUNCTION__;
+  // "const char* ...ClassName() [with T = ns::Name]", or "[T = ns::Name]"
+  static const std::string* const name = [](std::string text) {
     const size_t begin = text.find("T = ") + 4;
-    return new std::string(
-        text.substr(begin, text.find_first_of(";]", begin) - begin));
-  }();
+    return new std::string(text, begin,
+                           text.find_first_of(";]", begin) - begin);
+  }(__PRETTY_FUNCTION__);
   return name->c_str();
 }
 

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/graph/pass_context.h>
+
+#include <string>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using testing::LeakCheckedCore;
+using testing::TF_GrapplerItem;
+
+TF_GrapplerItem MakeItem() {
+  TF_GrapplerItem item;
+  item.nodes_to_preserve = {"x", "", "y/z"};
+  item.fetch_nodes = {"y/z:1", "x"};
+  item.outputs["x"] = {{abi::TF_FLOAT, PartialShape(Shape{2, -1}), "value"},
+                       {abi::TF_INT64, PartialShape(), ""}};
+  item.inputs["y"] = {{abi::TF_HALF, PartialShape(Shape{}), ""}};
+  return item;
+}
+
+std::string OpDefBytes() {
+  const auto field = [](int number, absl::string_view value) {
+    std::string out;
+    internal::AppendField(out, number, value);
+    return out;
+  };
+  const auto number = [](int number, uint64_t value) {
+    std::string out;
+    internal::AppendField(out, number, value);
+    return out;
+  };
+  return field(1, "MyOp") +
+         field(2, field(1, "x") + field(4, "T") + field(5, "N")) +
+         field(2, field(1, "ref") + number(3, 1) + number(16, 1)) +
+         field(3, field(1, "y") + field(6, "Ts")) +
+         field(4, field(1, "T") + field(2, "type") + field(3, "default")) +
+         field(4, field(1, "N") + field(2, "int")) + number(17, 1) +
+         number(18, 1) + field(5, "a summary that is passed over");
+}
+
+// A GraphDef with one node and a library with one function.
+std::string GraphWithFunction() {
+  std::string node, signature, function, library, graph;
+  internal::AppendField(node, 1, "some node");
+  internal::AppendField(graph, 1, node);
+  internal::AppendField(signature, 1, "my_function");
+  internal::AppendField(function, 1, signature);
+  internal::AppendField(library, 1, function);
+  internal::AppendField(graph, 2, library);
+  return graph;
+}
+
+TEST_CASE("names are asked for once") {
+  LeakCheckedCore core;
+  const TF_GrapplerItem item = MakeItem();
+  const PassContext context("SIM", "", &item);
+  CHECK(context.IsPreserved("x"));
+  CHECK(context.IsPreserved("y/z"));
+  CHECK(!context.IsPreserved("y"));
+  CHECK(**context.item().fetch_nodes() ==
+        std::vector<std::string>{"y/z:1", "x"});
+  CHECK(testing::CountCalls([&] {
+          CHECK(context.IsPreserved("x"));
+          CHECK(context.item().fetch_nodes().ok());
+        }) == 0);
+  CHECK(context.status().ok());
+  const TF_GrapplerItem nothing;
+  CHECK((*GraphItem(&nothing).nodes_to_preserve())->empty());
+}
+
+TEST_CASE("properties are inferred once, and values only when asked for") {
+  LeakCheckedCore core;
+  const TF_GrapplerItem item = MakeItem();
+  GraphProperties properties(&item);
+  CHECK(item.inferences == 0);
+  const auto outputs = properties.Outputs("x");
+  REQUIRE(outputs.ok());
+  REQUIRE(outputs->size() == 2);
+  CHECK((*outputs)[0].dtype == DataType::kFloat);
+  CHECK((*outputs)[0].shape.ToString() == "[2,?]");
+  CHECK((*outputs)[1].dtype == DataType::kInt64);
+  CHECK(!(*outputs)[1].shape.has_rank());
+  const auto inputs = properties.Inputs("y");
+  REQUIRE(inputs.ok());
+  CHECK((*inputs)[0].shape.rank() == 0);
+  CHECK(item.inferences == 1);
+  CHECK(testing::CountCalls([&] { CHECK(properties.Outputs("x").ok()); }) == 0);
+
+  CHECK(properties.ConstantValue("x", 0).value() == "value");
+  CHECK(item.inferences == 2);
+  CHECK(absl::IsNotFound(properties.ConstantValue("x", 1).status()));
+  CHECK(absl::IsNotFound(properties.ConstantValue("x", 2).status()));
+  CHECK(absl::IsNotFound(properties.ConstantValue("x", -1).status()));
+  CHECK(item.inferences == 2);
+}
+
+TEST_CASE("a node that a pass adds is unknown until it is stated") {
+  LeakCheckedCore core;
+  const TF_GrapplerItem item = MakeItem();
+  GraphProperties properties(&item);
+  const absl::Status unknown = properties.Outputs("new").status();
+  CHECK(absl::IsNotFound(unknown));
+  CHECK(unknown.message().find("'new'") != absl::string_view::npos);
+  properties.StateOutputs("new", {{DataType::kHalf, PartialShape(Shape{3})}});
+  CHECK((*properties.Outputs("new"))[0].shape.ToString() == "[3]");
+  CHECK(absl::IsNotFound(properties.Inputs("new").status()));
+  properties.StateInputs("new", {{DataType::kBool, PartialShape()}});
+  CHECK((*properties.Inputs("new"))[0].dtype == DataType::kBool);
+  properties.Forget("new");
+  CHECK(absl::IsNotFound(properties.Outputs("new").status()));
+  // One that core knows, and a pass has changed.
+  properties.Forget("x");
+  CHECK(absl::IsNotFound(properties.Outputs("x").status()));
+  CHECK(absl::IsNotFound(properties.ConstantValue("x", 0).status()));
+  properties.StateOutputs("x", {{}});
+  CHECK(properties.Outputs("x")->size() == 1);
+  CHECK(absl::IsNotFound(properties.ConstantValue("x", 0).status()));
+}
+
+TEST_CASE("ops and functions are looked up once, by the library alone") {
+  LeakCheckedCore core;
+  testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
+  const std::string graph = GraphWithFunction();
+  const FunctionLibrary library(graph);
+  const auto op = library.LookUp("MyOp");
+  REQUIRE(op.ok());
+  CHECK((*op)->name == "MyOp");
+  REQUIRE((*op)->inputs.size() == 2);
+  CHECK((*op)->inputs[0].type_attr == "T");
+  CHECK((*op)->inputs[0].number_attr == "N");
+  CHECK((*op)->inputs[1].type == DataType::kFloat);
+  CHECK((*op)->inputs[1].is_ref);
+  CHECK((*op)->outputs[0].type_list_attr == "Ts");
+  CHECK((*op)->FindAttr("T")->default_value == "default");
+  CHECK((*op)->FindAttr("N")->type == "int");
+  CHECK(!(*op)->FindAttr("N")->has_default);
+  CHECK((*op)->FindAttr("M") == nullptr);
+  CHECK((*op)->is_stateful);
+  CHECK((*op)->is_commutative);
+  CHECK(!(*op)->is_aggregate);
+  CHECK((*library.LookUp("my_function"))->name == "my_function");
+  CHECK(absl::IsNotFound(library.LookUp("none").status()));
+  CHECK(testing::CountCalls([&] {
+          CHECK(*library.LookUp("MyOp") == *op);
+          CHECK(!library.LookUp("none").ok());
+        }) == 0);
+}
+
+TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
+  LeakCheckedCore core;
+  testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
+  const TF_GrapplerItem item = MakeItem();
+  const std::string graph = GraphWithFunction();
+  testing::FailEachCall([&]() -> absl::Status {
+    const PassContext context("SIM", graph, &item);
+    const auto is_preserved = context.IsPreserved("x");
+    CHECK(is_preserved);  // also where core could not say
+    if (!context.status().ok()) return context.status();
+    if (auto s = context.item().fetch_nodes(); !s.ok()) return s.status();
+    if (auto s = context.properties().Outputs("x"); !s.ok()) return s.status();
+    if (auto s = context.properties().Inputs("y"); !s.ok()) return s.status();
+    if (auto s = context.properties().ConstantValue("x", 0); !s.ok()) {
+      return s.status();
+    }
+    return context.functions().LookUp("MyOp").status();
+  });
+}
+
+TEST_CASE("a failure is not asked for again") {
+  LeakCheckedCore core;
+  const TF_GrapplerItem item = MakeItem();
+  const PassContext context("SIM", "", &item);
+  {
+    testing::Fault fault(1);
+    CHECK(context.IsPreserved("nothing"));
+  }
+  CHECK(context.IsPreserved("nothing"));
+  CHECK(absl::IsResourceExhausted(context.status()));
+}
+
+TEST_CASE("a release without the functions says so") {
+  LeakCheckedCore core({{2, 21},
+                        {"TF_GetNodesToPreserveList", "TF_InferStatically",
+                         "TF_NewFunctionLibraryDefinition"}});
+  const TF_GrapplerItem item = MakeItem();
+  const PassContext context("SIM", "", &item);
+  CHECK(absl::IsUnimplemented(context.item().nodes_to_preserve().status()));
+  CHECK(absl::IsUnimplemented(context.properties().Outputs("x").status()));
+  CHECK(absl::IsUnimplemented(context.functions().LookUp("MyOp").status()));
+}
+
+}  // namespace
+}  // namespace tfplug

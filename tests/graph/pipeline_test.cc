@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/graph.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "fault_core/leaks.h"
+#include "graph/build_graph.h"
+#include "tfplug/testing/graph_host.h"
+
+// Not an unnamed one: compilers differ in how they call that.
+namespace tfplug::pipeline_test {
+
+using testing::GraphHost;
+using testing::LeakCheckedCore;
+using testing::TF_GrapplerItem;
+
+// What the passes do, set by each test.
+using RunFunction = std::function<absl::Status(Graph&, const PassContext&)>;
+static RunFunction first_run, second_run;
+static int live_passes = 0;
+static bool constructor_throws = false;
+
+struct Counted : GraphPass {
+  Counted() {
+#if defined(__cpp_exceptions)
+    if (constructor_throws) throw std::runtime_error("no pass today");
+#endif
+    ++live_passes;
+  }
+  ~Counted() override { --live_passes; }
+};
+struct First : Counted {
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    return first_run(graph, context);
+  }
+};
+struct Second : Counted {
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    return second_run(graph, context);
+  }
+};
+TFPLUG_REGISTER_GRAPH_PASSES("SIM", First, Second);
+
+static absl::Status Nothing(Graph&, const PassContext&) {
+  return absl::OkStatus();
+}
+
+static std::string MakeGraph() {
+  Graph graph;
+  Add(graph, "a", "Const");
+  Add(graph, "b", "Neg", {"a"});
+  Add(graph, "c", "Abs", {"b"});
+  return graph.ToString();
+}
+
+struct Fixture {
+  Fixture() {
+    first_run = second_run = Nothing;
+    constructor_throws = false;
+    host = GraphHost::Register(&TF_InitGraph).value();
+    item.nodes_to_preserve = {"c", "not in this graph"};
+  }
+  ~Fixture() { CHECK(live_passes == 0); }
+
+  GraphHost::Outcome Optimize(int runs = 2) {
+    auto outcome = host->Optimize(MakeGraph(), item, runs);
+    CHECK(live_passes == 0);
+    return outcome;
+  }
+  // The one status of a run that leaves the graph as it is.
+  std::string Failure() {
+    const auto outcome = Optimize(1);
+    CHECK(!outcome.changed);
+    CHECK(outcome.graph == MakeGraph());
+    return outcome.runs[0].ToString();
+  }
+
+  LeakCheckedCore core;
+  std::unique_ptr<GraphHost> host;
+  TF_GrapplerItem item;
+};
+
+TEST_CASE("both names of the entry point are the same") {
+  Fixture fixture;
+  auto other = GraphHost::Register(&TF_InitGraphPlugin);
+  REQUIRE(other.ok());
+  CHECK((*other)->device_type() == fixture.host->device_type());
+  CHECK((*other)->device_type() == "SIM");
+}
+
+TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
+  Fixture fixture;
+  std::string order;
+  first_run = [&](Graph& graph, const PassContext& context) {
+    order += "1";
+    CHECK(context.device_type() == "SIM");
+    CHECK(live_passes == 2);
+    if (graph.FindNode("b").op() == "Neg") graph.FindNode("b").SetOp("Sign");
+    return absl::OkStatus();
+  };
+  second_run = [&](Graph& graph, const PassContext&) {
+    order += "2";
+    CHECK(graph.FindNode("b").op() == "Sign");
+    return absl::OkStatus();
+  };
+  const auto outcome = fixture.Optimize();
+  CHECK(order == "1212");
+  CHECK(outcome.runs[0].ok());
+  CHECK(absl::IsAborted(outcome.runs[1]));
+  CHECK(Describe(outcome.graph) ==
+        Lines{"a = Const()", "b = Sign(a)", "c = Abs(b)"});
+}
+
+TEST_CASE("a pass that fails half-way") {
+  Fixture fixture;
+  bool second_ran = false;
+  first_run = [](Graph& graph, const PassContext&) {
+    graph.FindNode("b").SetOp("Sign");
+    return absl::InvalidArgumentError("node 'b' displeases me");
+  };
+  second_run = [&](Graph&, const PassContext&) {
+    second_ran = true;
+    return absl::OkStatus();
+  };
+  CHECK(
+      fixture.Failure() ==
+      "INVALID_ARGUMENT: optimize_func: tfplug::pipeline_test::First: node 'b' "
+      "displeases me");
+  CHECK(!second_ran);
+  // ABORTED would be taken for "nothing changed".
+  first_run = [](Graph&, const PassContext&) {
+    return absl::AbortedError("given up");
+  };
+  CHECK(fixture.Failure() ==
+        "INTERNAL: optimize_func: tfplug::pipeline_test::First: given up");
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("a pass that throws, and one that cannot be made") {
+  Fixture fixture;
+  second_run = [](Graph& graph, const PassContext&) -> absl::Status {
+    graph.FindNode("b").SetOp("Sign");
+    throw std::runtime_error("thrown");
+  };
+  CHECK(
+      fixture.Failure() ==
+      "INTERNAL: optimize_func: tfplug::pipeline_test::Second: C++ exception: "
+      "thrown");
+  second_run = [](Graph&, const PassContext&) -> absl::Status {
+    throw std::bad_alloc();
+  };
+  CHECK(fixture.Failure().find("RESOURCE_EXHAUSTED") == 0);
+  constructor_throws = true;
+  CHECK(fixture.Failure() ==
+        "INTERNAL: optimize_func: tfplug::pipeline_test::First: C++ exception: "
+        "no pass today");
+}
+#endif
+
+TEST_CASE("what must be preserved must stay") {
+  Fixture fixture;
+  second_run = [](Graph& graph, const PassContext& context) {
+    CHECK(context.IsPreserved("c"));
+    CHECK(!context.IsPreserved("b"));
+    return graph.RemoveNode(graph.FindNode("c"));
+  };
+  const std::string removed = fixture.Failure();
+  CHECK(removed.find("FAILED_PRECONDITION: optimize_func: "
+                     "tfplug::pipeline_test::Second: node 'c' must be "
+                     "preserved") == 0);
+  second_run = [](Graph& graph, const PassContext&) {
+    return graph.FindNode("c").SetName("d");
+  };
+  CHECK(fixture.Failure() == removed);
+}
+
+TEST_CASE("a graph that is wrong names the node and the pass") {
+  Fixture fixture;
+  const auto optimize = [&](const std::string& graph) {
+    const auto outcome = fixture.host->Optimize(graph, fixture.item, 1);
+    CHECK(outcome.graph == graph);
+    return outcome.runs[0].ToString();
+  };
+  first_run = [](Graph& graph, const PassContext&) {
+    // What looks at edges or names finds out.
+    return graph.TopologicalOrder().status();
+  };
+  std::string twice = MakeGraph(), missing = MakeGraph();
+  std::string node;
+  internal::AppendField(node, 1, "b");
+  internal::AppendField(node, 2, "Abs");
+  internal::AppendField(twice, 1, node);
+  first_run = [](Graph& graph, const PassContext&) {
+    static_cast<void>(graph.FindNode("b"));
+    return absl::OkStatus();
+  };
+  CHECK(optimize(twice).find("First: ") != std::string::npos);
+  CHECK(optimize(twice).find("'b'") != std::string::npos);
+
+  node.clear();
+  internal::AppendField(node, 1, "lost");
+  internal::AppendField(node, 2, "Abs");
+  internal::AppendField(node, 3, "nowhere");
+  internal::AppendField(missing, 1, node);
+  first_run = [](Graph& graph, const PassContext&) {
+    static_cast<void>(graph.FindNode("lost").input(0));
+    return absl::OkStatus();
+  };
+  CHECK(optimize(missing).find("First: ") != std::string::npos);
+  CHECK(optimize(missing).find("nowhere") != std::string::npos);
+
+  first_run = [](Graph& graph, const PassContext&) {
+    const Node b = graph.FindNode("b");
+    if (auto s = b.SetInput(0, graph.FindNode("c")); !s.ok()) return s;
+    return graph.TopologicalOrder().status();
+  };
+  CHECK(optimize(MakeGraph()).find("'b'") != std::string::npos);
+  CHECK(absl::IsInvalidArgument(
+      fixture.host->Optimize("not a graph", fixture.item, 1).runs[0]));
+}
+
+TEST_CASE("core's failures reach core, and leak nothing") {
+  Fixture fixture;
+  first_run = [](Graph& graph, const PassContext& context) {
+    if (!context.IsPreserved("b")) graph.FindNode("b").SetOp("Sign");
+    return absl::OkStatus();
+  };
+  testing::FailEachCall([&] { return fixture.Optimize(1).runs[0]; });
+}
+
+TEST_CASE("the memory of one graph serves the next one") {
+  Fixture fixture;
+  first_run = [](Graph& graph, const PassContext&) {
+    graph.FindNode("b").SetDevice(
+        graph.FindNode("b").device() == kCpuDevice ? kSimDevice : kCpuDevice);
+    return absl::OkStatus();
+  };
+  using internal::OutputBlock;
+  OutputBlock::AddUser();
+  void* const block = OutputBlock::Allocate(1000);
+  OutputBlock::data_deallocator(block, 1000);
+  CHECK(OutputBlock::Allocate(900) == block);
+  OutputBlock::data_deallocator(block, 900);
+  // Too small, or very much too large: another one.
+  void* const larger = OutputBlock::Allocate(100000);
+  OutputBlock::data_deallocator(larger, 100000);
+  void* const small = OutputBlock::Allocate(0);
+  REQUIRE(small != nullptr);
+  OutputBlock::data_deallocator(small, 0);
+  OutputBlock::RemoveUser();
+  CHECK(fixture.Optimize(5).changed);
+}
+
+}  // namespace tfplug::pipeline_test
