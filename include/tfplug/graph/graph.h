@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/internal/graph_core.h"
+#include "tfplug/internal/graph_editor.h"
 #include "tfplug/internal/graph_order.h"
 #include "tfplug/internal/graph_writer.h"
 
@@ -222,7 +223,8 @@ inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
         absl::StrCat("AddNode: there is a node '", name,
                      "'; UniqueName() finds a free name"));
   }
-  return Node(core_.get(), core_->Add(name, op));
+  return Node(core_.get(),
+              internal::GraphEditor(*core_).Add(core_->Keep(name), op));
 }
 
 inline std::string Graph::UniqueName(absl::string_view prefix) {
@@ -241,7 +243,7 @@ inline absl::Status Graph::RemoveNode(Node node) {
         absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
                      ") is still used by '", use.node.name(), "'"));
   }
-  core_->Remove(node.id());
+  internal::GraphEditor(*core_).Remove(node.id());
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/internal/graph_core.h"
+#include "tfplug/internal/graph_editor.h"
 #include "tfplug/internal/op_attr.h"
 
 namespace tfplug {
@@ -124,11 +125,11 @@ class Node {
   }
   // `value` is copied.
   void SetRawAttr(absl::string_view attr, absl::string_view value) const {
-    graph_->SetAttr(id_, attr, graph_->Keep(value));
+    Edit().SetAttr(id_, graph_->Keep(attr), graph_->Keep(value));
   }
   // Nothing happens if there is none.
   void RemoveAttr(absl::string_view attr) const {
-    if (HasAttr(attr)) graph_->SetAttr(id_, attr, {});
+    if (HasAttr(attr)) Edit().SetAttr(id_, graph_->Keep(attr), {});
   }
   // From a node of the same or another graph; large values of the same graph
   // are not copied. NOT_FOUND if it has no such attribute.
@@ -139,10 +140,12 @@ class Node {
   // ---- The rest ----
 
   void SetOp(absl::string_view op) const {
-    if (op != this->op()) graph_->SetOp(id_, op);
+    if (op != this->op() && !removed()) Edit().SetOp(id_, op);
   }
   void SetDevice(absl::string_view device) const {
-    if (device != this->device()) graph_->SetDevice(id_, device);
+    if (device != this->device()) {
+      Edit().SetDevice(id_, graph_->Keep(device));
+    }
   }
   // ALREADY_EXISTS if another node has it. Those who use the node follow.
   absl::Status SetName(absl::string_view name) const;
@@ -163,12 +166,16 @@ class Node {
   }
 
  private:
-  const internal::Edge& EdgeAt(uint32_t i) const {
-    return graph_->edge(graph_->edge_number(id_, i));
-  }
   // Where data input or control edge `i` stands among all; the number of all if
   // there are not so many.
   uint32_t Place(int i, bool control) const;
+  int CountInputs(bool control) const;
+  // The node that data input or control edge `i` comes from, and its port.
+  Output Source(int i, bool control) const;
+  // Takes over an attribute of `from`.
+  void SetFrom(Node from, absl::string_view attr,
+               absl::string_view value) const;
+  internal::GraphEditor Edit() const { return internal::GraphEditor(*graph_); }
   absl::Status CheckSource(Node from) const;
   std::string Describe() const {
     return absl::StrCat("node '", name(), "' (", op(), "): ");
@@ -260,7 +267,7 @@ inline Use UseRange::Iterator::operator*() const {
   }
   int input = 0;
   for (uint32_t i = 0;; ++i) {
-    const uint32_t edge = graph_->edge_number(entry_->user, i);
+    const uint32_t edge = graph_->inputs(entry_->user)[i];
     if (edge == entry_->edge) return {user, input};
     if (graph_->edge(edge).port != internal::kControlPort) ++input;
   }
@@ -279,36 +286,37 @@ inline int Node::num_uses(int port) const {
 }
 
 inline uint32_t Node::Place(int i, bool control) const {
-  const uint32_t count = graph_->num_edges(id_);
-  for (uint32_t k = 0; k < count; ++k) {
-    if ((EdgeAt(k).port == internal::kControlPort) != control) continue;
-    if (i-- == 0) return k;
+  const internal::EdgeNumbers inputs = graph_->inputs(id_);
+  uint32_t k = 0;
+  for (; k < inputs.size(); ++k) {
+    const int port = graph_->edge(inputs[k]).port;
+    if ((port == internal::kControlPort) == control && i-- == 0) break;
+  }
+  return k;
+}
+inline int Node::CountInputs(bool control) const {
+  const internal::EdgeNumbers inputs = graph_->inputs(id_);
+  int count = 0;
+  for (uint32_t k = 0; k < inputs.size(); ++k) {
+    const int port = graph_->edge(inputs[k]).port;
+    count += (port == internal::kControlPort) == control;
   }
   return count;
 }
-inline int Node::num_inputs() const {
-  int inputs = 0;
-  for (uint32_t k = 0, count = graph_->num_edges(id_); k < count; ++k) {
-    if (EdgeAt(k).port != internal::kControlPort) ++inputs;
+inline Output Node::Source(int i, bool control) const {
+  const internal::EdgeNumbers inputs = graph_->inputs(id_);
+  for (uint32_t k = 0; k < inputs.size(); ++k) {
+    const internal::Edge& edge = graph_->edge(inputs[k]);
+    if ((edge.port == internal::kControlPort) != control || i-- != 0) continue;
+    if (edge.source == internal::kNoNode) break;
+    return {Node(graph_, edge.source), edge.port};
   }
-  return inputs;
+  return {};
 }
-inline int Node::num_controls() const {
-  return static_cast<int>(graph_->num_edges(id_)) - num_inputs();
-}
-inline Output Node::input(int i) const {
-  const uint32_t place = Place(i, false);
-  if (place == graph_->num_edges(id_)) return {};
-  const internal::Edge& edge = EdgeAt(place);
-  if (edge.source == internal::kNoNode) return {};
-  return {Node(graph_, edge.source), edge.port};
-}
-inline Node Node::control(int i) const {
-  const uint32_t place = Place(i, true);
-  if (place == graph_->num_edges(id_)) return {};
-  const internal::Edge& edge = EdgeAt(place);
-  return edge.source == internal::kNoNode ? Node() : Node(graph_, edge.source);
-}
+inline int Node::num_inputs() const { return CountInputs(false); }
+inline int Node::num_controls() const { return CountInputs(true); }
+inline Output Node::input(int i) const { return Source(i, false); }
+inline Node Node::control(int i) const { return Source(i, true).node; }
 
 inline absl::Status Node::CheckSource(Node from) const {
   if (from.graph_ != graph_ || from.removed()) {
@@ -332,7 +340,7 @@ inline absl::Status Node::SetInput(int i, Output from) const {
         absl::StrCat(Describe(), "it has ", num_inputs(), " inputs; input ", i,
                      " cannot be set to output ", from.port));
   }
-  graph_->ReplaceEdge(id_, Place(i, false), {from.node.id_, from.port});
+  Edit().ReplaceEdge(id_, Place(i, false), {from.node.id_, from.port});
   return absl::OkStatus();
 }
 inline absl::Status Node::AddInput(Output from) const {
@@ -343,16 +351,17 @@ inline absl::Status Node::AddInput(Output from) const {
   }
   const int inputs = num_inputs();
   const uint32_t place = inputs == 0 ? 0 : Place(inputs - 1, false) + 1;
-  graph_->InsertEdge(id_, place, {from.node.id_, from.port});
+  Edit().InsertEdge(id_, place, {from.node.id_, from.port});
   return absl::OkStatus();
 }
 inline absl::Status Node::RemoveInput(int i) const {
-  const uint32_t place = i < 0 ? graph_->num_edges(id_) : Place(i, false);
-  if (place == graph_->num_edges(id_)) {
+  const uint32_t count = graph_->inputs(id_).size();
+  const uint32_t place = i < 0 ? count : Place(i, false);
+  if (place == count) {
     return absl::NotFoundError(absl::StrCat(Describe(), "it has ", num_inputs(),
                                             " inputs, and no input ", i));
   }
-  graph_->RemoveEdge(id_, place);
+  Edit().RemoveEdge(id_, place);
   return absl::OkStatus();
 }
 inline absl::Status Node::AddControl(Node from) const {
@@ -360,13 +369,13 @@ inline absl::Status Node::AddControl(Node from) const {
   for (int i = 0, count = num_controls(); i < count; ++i) {
     if (control(i) == from) return absl::OkStatus();
   }
-  graph_->InsertEdge(id_, graph_->num_edges(id_),
-                     {from.id_, internal::kControlPort});
+  Edit().InsertEdge(id_, graph_->inputs(id_).size(),
+                    {from.id_, internal::kControlPort});
   return absl::OkStatus();
 }
 inline absl::Status Node::RemoveControl(Node from) const {
   for (int i = num_controls() - 1; i >= 0; --i) {
-    if (control(i) == from) graph_->RemoveEdge(id_, Place(i, true));
+    if (control(i) == from) Edit().RemoveEdge(id_, Place(i, true));
   }
   return absl::OkStatus();
 }
@@ -397,21 +406,29 @@ Node::attrs() const {
                       });
   return result;
 }
+inline void Node::SetFrom(Node from, absl::string_view attr,
+                          absl::string_view value) const {
+  if (from.graph_ != graph_) {
+    attr = graph_->Keep(attr);
+    value = graph_->Keep(value);
+  }
+  Edit().SetAttr(id_, attr, value);
+}
 inline absl::Status Node::CopyAttr(Node from, absl::string_view attr) const {
   const absl::string_view value = from.RawAttr(attr);
   if (value.data() == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(from.Describe(), "it has no attribute '", attr, "'"));
   }
-  graph_->SetAttr(id_, attr,
-                  from.graph_ == graph_ ? value : graph_->Keep(value));
+  SetFrom(from, graph_->Keep(attr), value);
   return absl::OkStatus();
 }
 inline void Node::CopyAttrs(Node from) const {
-  for (const auto& [name, value] : from.attrs()) {
-    graph_->SetAttr(id_, name,
-                    from.graph_ == graph_ ? value : graph_->Keep(value));
-  }
+  if (from == *this) return;
+  from.graph_->ForEachAttr(
+      from.id_, [&](absl::string_view attr, absl::string_view value) {
+        SetFrom(from, attr, value);
+      });
 }
 
 inline absl::Status Node::SetName(absl::string_view name) const {
@@ -425,7 +442,7 @@ inline absl::Status Node::SetName(absl::string_view name) const {
                      : absl::StatusCode::kAlreadyExists,
         absl::StrCat(Describe(), "it cannot be called '", name, "', ", why));
   }
-  graph_->SetName(id_, name);
+  Edit().SetName(id_, graph_->Keep(name));
   return absl::OkStatus();
 }
 

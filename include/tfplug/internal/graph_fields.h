@@ -23,6 +23,8 @@ inline constexpr uint32_t kAttrField = 5;
 inline constexpr char kNameTag = MakeTag(kNameField, kBytesType);
 inline constexpr char kOpTag = MakeTag(kOpField, kBytesType);
 inline constexpr char kInputTag = MakeTag(kInputField, kBytesType);
+inline constexpr char kDeviceTag = MakeTag(kDeviceField, kBytesType);
+inline constexpr char kAttrTag = MakeTag(kAttrField, kBytesType);
 
 // Where a node's fields are. This is all of a node: name and op, then its
 // inputs, then the rest: perhaps the device, then attributes and whatever else.
@@ -71,8 +73,6 @@ inline bool PassOthers(const char* p, const char* end) {
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
                                                     NodeFields* fields) {
-  constexpr char kDeviceTag = MakeTag(kDeviceField, kBytesType);
-  constexpr char kAttrTag = MakeTag(kAttrField, kBytesType);
   absl::string_view ignored;
   fields->name = fields->op = absl::string_view(p, 0);
   const char* next = PassField(p, end, kNameTag, &fields->name);

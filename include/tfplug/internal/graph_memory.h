@@ -37,6 +37,8 @@ class Array {
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
   T* begin() { return data_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
   T* end() { return data_ + size_; }
   T& back() { return data_[size_ - 1]; }
 
@@ -84,6 +86,12 @@ class Arena {
     char* const memory = free_;
     free_ += size;
     return memory;
+  }
+  // Of the last piece that was handed out, what is behind `end`.
+  void GiveBack(char* end) {
+    const auto used = static_cast<size_t>(end - (blocks_.back().memory.get()));
+    free_ = blocks_.back().memory.get() +
+            (used + kAlignment - 1) / kAlignment * kAlignment;
   }
   template <class T>
   T* AllocateArray(size_t count) {

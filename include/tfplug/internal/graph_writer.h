@@ -6,20 +6,68 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_attrs.h"
 #include "tfplug/internal/graph_core.h"
+#include "tfplug/internal/graph_fields.h"
+#include "tfplug/internal/graph_overlay.h"
 #include "tfplug/internal/wire.h"
 
-// The edited GraphDef: what no edit touched, as the bytes that it came from.
+// The edited graph: what no edit touched, as the bytes that it came from.
 namespace tfplug::internal {
 
-// Of one edited node.
+// What an input says that comes from a node: "name", "name:port" or "^name".
+class InputText {
+ public:
+  InputText(const GraphCore& graph, const Edge& edge)
+      : is_control_(edge.port == kControlPort), name_(graph.name(edge.source)) {
+    if (edge.port <= 0) return;
+    char* p = digits_ + sizeof(digits_);
+    for (int port = edge.port; port > 0; port /= 10) {
+      *--p = static_cast<char>('0' + port % 10);
+    }
+    *--p = ':';
+    suffix_ = absl::string_view(
+        p, static_cast<size_t>(digits_ + sizeof(digits_) - p));
+  }
+  InputText(const InputText&) = delete;
+  InputText& operator=(const InputText&) = delete;
+
+  size_t size() const { return is_control_ + name_.size() + suffix_.size(); }
+  char* Write(char* to) const {
+    if (is_control_) *to++ = '^';
+    return WriteBytes(WriteBytes(to, name_), suffix_);
+  }
+
+ private:
+  const bool is_control_;
+  const absl::string_view name_;
+  absl::string_view suffix_;
+  char digits_[12];
+};
+
+inline std::string GraphCore::input_text(uint32_t n, uint32_t i) const {
+  const NodeEdit* const edit = overlay_.Find(n);
+  if (edit == nullptr || !edit->own_inputs) {
+    const char* p = inputs_begin(n);
+    while (i-- > 0) NextInput(&p);
+    return std::string(NextInput(&p));
+  }
+  const InputEdit& input = edit->input_list[i];
+  if (input.text.data() != nullptr) return std::string(input.text);
+  const InputText text(*this, edges_[input.edge]);
+  std::string result(text.size(), '\0');
+  text.Write(&result[0]);
+  return result;
+}
+
+// One edited node, as the NodeDef's fields.
 class NodeWriter {
  public:
   NodeWriter(GraphCore& graph, uint32_t node, const NodeEdit& edit)
       : graph_(graph), node_(node), edit_(edit) {}
 
-  // Of the NodeDef, without tag and length.
   size_t Size() const {
     Count count;
     Emit(count);
@@ -30,68 +78,88 @@ class NodeWriter {
     Emit(copy);
     return copy.to;
   }
+  // At least Size(), and found without looking at every attribute.
+  size_t Bound() const {
+    constexpr size_t kHeader = 6;  // A tag and a length, together at most.
+    size_t bound = graph_.name(node_).size() + op().size() +
+                   edit_.device.size() + edit_.rest.size() + 3 * kHeader;
+    for (const InputEdit& input : edit_.input_list) {
+      bound +=
+          kHeader + (input.text.data() != nullptr
+                         ? input.text.size()
+                         : InputText(graph_, graph_.edge(input.edge)).size());
+    }
+    if (!edit_.own_inputs) bound += edit_.inputs.size();
+    for (const AttrEdit& attr : edit_.attrs) {
+      bound += attr.name.size() + attr.value.size() + 3 * kHeader;
+    }
+    return bound;
+  }
 
  private:
   struct Count {
     void Field(uint32_t, absl::string_view value) {
       size += BytesFieldSize(value.size());
     }
+    void Input(const InputText& text) { size += BytesFieldSize(text.size()); }
     void Raw(absl::string_view bytes) { size += bytes.size(); }
+    void Attr(const AttrEdit& attr) {
+      size += BytesFieldSize(BytesFieldSize(attr.name.size()) +
+                             BytesFieldSize(attr.value.size()));
+    }
     size_t size = 0;
   };
   struct Copy {
     void Field(uint32_t number, absl::string_view value) {
       to = WriteField(to, number, value);
     }
+    void Input(const InputText& text) {
+      *to++ = kInputTag;
+      to = text.Write(WriteVarint(to, text.size()));
+    }
     void Raw(absl::string_view bytes) { to = WriteBytes(to, bytes); }
+    void Attr(const AttrEdit& attr) {
+      *to++ = kAttrTag;
+      to = WriteVarint(to, BytesFieldSize(attr.name.size()) +
+                               BytesFieldSize(attr.value.size()));
+      to = WriteField(WriteField(to, 1, attr.name), 2, attr.value);
+    }
     char* to;
   };
 
+  absl::string_view op() const {
+    return graph_.op_table().op(graph_.op(node_));
+  }
   template <class Sink>
   void Emit(Sink& sink) const {
     sink.Field(kNameField, graph_.name(node_));
-    sink.Field(kOpField, graph_.op_table().op(graph_.op(node_)));
-    if (edit_.own_inputs) {
-      for (uint32_t i = 0; i < edit_.input_list.size(); ++i) {
-        sink.Field(kInputField, graph_.input_text(node_, i));
+    sink.Field(kOpField, op());
+    if (!edit_.own_inputs) sink.Raw(edit_.inputs);
+    for (const InputEdit& input : edit_.input_list) {
+      if (input.text.data() != nullptr) {
+        sink.Field(kInputField, input.text);
+      } else {
+        sink.Input(InputText(graph_, graph_.edge(input.edge)));
       }
-    } else {
-      sink.Raw(edit_.inputs);
     }
     if (edit_.own_device && !edit_.device.empty()) {
       sink.Field(kDeviceField, edit_.device);
     }
-    if (!edit_.own_device && edit_.attrs.empty()) {
+    if (edit_.own_device || !edit_.attrs.empty()) {
+      for (RestReader field(edit_.rest); field.Next();) {
+        if (!IsReplaced(field)) sink.Raw(field.field());
+      }
+    } else {
       sink.Raw(edit_.rest);
-      return;
-    }
-    for (WireReader field(edit_.rest); field.Next();) {
-      if (!Replaced(field)) sink.Raw(field.field());
     }
     for (const AttrEdit& attr : edit_.attrs) {
-      if (attr.value.data() != nullptr) EmitAttr(sink, attr);
+      if (attr.value.data() != nullptr) sink.Attr(attr);
     }
   }
-  template <class Sink>
-  static void EmitAttr(Sink& sink, const AttrEdit& attr) {
-    const size_t size =
-        BytesFieldSize(attr.name.size()) + BytesFieldSize(attr.value.size());
-    char header[16];
-    char* const end =
-        WriteVarint(WriteVarint(header, MakeTag(kAttrField, kBytesType)), size);
-    sink.Raw(absl::string_view(header, static_cast<size_t>(end - header)));
-    sink.Field(1, attr.name);
-    sink.Field(2, attr.value);
-  }
-  bool Replaced(const WireReader& field) const {
-    if (field.Is(kDeviceField, kBytesType)) return edit_.own_device;
-    if (edit_.attrs.empty() || !field.Is(kAttrField, kBytesType)) return false;
-    absl::string_view name;
-    for (WireReader entry(field.bytes()); entry.Next();) {
-      if (entry.Is(1, kBytesType)) name = entry.bytes();
-    }
+  bool IsReplaced(const RestReader& field) const {
+    if (!field.is_attr()) return field.is_device() && edit_.own_device;
     for (const AttrEdit& attr : edit_.attrs) {
-      if (attr.name == name) return true;
+      if (attr.name == field.name()) return true;
     }
     return false;
   }
@@ -103,18 +171,14 @@ class NodeWriter {
 
 class GraphWriter {
  public:
-  explicit GraphWriter(GraphCore& graph) : graph_(graph) {}
+  explicit GraphWriter(GraphCore& graph)
+      : graph_(graph), overlay_(graph.overlay()) {}
 
   size_t ByteSize() {
     size_t size = graph_.bytes().size();
-    const Array<uint32_t>& edit_of = graph_.edit_of();
-    for (uint32_t n = 0; n < edit_of.size(); ++n) {
-      if (!Touched(n)) continue;
-      if (n < graph_.num_parsed()) size -= graph_.index().records[n].size;
-      if (!graph_.live(n)) continue;
-      auto* edit = const_cast<NodeEdit*>(graph_.Edit(n));
-      edit->size = static_cast<uint32_t>(NodeWriter(graph_, n, *edit).Size());
-      size += BytesFieldSize(edit->size);
+    for (const uint32_t n : overlay_.touched()) {
+      if (n < graph_.num_parsed()) size -= graph_.record(n).size;
+      if (graph_.live(n)) size += BytesFieldSize(Prepare(n).size);
     }
     return size;
   }
@@ -122,47 +186,64 @@ class GraphWriter {
   // After ByteSize().
   void Write(char* to) {
     const absl::string_view bytes = graph_.bytes();
-    const uint32_t num_parsed = graph_.num_parsed();
-    const Array<uint32_t>& edit_of = graph_.edit_of();
     size_t done = 0;  // Of `bytes`.
-    for (uint32_t n = 0; n < edit_of.size(); ++n) {
-      if (!Touched(n)) continue;
-      if (n < num_parsed) {
-        const NodeRecord record = graph_.index().records[n];
-        to = WriteBytes(to, bytes.substr(done, record.begin - done));
-        done = record.begin + record.size;
-      } else {
+    const auto copy_to = [&](size_t end) {
+      to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
+      done = end;
+    };
+    for (const uint32_t n : overlay_.touched()) {
+      if (n < graph_.num_parsed()) {
+        const NodeRecord record = graph_.record(n);
+        copy_to(record.begin);
+        done += record.size;
+      } else if (done < EndOfNodes()) {
         // Added nodes stand behind the last one that there was.
-        const size_t end = EndOfNodes();
-        if (done < end) {
-          to = WriteBytes(to, bytes.substr(done, end - done));
-          done = end;
-        }
+        copy_to(EndOfNodes());
       }
       if (graph_.live(n)) to = WriteNode(to, n);
     }
-    WriteBytes(to, bytes.substr(done));
+    copy_to(bytes.size());
   }
 
  private:
-  bool Touched(uint32_t n) const {
-    const NodeEdit* const edit = graph_.Edit(n);
-    return edit != nullptr && edit->dirty;
+  // Messages up to this are written once, into memory of the graph's, and
+  // copied; larger ones are measured first.
+  static constexpr size_t kKept = 16 << 10;
+
+  const NodeEdit& Prepare(uint32_t n) {
+    NodeEdit& edit = *overlay_.Find(n);
+    if (edit.size > 0) return edit;
+    const NodeWriter writer(graph_, n, edit);
+    const size_t bound = writer.Bound();
+    edit.message = nullptr;
+    if (ABSL_PREDICT_TRUE(bound <= kKept)) {
+      char* const begin = overlay_.arena().Allocate(bound);
+      char* const end = writer.Write(begin);
+      overlay_.arena().GiveBack(end);
+      edit.size = static_cast<uint32_t>(end - begin);
+      edit.message = begin;
+    } else {
+      edit.size = static_cast<uint32_t>(writer.Size());
+    }
+    return edit;
   }
   char* WriteNode(char* to, uint32_t n) {
-    const NodeEdit& edit = *graph_.Edit(n);
+    const NodeEdit& edit = *overlay_.Find(n);
     to = WriteVarint(to, MakeTag(graph_.node_field(), kBytesType));
     to = WriteVarint(to, edit.size);
+    if (edit.message != nullptr) {
+      return WriteBytes(to, absl::string_view(edit.message, edit.size));
+    }
     return NodeWriter(graph_, n, edit).Write(to);
   }
   size_t EndOfNodes() const {
-    const uint32_t num_parsed = graph_.num_parsed();
-    if (num_parsed == 0) return 0;
-    const NodeRecord last = graph_.index().records[num_parsed - 1];
+    if (graph_.num_parsed() == 0) return 0;
+    const NodeRecord last = graph_.record(graph_.num_parsed() - 1);
     return last.begin + last.size;
   }
 
   GraphCore& graph_;
+  Overlay& overlay_;
 };
 
 }  // namespace tfplug::internal

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_INTERNAL_GRAPH_OVERLAY_H_
+#define TFPLUG_INTERNAL_GRAPH_OVERLAY_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_memory.h"
+
+namespace tfplug::internal {
+
+// An input of an edited node: the number of its edge, and the text that it was
+// read from if it still says the same; else null.
+struct InputEdit {
+  uint32_t edge;
+  absl::string_view text;
+};
+
+// An attribute that was set, or with a null value removed.
+struct AttrEdit {
+  absl::string_view name;
+  absl::string_view value;
+};
+
+// What differs in a node from what the index says. `inputs` and `rest` are the
+// bytes for all that is not edited: see NodeFields.
+struct NodeEdit {
+  absl::string_view inputs;
+  absl::string_view rest;
+  bool dirty = false;  // Not in a disordered node that nobody has edited.
+  bool own_inputs = false;
+  bool own_device = false;
+  ArenaList<InputEdit> input_list;
+  absl::string_view device;
+  ArenaList<AttrEdit> attrs;
+
+  // The NodeDef to write: its size, 0 if it has to be found out (again), and
+  // the bytes if they are kept.
+  uint32_t size = 0;
+  const char* message = nullptr;
+};
+static_assert(std::is_trivially_destructible_v<NodeEdit>);
+
+// The edits of a graph, by node.
+class Overlay {
+ public:
+  void Clear() {
+    arena_.Clear();
+    edit_of_.clear();
+    edits_.clear();
+    touched_.clear();
+    is_sorted_ = true;
+  }
+
+  Arena& arena() { return arena_; }
+
+  const NodeEdit* Find(uint32_t node) const {
+    if (ABSL_PREDICT_TRUE(node >= edit_of_.size())) return nullptr;
+    const uint32_t number = edit_of_[node];
+    return number == kNone || number == kGone ? nullptr : edits_[number];
+  }
+  NodeEdit* Find(uint32_t node) {
+    return const_cast<NodeEdit*>(std::as_const(*this).Find(node));
+  }
+  // A new one, of a node that has none, in a graph of `size` nodes.
+  NodeEdit& Add(uint32_t node, uint32_t size) {
+    MakeRoom(size);
+    edit_of_[node] = static_cast<uint32_t>(edits_.size());
+    edits_.PushBack(new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit);
+    return *edits_.back();
+  }
+  // From now on the node has to be written anew.
+  void MarkDirty(uint32_t node, NodeEdit& edit) {
+    edit.size = 0;
+    if (edit.dirty) return;
+    edit.dirty = true;
+    Touch(node);
+  }
+  // From now on the node is not to be written.
+  void MarkGone(uint32_t node, uint32_t size) {
+    NodeEdit* const edit = Find(node);
+    if (edit != nullptr) return MarkDirty(node, *edit);
+    MakeRoom(size);
+    edit_of_[node] = kGone;
+    Touch(node);
+  }
+
+  // The nodes that are dirty or gone, in order.
+  const Array<uint32_t>& touched() {
+    if (!is_sorted_) std::sort(touched_.begin(), touched_.end());
+    is_sorted_ = true;
+    return touched_;
+  }
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffff;
+  static constexpr uint32_t kGone = 0xfffffffe;
+
+  void MakeRoom(uint32_t size) {
+    if (edit_of_.size() < size) edit_of_.Resize(size, kNone);
+  }
+  void Touch(uint32_t node) {
+    is_sorted_ = is_sorted_ && (touched_.empty() || touched_.back() < node);
+    touched_.PushBack(node);
+  }
+
+  Arena arena_;
+  Array<uint32_t> edit_of_;
+  Array<NodeEdit*> edits_;
+  Array<uint32_t> touched_;
+  bool is_sorted_ = true;
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_INTERNAL_GRAPH_OVERLAY_H_
