@@ -34,6 +34,14 @@ def plugin_path():
     return build / "examples/cpu_sim/libtfplug_cpu_sim.so"
 
 
+def small_plugin_path(name):
+    """One of plugins/; TFPLUG_TEST_PLUGINS names the folder with all of them."""
+    build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
+    folder = os.environ.get("TFPLUG_TEST_PLUGINS") or (
+        build / "tests/tensorflow/plugins")
+    return pathlib.Path(folder).resolve() / f"libtfplug_{name}.so"
+
+
 @dataclasses.dataclass
 class Result:
     """What became of a child, or of one case of a child."""

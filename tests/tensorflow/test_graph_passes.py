@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TensorFlow hands to a graph optimizer, and what it does with what comes
+back: by a plug-in without a device (tests/tensorflow/plugins/graph_probe.cc),
+whose second pass turns Sin into Cos, or does worse. docs/core_behaviour.md says
+the same in words."""
+
+import os
+import pathlib
+
+import harness
+import pytest
+
+PROBE = harness.small_plugin_path("graph_probe")
+
+
+def _summaries(folder):
+    """A line for each graph that the passes saw: what there is of it."""
+    from tensorflow.core.framework import graph_pb2
+    found = []
+    for path in sorted(pathlib.Path(folder).glob("*.pb")):
+        graph = graph_pb2.GraphDef.FromString(path.read_bytes())
+        names = path.with_suffix(".names").read_text().split("\n")[:-1]
+        found.append({
+            "nodes": len(graph.node),
+            "ops": sorted({n.op for n in graph.node}),
+            "devices": sorted({n.device for n in graph.node}),
+            "functions": {f.signature.name.split("inference_")[-1][:5]:
+                          len(f.node_def) + len(f.ret)
+                          for f in graph.library.function},
+            "fetched": [n[6:] for n in names if n.startswith("fetch ")],
+            "kept": [n[5:] for n in names if n.startswith("keep ")],
+        })
+    return found
+
+
+def _function(tf):
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function(experimental_attributes={"_noinline": True})
+    def outer(x):
+        return inner(x) * 2 + v + 1
+
+    @tf.function(experimental_attributes={"_noinline": True})
+    def inner(x):
+        return tf.sin(x) * 3 - v - 1
+
+    @tf.function
+    def f(x):
+        y = tf.sin(x) * 3
+        return outer(y) + tf.cond(tf.reduce_sum(x) > 0,
+                                  lambda: tf.sin(x) + y * v, lambda: x)
+    return f
+
+
+def _expected(function, np):
+    x = np.array([0.5, 1.0])
+    v = np.array([1.0, 2.0])
+    y = function(x) * 3
+    return (function(y) * 3 - v - 1) * 2 + v + 1 + function(x) + y * v
+
+
+def run_function():
+    import numpy as np
+    import tensorflow as tf
+    result = _function(tf)(tf.constant([0.5, 1.0])).numpy()
+    is_sin = np.allclose(result, _expected(np.sin, np))
+    is_cos = np.allclose(result, _expected(np.cos, np))
+    return is_sin, is_cos, _summaries(os.environ["GRAPH_PROBE_FOLDER"])
+
+
+def run_session():
+    import tensorflow as tf
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        @tf.function(experimental_attributes={"_noinline": True})
+        def inner(x):
+            with tf.device("/device:CPU:0"):
+                return tf.sin(x) * 3 + 1 - x
+        @tf.function(experimental_attributes={"_noinline": True})
+        def bare(x):
+            return tf.sin(x) * 3 + 1 - x
+        x = tf.compat.v1.placeholder(tf.float32)
+        y = inner(x) + bare(x) + x * 2
+        result = session.run(y, {x: 0.5})
+    return float(result), _summaries(os.environ["GRAPH_PROBE_FOLDER"])
+
+
+@pytest.fixture(name="probe")
+def _probe(tmp_path):
+    def run(function, mode):
+        return harness.run(function, plugin=False, env={
+            "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PROBE),
+            "GRAPH_PROBE_FOLDER": str(tmp_path), "GRAPH_PROBE_MODE": mode,
+            "TF_CPP_MIN_LOG_LEVEL": "0"})
+    return run
+
+
+def test_unchanged_is_no_error_and_changes_nothing(probe):
+    result = probe(run_function, "nothing")
+    assert result.ok, result
+    is_sin, _, graphs = result.value
+    assert is_sin
+    assert "Plugin optimizer for device_type CPU is enabled" in result.log
+    assert "failed" not in result.log  # ABORTED, and not an error
+    # Twice each: the function, and the bodies of those that are not inlined.
+    assert len(graphs) == 6
+    assert graphs[0::2] == graphs[1::2]
+    first = graphs[0]
+    # Placed, with branches inlined, and of functions no more than signatures.
+    assert first["devices"] == ["/job:localhost/replica:0/task:0/device:CPU:0"]
+    assert first["functions"] == {"inner": 0, "outer": 0}
+    assert {"Switch", "Merge", "_Arg", "_Retval"} <= set(first["ops"])
+    assert not {"If", "StatelessIf"} & set(first["ops"])
+    assert first["fetched"] == ["identity_RetVal"]
+    assert "identity_RetVal" in first["kept"]
+    # A body comes placed too, in a call of its own, when it is first run.
+    assert graphs[2]["devices"] == first["devices"]
+    assert graphs[2]["functions"] == {"inner": 0}
+    assert graphs[4]["functions"] == {}
+    assert "Sin" in graphs[4]["ops"]
+
+
+def test_edits_arrive_in_function_branches_and_bodies(probe):
+    result = probe(run_function, "edit")
+    assert result.ok, result
+    is_sin, is_cos, graphs = result.value
+    assert is_cos and not is_sin
+    # The second time there is nothing left to edit.
+    assert "Cos" in graphs[1]["ops"] and "Sin" not in graphs[1]["ops"]
+
+
+@pytest.mark.parametrize("mode, words", [
+    ("error", "INVALID_ARGUMENT: optimize_func: graph_probe::Edit: node 'Sin' "
+              "went half-way"),
+    ("throw", "INTERNAL: optimize_func: graph_probe::Edit: C++ exception: "
+              "thrown half-way"),
+    ("remove", "FAILED_PRECONDITION: optimize_func: graph_probe::Edit: node '"),
+    ("cycle", "INVALID_ARGUMENT: optimize_func: graph_probe::Edit: "),
+    ("properties", "Sin makes float[2]; op has 1 attr; input is known; a new "
+                   "node is unknown"),
+])
+def test_after_a_failure_the_original_graph_is_run(probe, mode, words):
+    result = probe(run_function, mode)
+    assert result.ok, result
+    assert result.value[0], "the result is not the original graph's"
+    assert words in result.log, result.log
+
+
+def test_a_session_optimizes_bodies_from_their_source(probe):
+    result = probe(run_session, "nothing")
+    assert result.ok, result
+    value, graphs = result.value
+    assert abs(value - 2 * (0.479425539 * 3 + 0.5) - 1) < 1e-5
+    main, bodies = graphs[0], graphs[2:]
+    assert main["functions"] == {"inner": 0, "bare_": 0}
+    placed = [g for g in bodies if "Sin" in g["ops"]]
+    assert placed and all(any("CPU:0" in d for d in g["devices"])
+                          for g in placed)
+
+
+# ---- Rewriters that would break a device -------------------------------------
+
+def run_sums():
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+
+    @tf.function
+    def f(a, b, c, d):
+        return a + b + c + d
+
+    with tf.device("/device:SUM:0"):
+        ones = [tf.constant([1.0, 2.0]) for _ in range(4)]
+        return f(*ones).numpy().tolist()
+
+
+def _run_sums(**env):
+    return harness.run(run_sums, plugin=False, env=dict(
+        env, TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(
+            harness.small_plugin_path("sum_device"))))
+
+
+def test_without_safe_rewriting_sums_fail_for_want_of_a_kernel():
+    result = _run_sums(SUM_DEVICE="unsafe")
+    assert result.died == 0 and "AddN" in result.error, result
+
+
+def test_safe_rewriting_keeps_to_the_devices_kernels():
+    result = _run_sums()
+    assert result.ok, result
+    assert result.value == [4.0, 8.0]
