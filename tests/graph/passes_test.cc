@@ -343,6 +343,25 @@ TEST_CASE_FIXTURE(NormFixture, "normalisations that are not folded") {
   CHECK(Run(rules) == "0");
 }
 
+TEST_CASE_FIXTURE(NormFixture, "a factor for each channel") {
+  AddConst("factors", Constant::Of(Shape{1, 1, 2}, Floats{2, 3}));
+  const auto add = [&](const std::string& op, const Shape& shape) {
+    AddConst("filter", Constant::Of(shape, Floats{1, 2, 3, 4}));
+    AddConv(op, {"x", "filter"});
+    Add("mul", "Mul", {"factors", "conv"});
+  };
+  SUBCASE("by output channel") { add("Conv2D", {2, 1, 1, 2}); }
+  SUBCASE("depthwise") { add("DepthwiseConv2dNative", {2, 1, 2, 1}); }
+  SUBCASE("not for each channel") {
+    add("Conv2D", {1, 1, 1, 4});
+    CHECK(Run(rules) == "0");
+    return;
+  }
+  CHECK(Run(rules) == "1");
+  CHECK(Elements("mul/Const") == Floats{2, 6, 6, 12});
+  CHECK(graph.FindNode("mul").input(0).node == graph.FindNode("x"));
+}
+
 // ---- FoldPads
 // ----------------------------------------------------------------
 

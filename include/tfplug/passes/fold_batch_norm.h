@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,15 +13,28 @@
 #include "absl/status/statusor.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/rules.h"
+#include "tfplug/internal/pass_shapes.h"
 #include "tfplug/ops/b.h"
 #include "tfplug/ops/c.h"
 #include "tfplug/ops/d.h"
 #include "tfplug/ops/f.h"
+#include "tfplug/ops/m.h"
 #include "tfplug/status_macros.h"
 
 namespace tfplug {
 
 namespace internal {
+
+// The channels that come out of a convolution with this filter; they are its
+// last dimension, or the last two. 0 if it is none.
+template <class Conv>
+size_t FilterDepth(const Constant& filter) {
+  const Shape& shape = filter.shape();
+  if (shape.rank() != 4) return 0;
+  // [rows, cols, in, out], or, by channel, [rows, cols, in, multiplier].
+  const bool is_depthwise = std::is_same_v<Conv, ops::DepthwiseConv2dNative>;
+  return static_cast<size_t>(shape.dim(3) * (is_depthwise ? shape.dim(2) : 1));
+}
 
 // The rule for one kind of convolution whose filter is constant.
 template <class Conv>
@@ -97,23 +111,13 @@ class FoldBatchNormRule {
     return factors;
   }
 
-  static size_t DepthOfFilter(const Constant& filter) {
-    const Shape& shape = filter.shape();
-    if (shape.rank() != 4) return 0;
-    // [rows, cols, in, out], or, by channel, [rows, cols, in, multiplier].
-    const bool is_depthwise = std::is_same_v<Conv, ops::DepthwiseConv2dNative>;
-    return static_cast<size_t>(shape.dim(3) *
-                               (is_depthwise ? shape.dim(2) : 1));
-  }
-
   absl::StatusOr<Constant> FoldedFilter(const Matched& m) const {
     TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
                             Constant::Read(m.node(filter_)));
     TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
                             filter.elements<float>());
-    const size_t depth = DepthOfFilter(filter);
+    const size_t depth = FilterDepth<Conv>(filter);
     TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
-    // The channels are the last dimension, or the last two.
     for (size_t i = 0; i < weights.size(); ++i) {
       weights[i] = static_cast<float>(weights[i] * factors[i % depth]);
     }
@@ -123,7 +127,7 @@ class FoldBatchNormRule {
   absl::StatusOr<Constant> FoldedBias(const Matched& m) const {
     TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
                             Constant::Read(m.node(filter_)));
-    const size_t depth = DepthOfFilter(filter);
+    const size_t depth = FilterDepth<Conv>(filter);
     TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
     TFPLUG_ASSIGN_OR_RETURN(const auto offset, Read(m, offset_, depth));
     TFPLUG_ASSIGN_OR_RETURN(const auto mean, Read(m, mean_, depth));
@@ -153,20 +157,62 @@ class FoldBatchNormRule {
           .Where(Norm::kU, DataType::kFloat);
 };
 
+// What TensorFlow's own rewriters make of such a normalisation: a product with
+// a constant row, which becomes part of the filter, and a sum.
+template <class Conv, class CopyAttrs>
+Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
+  const Pattern x = Any("x");
+  const auto filter = Match<ops::Const>().MayHaveOtherUses();
+  const auto scale = Match<ops::Const>().MayHaveOtherUses();
+  const auto conv = Match<Conv>(x, filter)
+                        .Where(Conv::kT, DataType::kFloat)
+                        .Where(Conv::data_format, "NHWC");
+  const auto root = Match<ops::Mul>(conv, scale).Commutative();
+  const auto folded = NewConst([=](const Matched& m)
+                                   -> absl::StatusOr<Constant> {
+    TFPLUG_ASSIGN_OR_RETURN(const Constant old, Constant::Read(m.node(filter)));
+    TFPLUG_ASSIGN_OR_RETURN(const Constant row, Constant::Read(m.node(scale)));
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights, old.elements<float>());
+    TFPLUG_ASSIGN_OR_RETURN(const auto factors, row.elements<float>());
+    const size_t depth = FilterDepth<Conv>(old);
+    if (!IsRow(PartialShape(row.shape()), static_cast<int64_t>(depth)) ||
+        row.shape().rank() > 4) {
+      return absl::InvalidArgumentError(
+          "the constant is not a factor for each channel");
+    }
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] *= factors[i % depth];
+    }
+    return Constant::Of(old.shape(), weights);
+  });
+  return Rule(std::string(Conv::kName) + " * a constant", root)
+      .Priority(2)
+      .ReplaceBy(copy_attrs(New<Conv>(x, folded), conv)
+                     .Copy(conv, Conv::kT)
+                     .Copy(conv, Conv::strides)
+                     .Copy(conv, Conv::padding)
+                     .Copy(conv, Conv::explicit_paddings)
+                     .Copy(conv, Conv::data_format)
+                     .Copy(conv, Conv::dilations));
+}
+
 }  // namespace internal
 
 // For inference: FusedBatchNormV3 of a Conv2D or DepthwiseConv2dNative, where
 // filter and statistics are constants, becomes part of the filter and a
-// BiasAdd. Computed in double precision; results differ by rounding.
+// BiasAdd. So does a product with one constant for each channel. Results differ
+// by rounding.
 inline std::vector<Rule> FoldBatchNormRules() {
+  const auto copy_conv = [](const auto& node, const auto& conv) {
+    return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
+  };
+  const auto copy_none = [](const auto& node, const auto&) { return node; };
+  using Depthwise = ops::DepthwiseConv2dNative;
   std::vector<Rule> rules;
-  rules.push_back(internal::FoldBatchNormRule<ops::Conv2D>().Make(
-      [](const auto& node, const auto& conv) {
-        return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
-      }));
-  rules.push_back(
-      internal::FoldBatchNormRule<ops::DepthwiseConv2dNative>().Make(
-          [](const auto& node, const auto&) { return node; }));
+  rules.push_back(internal::FoldBatchNormRule<ops::Conv2D>().Make(copy_conv));
+  rules.push_back(internal::FoldBatchNormRule<Depthwise>().Make(copy_none));
+  rules.push_back(internal::FoldScaleRule<ops::Conv2D>(copy_conv));
+  rules.push_back(internal::FoldScaleRule<Depthwise>(copy_none));
   return rules;
 }
 
