@@ -237,12 +237,13 @@ inline std::string Graph::UniqueName(absl::string_view prefix) {
 
 inline absl::Status Graph::RemoveNode(Node node) {
   if (auto status = CheckNode(node, "RemoveNode"); !status.ok()) return status;
-  for (Use use : node.uses()) {
-    if (use.node == node) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
-                     ") is still used by '", use.node.name(), "'"));
-  }
+  if (node.num_uses() > 0)
+    for (Use use : node.uses()) {
+      if (use.node == node) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
+                       ") is still used by '", use.node.name(), "'"));
+    }
   internal::GraphEditor(*core_).Remove(node.id());
   return absl::OkStatus();
 }

@@ -172,9 +172,6 @@ class Node {
   int CountInputs(bool control) const;
   // The node that data input or control edge `i` comes from, and its port.
   Output Source(int i, bool control) const;
-  // Takes over an attribute of `from`.
-  void SetFrom(Node from, absl::string_view attr,
-               absl::string_view value) const;
   internal::GraphEditor Edit() const { return internal::GraphEditor(*graph_); }
   absl::Status CheckSource(Node from) const;
   std::string Describe() const {
@@ -333,14 +330,16 @@ inline absl::Status Node::CheckSource(Node from) const {
 }
 
 inline absl::Status Node::SetInput(int i, Output from) const {
-  if (i == num_inputs()) return AddInput(from);
   if (absl::Status status = CheckSource(from.node); !status.ok()) return status;
-  if (i < 0 || i > num_inputs() || from.port < 0) {
+  const uint32_t place = Place(i, false);
+  const bool is_there = place < graph_->inputs(id_).size();
+  if (!is_there && i == num_inputs()) return AddInput(from);
+  if (!is_there || from.port < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(), "it has ", num_inputs(), " inputs; input ", i,
                      " cannot be set to output ", from.port));
   }
-  Edit().ReplaceEdge(id_, Place(i, false), {from.node.id_, from.port});
+  Edit().ReplaceEdge(id_, place, {from.node.id_, from.port});
   return absl::OkStatus();
 }
 inline absl::Status Node::AddInput(Output from) const {
@@ -406,29 +405,22 @@ Node::attrs() const {
                       });
   return result;
 }
-inline void Node::SetFrom(Node from, absl::string_view attr,
-                          absl::string_view value) const {
-  if (from.graph_ != graph_) {
-    attr = graph_->Keep(attr);
-    value = graph_->Keep(value);
-  }
-  Edit().SetAttr(id_, attr, value);
-}
 inline absl::Status Node::CopyAttr(Node from, absl::string_view attr) const {
   const absl::string_view value = from.RawAttr(attr);
   if (value.data() == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(from.Describe(), "it has no attribute '", attr, "'"));
   }
-  SetFrom(from, graph_->Keep(attr), value);
+  Edit().SetAttr(id_, graph_->Keep(attr),
+                 from.graph_ == graph_ ? value : graph_->Keep(value));
   return absl::OkStatus();
 }
 inline void Node::CopyAttrs(Node from) const {
-  if (from == *this) return;
-  from.graph_->ForEachAttr(
-      from.id_, [&](absl::string_view attr, absl::string_view value) {
-        SetFrom(from, attr, value);
-      });
+  if (from.graph_ == graph_) {
+    if (from != *this) Edit().CopyAttrs(id_, from.id_);
+    return;
+  }
+  for (const auto& [attr, value] : from.attrs()) SetRawAttr(attr, value);
 }
 
 inline absl::Status Node::SetName(absl::string_view name) const {

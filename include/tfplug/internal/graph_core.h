@@ -120,8 +120,7 @@ class GraphCore {
 
   // ---- Bytes ----
 
-  // All of the node's bytes before its inputs, and after, that are not edited.
-  absl::string_view inputs_bytes(uint32_t n) const;
+  // All of the node's bytes behind its inputs that are not edited.
   absl::string_view rest_bytes(uint32_t n) const;
   Overlay& overlay() { return overlay_; }
   // A copy that lives as long as the graph.
@@ -149,6 +148,10 @@ class GraphCore {
                ? edit->inputs.data()
                : index_.base + index_.records[n].inputs;
   }
+  // Of a node in order that has no edit: the bytes of its inputs, and of what
+  // follows on them.
+  absl::string_view ParsedInputs(uint32_t n) const;
+  absl::string_view ParsedRest(uint32_t n, absl::string_view inputs) const;
   void MakeNames();
   void MakeEdges();
   void MakeUses();
@@ -213,23 +216,25 @@ inline absl::Status GraphCore::Parse(absl::string_view bytes,
   return absl::OkStatus();
 }
 
-inline absl::string_view GraphCore::inputs_bytes(uint32_t n) const {
-  if (const NodeEdit* edit = overlay_.Find(n)) return edit->inputs;
-  if (n >= num_parsed_) return {};
-  const char* const rest = rest_bytes(n).data();
-  const char* const begin = inputs_begin(n);
-  return absl::string_view(begin, static_cast<size_t>(rest - begin));
+inline absl::string_view GraphCore::ParsedInputs(uint32_t n) const {
+  const char* const begin = index_.base + index_.records[n].inputs;
+  const char* p = begin;
+  const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
+  for (uint32_t i = 0; i < count; ++i) NextInput(&p);
+  return absl::string_view(begin, static_cast<size_t>(p - begin));
+}
+inline absl::string_view GraphCore::ParsedRest(uint32_t n,
+                                               absl::string_view inputs) const {
+  const NodeRecord& record = index_.records[n];
+  const char* const begin = inputs.data() + inputs.size();
+  const char* const end = index_.base + record.begin + record.size;
+  return absl::string_view(begin, static_cast<size_t>(end - begin));
 }
 
 inline absl::string_view GraphCore::rest_bytes(uint32_t n) const {
   if (const NodeEdit* edit = overlay_.Find(n)) return edit->rest;
   if (n >= num_parsed_) return {};
-  const char* p = inputs_begin(n);
-  const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
-  for (uint32_t i = 0; i < count; ++i) NextInput(&p);
-  const NodeRecord& record = index_.records[n];
-  const char* const end = index_.base + record.begin + record.size;
-  return absl::string_view(p, static_cast<size_t>(end - p));
+  return ParsedRest(n, ParsedInputs(n));
 }
 
 inline absl::string_view GraphCore::device(uint32_t n) const {
@@ -246,9 +251,7 @@ inline absl::string_view GraphCore::device(uint32_t n) const {
 inline absl::string_view GraphCore::FindAttr(uint32_t n,
                                              absl::string_view name) {
   if (const NodeEdit* edit = overlay_.Find(n)) {
-    for (const AttrEdit& attr : edit->attrs) {
-      if (attr.name == name) return attr.value;
-    }
+    if (const AttrEdit* attr = edit->FindAttr(name)) return attr->value;
   }
   // Of several entries with this name the last counts.
   absl::string_view found;
@@ -269,19 +272,12 @@ void GraphCore::ForEachAttr(uint32_t n, const F& f) {
     attrs.PushBack(overlay_.arena(),
                    {field.name(), field.value(overlay_.arena())});
   }
-  const auto has = [](const AttrEdit* from, const AttrEdit* to,
-                      absl::string_view name) {
-    for (; from < to; ++from) {
-      if (from->name == name) return true;
-    }
-    return false;
-  };
   for (const AttrEdit& attr : attrs) {
-    if (edit != nullptr &&
-        has(edit->attrs.begin(), edit->attrs.end(), attr.name)) {
-      continue;
+    bool counts = edit == nullptr || edit->FindAttr(attr.name) == nullptr;
+    for (const AttrEdit* later = &attr + 1; later < attrs.end(); ++later) {
+      counts = counts && later->name != attr.name;
     }
-    if (!has(&attr + 1, attrs.end(), attr.name)) f(attr.name, attr.value);
+    if (counts) f(attr.name, attr.value);
   }
   if (edit == nullptr) return;
   for (const AttrEdit& attr : edit->attrs) {

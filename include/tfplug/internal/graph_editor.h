@@ -75,14 +75,24 @@ class GraphEditor {
 
   // A null value removes it.
   void SetAttr(uint32_t n, absl::string_view name, absl::string_view value) {
+    SetAttr(MakeDirty(n), name, value);
+  }
+  // All of `from`, in the same graph.
+  void CopyAttrs(uint32_t n, uint32_t from) {
     NodeEdit& edit = MakeDirty(n);
-    for (AttrEdit& attr : edit.attrs) {
-      if (attr.name == name) {
-        attr.value = value;
-        return;
-      }
+    const NodeEdit* const other = graph_.overlay_.Find(from);
+    Arena& arena = graph_.overlay_.arena();
+    // Of several entries for a name the last counts; so it does here.
+    for (RestReader field(graph_.rest_bytes(from)); field.Next();) {
+      if (!field.is_attr()) continue;
+      if (other != nullptr && other->FindAttr(field.name()) != nullptr)
+        continue;
+      SetAttr(edit, field.name(), field.value(arena));
     }
-    edit.attrs.PushBack(graph_.overlay_.arena(), {name, value});
+    if (other == nullptr) return;
+    for (const AttrEdit& attr : other->attrs) {
+      if (attr.value.data() != nullptr) SetAttr(edit, attr.name, attr.value);
+    }
   }
 
   // Inputs by their place among all, control edges included.
@@ -102,6 +112,15 @@ class GraphEditor {
   }
 
  private:
+  void SetAttr(NodeEdit& edit, absl::string_view name,
+               absl::string_view value) {
+    if (AttrEdit* attr = edit.FindAttr(name)) {
+      attr->value = value;
+    } else {
+      edit.attrs.PushBack(graph_.overlay_.arena(), {name, value});
+    }
+  }
+
   void InsertName(uint32_t n) {
     if (!graph_.index_.names.HasRoom()) {
       graph_.index_.names.DropTable();
@@ -114,11 +133,11 @@ class GraphEditor {
   NodeEdit& MakeDirty(uint32_t n) {
     NodeEdit* edit = graph_.overlay_.Find(n);
     if (edit == nullptr) {
-      const absl::string_view rest = graph_.rest_bytes(n);
-      const absl::string_view inputs = graph_.inputs_bytes(n);
       edit = &graph_.overlay_.Add(n, graph_.size());
-      edit->rest = rest;
-      edit->inputs = inputs;
+      if (n < graph_.num_parsed_) {
+        edit->inputs = graph_.ParsedInputs(n);
+        edit->rest = graph_.ParsedRest(n, edit->inputs);
+      }
     }
     graph_.overlay_.MarkDirty(n, *edit);
     graph_.changed_ = true;
@@ -131,6 +150,7 @@ class GraphEditor {
     if (edit.own_inputs) return edit;
     const EdgeNumbers inputs = graph_.MadeInputs(n);
     const char* p = edit.inputs.data();
+    edit.input_list.Reserve(graph_.overlay_.arena(), inputs.size() + 1);
     for (uint32_t i = 0; i < inputs.size(); ++i) {
       edit.input_list.PushBack(graph_.overlay_.arena(),
                                {inputs[i], NextInput(&p)});

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
 // Memory for a graph's tables. All of it is kept when a graph is cleared, so
@@ -82,21 +83,25 @@ class Arena {
  public:
   char* Allocate(size_t size) {
     size = (size + kAlignment - 1) / kAlignment * kAlignment;
-    if (size > static_cast<size_t>(end_ - free_)) Grow(size);
+    if (ABSL_PREDICT_FALSE(size > static_cast<size_t>(end_ - free_))) {
+      NextBlock(size);
+    }
     char* const memory = free_;
     free_ += size;
     return memory;
   }
-  // Of the last piece that was handed out, what is behind `end`.
-  void GiveBack(char* end) {
-    const auto used = static_cast<size_t>(end - (blocks_.back().memory.get()));
-    free_ = blocks_.back().memory.get() +
-            (used + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  template <class T>
-  T* AllocateArray(size_t count) {
-    static_assert(alignof(T) <= kAlignment);
-    return reinterpret_cast<T*>(Allocate(count * sizeof(T)));
+  // Makes the piece that was handed out last, `old_size` bytes at `memory`, so
+  // large. False if it is not the last, or there is no room.
+  bool Resize(char* memory, size_t old_size, size_t size) {
+    const auto aligned = [](size_t n) {
+      return (n + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    if (memory == nullptr || memory + aligned(old_size) != free_ ||
+        aligned(size) > static_cast<size_t>(end_ - memory)) {
+      return false;
+    }
+    free_ = memory + aligned(size);
+    return true;
   }
   absl::string_view Copy(absl::string_view bytes) {
     char* const copy = Allocate(bytes.size());
@@ -105,10 +110,8 @@ class Arena {
   }
 
   void Clear() {
-    // The last block is the largest; it serves next time.
-    if (blocks_.size() > 1) blocks_.erase(blocks_.begin(), blocks_.end() - 1);
-    free_ = blocks_.empty() ? nullptr : blocks_[0].memory.get();
-    end_ = blocks_.empty() ? nullptr : free_ + blocks_[0].size;
+    next_block_ = 0;
+    free_ = end_ = nullptr;
   }
 
  private:
@@ -119,15 +122,23 @@ class Arena {
     size_t size;
   };
 
-  void Grow(size_t size) {
-    const size_t last = blocks_.empty() ? kFirstBlock / 2 : blocks_.back().size;
-    const size_t next = std::max(last * 2, size);
-    blocks_.push_back({std::unique_ptr<char[]>(new char[next]), next});
-    free_ = blocks_.back().memory.get();
-    end_ = free_ + next;
+  void NextBlock(size_t size) {
+    // Those of before serve again, the smaller ones first.
+    while (next_block_ < blocks_.size() && blocks_[next_block_].size < size) {
+      ++next_block_;
+    }
+    if (next_block_ == blocks_.size()) {
+      const size_t last = blocks_.empty() ? 0 : blocks_.back().size;
+      const size_t next = std::max({last * 2, size, kFirstBlock});
+      blocks_.push_back({std::unique_ptr<char[]>(new char[next]), next});
+    }
+    free_ = blocks_[next_block_].memory.get();
+    end_ = free_ + blocks_[next_block_].size;
+    ++next_block_;
   }
 
   std::vector<Block> blocks_;
+  size_t next_block_ = 0;
   char* free_ = nullptr;
   char* end_ = nullptr;
 };
@@ -147,13 +158,20 @@ class ArenaList {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
 
-  void Insert(Arena& arena, uint32_t at, T value) {
-    if (size_ == capacity_) {
-      capacity_ = capacity_ == 0 ? 4 : capacity_ * 2;
-      T* const data = arena.AllocateArray<T>(capacity_);
+  void Reserve(Arena& arena, uint32_t capacity) {
+    if (capacity <= capacity_) return;
+    char* const memory = reinterpret_cast<char*>(data_);
+    if (!arena.Resize(memory, capacity_ * sizeof(T), capacity * sizeof(T))) {
+      static_assert(alignof(T) <= 8);
+      T* const data =
+          reinterpret_cast<T*>(arena.Allocate(capacity * sizeof(T)));
       std::copy(begin(), end(), data);
       data_ = data;
     }
+    capacity_ = capacity;
+  }
+  void Insert(Arena& arena, uint32_t at, T value) {
+    if (size_ == capacity_) Reserve(arena, capacity_ == 0 ? 4 : capacity_ * 2);
     std::copy_backward(data_ + at, end(), end() + 1);
     data_[at] = value;
     ++size_;

@@ -2,7 +2,6 @@
 #ifndef TFPLUG_INTERNAL_GRAPH_OVERLAY_H_
 #define TFPLUG_INTERNAL_GRAPH_OVERLAY_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "absl/base/optimization.h"
+#include "absl/numeric/bits.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/internal/graph_memory.h"
 
@@ -40,6 +40,16 @@ struct NodeEdit {
   absl::string_view device;
   ArenaList<AttrEdit> attrs;
 
+  const AttrEdit* FindAttr(absl::string_view name) const {
+    for (const AttrEdit& attr : attrs) {
+      if (attr.name == name) return &attr;
+    }
+    return nullptr;
+  }
+  AttrEdit* FindAttr(absl::string_view name) {
+    return const_cast<AttrEdit*>(std::as_const(*this).FindAttr(name));
+  }
+
   // The NodeDef to write: its size, 0 if it has to be found out (again), and
   // the bytes if they are kept.
   uint32_t size = 0;
@@ -55,7 +65,6 @@ class Overlay {
     edit_of_.clear();
     edits_.clear();
     touched_.clear();
-    is_sorted_ = true;
   }
 
   Arena& arena() { return arena_; }
@@ -91,11 +100,15 @@ class Overlay {
     Touch(node);
   }
 
-  // The nodes that are dirty or gone, in order.
-  const Array<uint32_t>& touched() {
-    if (!is_sorted_) std::sort(touched_.begin(), touched_.end());
-    is_sorted_ = true;
-    return touched_;
+  // Calls f(node) for the nodes that are dirty or gone, in order.
+  template <class F>
+  void ForEachTouched(const F& f) const {
+    for (size_t i = 0; i < touched_.size(); ++i) {
+      for (uint64_t bits = touched_[i]; bits != 0; bits &= bits - 1) {
+        f(static_cast<uint32_t>(i * 64) +
+          static_cast<uint32_t>(absl::countr_zero(bits)));
+      }
+    }
   }
 
  private:
@@ -103,18 +116,16 @@ class Overlay {
   static constexpr uint32_t kGone = 0xfffffffe;
 
   void MakeRoom(uint32_t size) {
-    if (edit_of_.size() < size) edit_of_.Resize(size, kNone);
+    if (ABSL_PREDICT_TRUE(edit_of_.size() >= size)) return;
+    edit_of_.Resize(size, kNone);
+    touched_.Resize((size + 63) / 64, uint64_t{0});
   }
-  void Touch(uint32_t node) {
-    is_sorted_ = is_sorted_ && (touched_.empty() || touched_.back() < node);
-    touched_.PushBack(node);
-  }
+  void Touch(uint32_t node) { touched_[node / 64] |= uint64_t{1} << node % 64; }
 
   Arena arena_;
   Array<uint32_t> edit_of_;
   Array<NodeEdit*> edits_;
-  Array<uint32_t> touched_;
-  bool is_sorted_ = true;
+  Array<uint64_t> touched_;  // A bit for each node.
 };
 
 }  // namespace tfplug::internal

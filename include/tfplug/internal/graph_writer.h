@@ -31,6 +31,8 @@ class InputText {
     suffix_ = absl::string_view(
         p, static_cast<size_t>(digits_ + sizeof(digits_) - p));
   }
+  // More than the name: "^", or ":" and ten digits.
+  static constexpr size_t kMaxExtra = 11;
   InputText(const InputText&) = delete;
   InputText& operator=(const InputText&) = delete;
 
@@ -84,10 +86,11 @@ class NodeWriter {
     size_t bound = graph_.name(node_).size() + op().size() +
                    edit_.device.size() + edit_.rest.size() + 3 * kHeader;
     for (const InputEdit& input : edit_.input_list) {
-      bound +=
-          kHeader + (input.text.data() != nullptr
-                         ? input.text.size()
-                         : InputText(graph_, graph_.edge(input.edge)).size());
+      const absl::string_view text =
+          input.text.data() != nullptr
+              ? input.text
+              : graph_.name(graph_.edge(input.edge).source);
+      bound += text.size() + kHeader + InputText::kMaxExtra;
     }
     if (!edit_.own_inputs) bound += edit_.inputs.size();
     for (const AttrEdit& attr : edit_.attrs) {
@@ -176,10 +179,10 @@ class GraphWriter {
 
   size_t ByteSize() {
     size_t size = graph_.bytes().size();
-    for (const uint32_t n : overlay_.touched()) {
+    overlay_.ForEachTouched([&](uint32_t n) {
       if (n < graph_.num_parsed()) size -= graph_.record(n).size;
       if (graph_.live(n)) size += BytesFieldSize(Prepare(n).size);
-    }
+    });
     return size;
   }
 
@@ -191,7 +194,7 @@ class GraphWriter {
       to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
       done = end;
     };
-    for (const uint32_t n : overlay_.touched()) {
+    overlay_.ForEachTouched([&](uint32_t n) {
       if (n < graph_.num_parsed()) {
         const NodeRecord record = graph_.record(n);
         copy_to(record.begin);
@@ -201,7 +204,7 @@ class GraphWriter {
         copy_to(EndOfNodes());
       }
       if (graph_.live(n)) to = WriteNode(to, n);
-    }
+    });
     copy_to(bytes.size());
   }
 
@@ -219,7 +222,7 @@ class GraphWriter {
     if (ABSL_PREDICT_TRUE(bound <= kKept)) {
       char* const begin = overlay_.arena().Allocate(bound);
       char* const end = writer.Write(begin);
-      overlay_.arena().GiveBack(end);
+      overlay_.arena().Resize(begin, bound, static_cast<size_t>(end - begin));
       edit.size = static_cast<uint32_t>(end - begin);
       edit.message = begin;
     } else {
