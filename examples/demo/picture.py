@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's picture: both losses, and what the device makes of test digits."""
+"""The demo's picture: the losses, and what the device makes of test digits."""
+
+import dataclasses
 
 import matplotlib
 
@@ -8,54 +10,72 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
 ROWS, COLUMNS = 8, 10
-DEVICE_COLOUR, CPU_COLOUR, WRONG_COLOUR = "#1b6ca8", "#f0a04b", "#c8102e"
+COLOURS = {"SGD": ("#1b6ca8", "#a9d0ee"), "Adam": ("#a8430f", "#f7c59f")}
+WRONG_COLOUR = "#c8102e"
 
 
-def draw(path, title, losses, steps_per_epoch, difference, images, labels,
-         predictions, accuracies):
-    """`losses` and `accuracies`: of the device, of the CPU."""
+@dataclasses.dataclass
+class Run:
+    """What one optimizer did; pairs are of the device and of the CPU."""
+
+    optimizer: str
+    losses: list  # of each batch
+    difference: float  # the largest, relative, in the first steps
+    predictions: np.ndarray  # the device's
+    accuracies: list
+
+
+def draw(path, title, runs, steps_per_epoch, images, labels):
     plt.rcParams.update({"font.size": 11, "font.family": "DejaVu Sans"})
     figure = plt.figure(figsize=(14, 7.4), dpi=110, facecolor="white",
                         layout="constrained")
     figure.suptitle(title, fontsize=16, fontweight="bold")
     left, right = figure.subfigures(1, 2, width_ratios=[1, 1.05], wspace=0.04)
-    _draw_losses(left, losses, steps_per_epoch, difference)
-    _draw_digits(right, images, labels, predictions, accuracies)
+    _draw_losses(left, runs, steps_per_epoch)
+    last = runs[-1]
+    _draw_digits(right, last.optimizer, images, labels, last.predictions,
+                 last.accuracies)
     figure.savefig(path)
     plt.close(figure)
 
 
-def _draw_losses(figure, losses, steps_per_epoch, difference):
+def _draw_losses(figure, runs, steps_per_epoch):
     axes = figure.subplots()
     window = np.ones(steps_per_epoch) / steps_per_epoch
-    for values, name, colour, width in [
-            (losses[1], "on the CPU", CPU_COLOUR, 5),
-            (losses[0], "on the device", DEVICE_COLOUR, 1.6)]:
-        steps = np.arange(1, len(values) + 1)
-        axes.semilogy(steps, values, color=colour, linewidth=width / 3,
-                      alpha=0.3)
-        mean = np.convolve(values, window, "valid")
-        axes.semilogy(steps[steps_per_epoch - 1:], mean, color=colour,
-                      linewidth=width, label=name, solid_capstyle="round")
+    words = []
+    for run in runs:
+        dark, light = COLOURS[run.optimizer]
+        for values, place, colour, width in [
+                (run.losses[1], "on the CPU", light, 6),
+                (run.losses[0], "on the device", dark, 1.6)]:
+            steps = np.arange(1, len(values) + 1)
+            axes.semilogy(steps, values, color=colour, linewidth=0.5,
+                          alpha=0.25)
+            mean = np.convolve(values, window, "valid")
+            axes.semilogy(steps[steps_per_epoch - 1:], mean, color=colour,
+                          linewidth=width, solid_capstyle="round",
+                          label=f"{run.optimizer} {place}")
+        words.append(f"{run.optimizer} {run.difference:.1e}")
     axes.set_xlabel(f"training step ({steps_per_epoch} steps = 1 epoch)")
     axes.set_ylabel("cross-entropy [nats per image]")
     axes.set_title("Loss: each step (faint), mean of an epoch (bold)",
                    fontsize=13)
-    axes.set_xlim(0, len(losses[0]) + 1)
+    axes.set_xlim(0, len(runs[0].losses[0]) + 1)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(loc="upper right", frameon=False)
-    axes.text(0.03, 0.03, "largest relative difference in the first 50 steps: "
-              f"{difference:.1e}", transform=axes.transAxes, color="#444444",
-              bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})
+    axes.text(0.03, 0.03, "largest relative difference in the first 50 steps:"
+              "\n" + ", ".join(words), transform=axes.transAxes,
+              color="#444444", bbox={"facecolor": "white", "edgecolor": "none",
+                                     "alpha": 0.8})
 
 
-def _draw_digits(figure, images, labels, predictions, accuracies):
+def _draw_digits(figure, optimizer, images, labels, predictions, accuracies):
     wrong = predictions != labels
     figure.suptitle(
-        f"Test digits and what the device reads: {accuracies[0]:.1%} right "
+        f"Test digits, as read after {optimizer}: {accuracies[0]:.1%} right "
         f"({len(labels) - wrong.sum()} of {len(labels)}; CPU: "
         f"{accuracies[1]:.1%})", fontsize=13)
     grid = figure.subplots(ROWS, COLUMNS)

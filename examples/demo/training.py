@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Keras perceptron and its training, on a device of one's choice.
+"""A Keras perceptron and its training by Keras' own fit, on a device of one's
+choice.
 
 Everything that could differ between two devices but the arithmetic is fixed:
 both start from the same weights and see the same batches.
@@ -16,8 +17,14 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.eager import context  # noqa: E402
 
-LEARNING_RATE = 0.05
-MOMENTUM = 0.9
+OPTIMIZERS = {
+    "SGD": lambda: keras.optimizers.SGD(0.05, momentum=0.9),
+    "Adam": lambda: keras.optimizers.Adam(0.002),
+}
+# What has no part in the arithmetic: batches and results on their way.
+FEEDING = {"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv",
+           "Const", "NoOp", "Identity", "IteratorGetNext", "OptionalFromValue",
+           "OptionalGetValue", "OptionalHasValue", "OptionalNone"}
 
 
 class HostInitializer:
@@ -31,68 +38,80 @@ class HostInitializer:
         return self.random.uniform(-limit, limit, shape).astype(np.float32)
 
 
-class Trainer:
-    """One model on one device, and how it learns."""
+class Losses(keras.callbacks.Callback):
+    """What Keras says after each batch: the mean loss of the epoch so far."""
 
-    def __init__(self, device, features, classes, seed=0):
-        self.device = device
+    def __init__(self, on_step=None):
+        super().__init__()
+        self.means, self.on_step = [], on_step
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.means.append(float(logs["loss"]))
+        if self.on_step is not None:
+            self.on_step(self.means[-1])
+
+    def of_batches(self, steps_per_epoch):
+        """The loss of each batch alone."""
+        sums = np.reshape(self.means, (-1, steps_per_epoch)) * np.arange(
+            1, steps_per_epoch + 1)
+        return np.diff(sums, prepend=0).ravel()
+
+
+class Trainer:
+    """One model on one device ("SIM" or "CPU"), and how it learns."""
+
+    def __init__(self, device, optimizer, features, classes, seed=0):
+        # Once the plug-in is there, the device is where TensorFlow runs what
+        # nothing is said about: a script for it is any Keras script.
+        self.scope = "/device:CPU:0" if device == "CPU" else None
         weights = HostInitializer(seed)
-        with tf.device(device):
+        with tf.device(self.scope):
             self.model = keras.Sequential([
                 keras.Input((features,)),
                 keras.layers.Dense(128, "relu", kernel_initializer=weights),
                 keras.layers.Dense(64, "relu", kernel_initializer=weights),
                 keras.layers.Dense(classes, kernel_initializer=weights),
             ])
-            self.velocities = [
-                tf.Variable(np.zeros(v.shape, np.float32), trainable=False)
-                for v in self.model.trainable_variables]
-        self.loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        # XLA is not asked for: it knows no devices of this kind.
-        self._step = tf.function(self._compute_step, jit_compile=False)
-        self._predict = tf.function(self._compute_logits, jit_compile=False)
+            # XLA is not asked for: it knows no devices of this kind.
+            self.model.compile(
+                OPTIMIZERS[optimizer](), jit_compile=False,
+                loss=keras.losses.SparseCategoricalCrossentropy(
+                    from_logits=True))
+        where = self.model.trainable_variables[0].value.device
+        assert where.endswith(f"/device:{device}:0"), where
 
-    def _compute_step(self, images, labels):
-        variables = self.model.trainable_variables
-        with tf.device(self.device):
-            with tf.GradientTape() as tape:
-                logits = self.model(images, training=True)
-                loss = self.loss(labels, logits)
-            gradients = tape.gradient(loss, variables)
-            # assign, not assign_sub: TensorFlow 2.19 to 2.21 runs that on the
-            # host, with an address of the device's.
-            for variable, velocity, gradient in zip(
-                    variables, self.velocities, gradients):
-                velocity.assign(MOMENTUM * velocity + gradient)
-                variable.assign(variable - LEARNING_RATE * velocity)
-        return loss
-
-    def _compute_logits(self, images):
-        with tf.device(self.device):
-            return self.model(images, training=False)
-
-    def step(self, images, labels):
-        """Learns from a batch; returns the loss before that."""
-        with tf.device(self.device):
-            return float(self._step(tf.constant(images), tf.constant(labels)))
+    def fit(self, images, labels, batch, epochs, on_step=None):
+        """Learns; returns the Losses."""
+        losses = Losses(on_step)
+        with tf.device(self.scope):
+            self.model.fit(images, labels, batch_size=batch, epochs=epochs,
+                           shuffle=False, verbose=0, callbacks=[losses])
+        return losses
 
     def predict(self, images):
         """The class of each image."""
-        with tf.device(self.device):
-            logits = self._predict(tf.constant(images))
-        return np.argmax(logits.numpy(), axis=1)
+        with tf.device(self.scope):
+            logits = self.model.predict(images, verbose=0)
+        return np.argmax(logits, axis=1)
 
     def ops_per_step(self, images, labels):
-        """How many ops TensorFlow runs for one step, and where: counted in the
-        graphs that it hands to each device, after all of its rewriting."""
+        """How many ops TensorFlow runs for one step, by device, counted in the
+        graphs that it hands to each device after all of its rewriting; and the
+        names of those that compute on the CPU."""
         context.context().enable_run_metadata()
-        self.step(images, labels)
+        context.context().export_run_metadata()  # what was left there
+        self.fit(images, labels, len(images), 1)
         metadata = context.context().export_run_metadata()
         context.context().disable_run_metadata()
-        counts = collections.Counter()
+        counts, strangers = collections.Counter(), set()
         for function in metadata.function_graphs:
-            for graph in function.partition_graphs:
-                for node in graph.node:
-                    device = tf.DeviceSpec.from_string(node.device)
-                    counts[f"{device.device_type}:{device.device_index}"] += 1
-        return counts
+            nodes = [(n.op, tf.DeviceSpec.from_string(n.device).device_type)
+                     for g in function.partition_graphs for n in g.node]
+            if ("MatMul" not in {op for op, _ in nodes} and
+                    "_FusedMatMul" not in {op for op, _ in nodes}):
+                continue  # not the step
+            for op, device in nodes:
+                counts[device] += 1
+                if device == "CPU" and op not in FEEDING:
+                    strangers.add(op)
+        return counts, sorted(strangers)
