@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The validator accepts exactly what protobuf parses: see tests/graph/fuzz.py.
+// The validator accepts exactly what protobuf parses. For longer: CONTRIBUTING.md.
 #include <cstdio>
 #include <cstdlib>
 
