@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads device_api.ini and checks it against the model."""
+"""Reads device_api.ini or graph_api.ini and checks it against the model."""
 
 import configparser
 import re
@@ -14,6 +14,10 @@ def _minor(version):
 class Description:
     def __init__(self, entries, threads):
         self._entries, self.threads = entries, threads
+
+    def merged_with(self, other):
+        return Description(self._entries | other._entries,
+                           self.threads | other.threads)
 
     def structs(self):
         return [n for n in self._entries if "." not in n]

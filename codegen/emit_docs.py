@@ -27,8 +27,8 @@ def _row(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def device_abi(model, description):
-    """docs/device_abi.md."""
+def field_tables(template, model, description):
+    """docs/device_abi.md or docs/graph_abi.md."""
     parts = []
     for name in description.structs():
         struct = model.structs[name]
@@ -48,7 +48,7 @@ def device_abi(model, description):
                      f"`struct_size`: {sizes}.\n\n" + "\n".join(rows))
     threads = "\n".join(f"* **{k}**: {v}." for k, v in
                         description.threads.items())
-    return _fill("device_abi.md.in", threads=threads,
+    return _fill(template, threads=threads,
                  structs="\n\n".join(parts))
 
 

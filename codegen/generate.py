@@ -34,11 +34,15 @@ def read_parameters(path):
 def generate():
     """{path relative to the project: text} of everything generated."""
     model = Model(HERE / "abi_history.json")
-    description = read_description(HERE / "device_api.ini", model)
+    device = read_description(HERE / "device_api.ini", model)
+    graph = read_description(HERE / "graph_api.ini", model)
     parameters = read_parameters(HERE / "parameters.txt")
-    files = AbiEmitter(model, description, parameters).files()
+    files = AbiEmitter(model, device.merged_with(graph), parameters).files()
     files |= OpsEmitter(HERE / "op_registry.json").files()
-    files["docs/device_abi.md"] = emit_docs.device_abi(model, description)
+    files["docs/device_abi.md"] = emit_docs.field_tables(
+        "device_abi.md.in", model, device)
+    files["docs/graph_abi.md"] = emit_docs.field_tables(
+        "graph_abi.md.in", model, graph)
     files["docs/capi.md"] = emit_docs.capi(model)
     files["docs/kernel_api.md"] = kernel_api(model)
     return files
