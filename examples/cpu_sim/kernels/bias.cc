@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/b.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cpu_sim.h"
 #include "kernels/elementwise.h"
 #include "kernels/reduction.h"
+#include "kernels/simd.h"
 
 namespace cpu_sim {
 namespace {
+
+namespace ops = tfplug::ops;
 
 // Which dimension of a tensor holds the channels.
 class ChannelKernel : public tfplug::Kernel {
@@ -25,10 +30,8 @@ class ChannelKernel : public tfplug::Kernel {
  protected:
   absl::StatusOr<int> ChannelAxis(const tfplug::Tensor& x) const {
     if (x.rank() < 2) {
-      return absl::InvalidArgumentError(
-          "want two dimensions or more, and a channel among them; the tensor "
-          "is " +
-          x.shape().ToString());
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input tensor must be at least 2D: ", x.shape().ToString()));
     }
     return channels_first_ ? 1 : x.rank() - 1;
   }
@@ -40,6 +43,9 @@ class ChannelKernel : public tfplug::Kernel {
     return strides;
   }
 
+  // Whether neighbouring elements are of neighbouring channels.
+  bool is_interleaved() const { return !channels_first_; }
+
  private:
   bool channels_first_ = false;
 };
@@ -49,52 +55,69 @@ constexpr auto kAdd = [](const auto& a, const auto& b) { return a + b; };
 class BiasAdd final : public ChannelKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor bias, context.input(1));
+    using Op = ops::BiasAdd;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::value));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor bias, context.input(Op::bias));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ChannelAxis(x));
-    if (bias.rank() != 1 || bias.dim(0) != x.dim(axis)) {
-      return absl::InvalidArgumentError("want a bias for each of the " +
-                                        std::to_string(x.dim(axis)) +
-                                        " channels of " + x.shape().ToString() +
-                                        ", not " + bias.shape().ToString());
-    }
     const tfplug::Shape shape = x.shape();
+    const int64_t channels = shape.dim(axis);
+    if (bias.rank() != 1 || bias.dim(0) != channels) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Must provide as many biases as the channels of ",
+                       shape.ToString(), ", not ", bias.shape().ToString()));
+    }
     const Dims dense = DenseStrides(shape.dims());
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<3> loop,
         (MakeLoop<3>(shape.dims(), {dense, dense, ChannelStrides(x, axis)})));
     const auto in = x.flat<float>();
     x = tfplug::Tensor();  // let go, so that y may take its buffer over
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.forward_or_allocate_output(0, {0}, shape));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor y,
+        context.forward_or_allocate_output(Op::output, {Op::value}, shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    if (is_interleaved()) {
+      return stream->Launch(
+          [rows = y.num_elements() / channels, channels](
+              const float* x, const float* bias, float* y) {
+            const Epilogue add{nullptr, bias, Activation::kNone, 0};
+            Simd().apply(add, rows, channels, x, y);
+          },
+          in, bias.flat<float>(), y.flat<float>());
+    }
     return stream->Launch(&DoElementwise<kAdd, float, float, float>, loop,
                           y.flat<float>(), in, bias.flat<float>());
   }
 };
-TFPLUG_REGISTER_KERNEL(BiasAdd,
-                       tfplug::KernelDef("BiasAdd").TypeConstraint<float>("T"));
+TFPLUG_REGISTER_KERNEL(BiasAdd, ops::BiasAdd().T<float>());
 
 class BiasAddGrad final : public ChannelKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(0));
+    using Op = ops::BiasAddGrad;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ChannelAxis(dy));
     const tfplug::Shape shape = dy.shape();
+    const int64_t channels = shape.dim(axis);
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,
         (MakeLoop<2>(shape.dims(),
                      {ChannelStrides(dy, axis), DenseStrides(shape.dims())})));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dbias,
-                            context.allocate_output(0, {dy.dim(axis)}));
+                            context.allocate_output(Op::output, {channels}));
+    if (channels == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    if (is_interleaved()) {
+      return stream->Launch(Simd().sum_rows, dy.num_elements() / channels,
+                            channels, dy.flat<float>(), dbias.flat<float>());
+    }
     return stream->Launch(&Reduce<SumReducer<float>, float>, loop,
                           dbias.flat<float>(), dbias.num_elements(),
                           dy.flat<float>());
   }
 };
-TFPLUG_REGISTER_KERNEL(
-    BiasAddGrad, tfplug::KernelDef("BiasAddGrad").TypeConstraint<float>("T"));
+TFPLUG_REGISTER_KERNEL(BiasAddGrad, ops::BiasAddGrad().T<float>());
 
 }  // namespace
 }  // namespace cpu_sim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/softmax.h"
 
+#include <tfplug/ops/l.h>
+#include <tfplug/ops/s.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
@@ -10,6 +12,8 @@
 
 namespace cpu_sim {
 namespace {
+
+namespace ops = tfplug::ops;
 
 using SoftmaxFunction = void (*)(const float*, float*, int64_t rows,
                                  int64_t classes);
@@ -32,17 +36,17 @@ class SoftmaxKernel final : public tfplug::Kernel {
   }
 };
 TFPLUG_REGISTER_KERNEL(SoftmaxKernel<&Softmax<float>>,
-                       tfplug::KernelDef("Softmax").TypeConstraint<float>("T"));
-TFPLUG_REGISTER_KERNEL(
-    SoftmaxKernel<&LogSoftmax<float>>,
-    tfplug::KernelDef("LogSoftmax").TypeConstraint<float>("T"));
+                       ops::Softmax().T<float>());
+TFPLUG_REGISTER_KERNEL(SoftmaxKernel<&LogSoftmax<float>>,
+                       ops::LogSoftmax().T<float>());
 
 template <typename Label>
 class SparseCrossEntropyKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(1));
+    using Op = ops::SparseSoftmaxCrossEntropyWithLogits;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(Op::labels));
     if (logits.rank() != 2 || labels.rank() != 1 ||
         labels.dim(0) != logits.dim(0) || logits.dim(1) == 0) {
       return absl::InvalidArgumentError(
@@ -50,9 +54,10 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
-                            context.allocate_output(0, labels.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor backprop,
-                            context.allocate_output(1, logits.shape()));
+                            context.allocate_output(Op::loss, labels.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor backprop,
+        context.allocate_output(Op::backprop, logits.shape()));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(&SparseCrossEntropy<float, Label>,
                           logits.flat<float>(), labels.flat<Label>(),
@@ -60,39 +65,53 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
                           logits.dim(0), logits.dim(1));
   }
 };
-TFPLUG_REGISTER_KERNEL(SparseCrossEntropyKernel<int32_t>,
-                       tfplug::KernelDef("SparseSoftmaxCrossEntropyWithLogits")
-                           .TypeConstraint<float>("T")
-                           .TypeConstraint<int32_t>("Tlabels"));
-TFPLUG_REGISTER_KERNEL(SparseCrossEntropyKernel<int64_t>,
-                       tfplug::KernelDef("SparseSoftmaxCrossEntropyWithLogits")
-                           .TypeConstraint<float>("T")
-                           .TypeConstraint<int64_t>("Tlabels"));
+TFPLUG_REGISTER_KERNEL(
+    SparseCrossEntropyKernel<int32_t>,
+    ops::SparseSoftmaxCrossEntropyWithLogits().T<float>().Tlabels<int32_t>());
+TFPLUG_REGISTER_KERNEL(
+    SparseCrossEntropyKernel<int64_t>,
+    ops::SparseSoftmaxCrossEntropyWithLogits().T<float>().Tlabels<int64_t>());
 
 class CrossEntropyKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(1));
-    if (logits.shape() != labels.shape() || logits.rank() != 2 ||
-        logits.dim(1) == 0) {
+    using Op = ops::SoftmaxCrossEntropyWithLogits;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(Op::labels));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Dims shape,
+        BroadcastShape(logits.shape().dims(), labels.shape().dims()));
+    if (shape.size() != 2 || shape[1] == 0) {
       return absl::InvalidArgumentError(
-          "want a matrix of logits and one of labels of the same shape, not " +
+          "logits and labels must be matrices with a class or more, or be "
+          "broadcast to such; they are " +
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
-                            context.allocate_output(0, {logits.dim(0)}));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor backprop,
-                            context.allocate_output(1, logits.shape()));
+                            context.allocate_output(Op::loss, {shape[0]}));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor backprop,
+        context.allocate_output(Op::backprop, tfplug::Shape(shape)));
+    TFPLUG_ASSIGN_OR_RETURN(const Dims x,
+                            BroadcastStrides(logits.shape().dims(), shape));
+    TFPLUG_ASSIGN_OR_RETURN(const Dims label,
+                            BroadcastStrides(labels.shape().dims(), shape));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    return stream->Launch(&CrossEntropy<float>, logits.flat<float>(),
-                          labels.flat<float>(), loss.flat<float>(),
-                          backprop.flat<float>(), logits.dim(0), logits.dim(1));
+    return stream->Launch(
+        [x_row = x[0], x_column = x[1], label_row = label[0],
+         label_column = label[1]](const float* logits, const float* labels,
+                                  float* loss, float* backprop, int64_t rows,
+                                  int64_t classes) {
+          CrossEntropy<float>({logits, x_row, x_column},
+                              {labels, label_row, label_column}, loss, backprop,
+                              rows, classes);
+        },
+        logits.flat<float>(), labels.flat<float>(), loss.flat<float>(),
+        backprop.flat<float>(), shape[0], shape[1]);
   }
 };
 TFPLUG_REGISTER_KERNEL(CrossEntropyKernel,
-                       tfplug::KernelDef("SoftmaxCrossEntropyWithLogits")
-                           .TypeConstraint<float>("T"));
+                       ops::SoftmaxCrossEntropyWithLogits().T<float>());
 
 }  // namespace
 }  // namespace cpu_sim

@@ -14,8 +14,8 @@
 namespace cpu_sim {
 
 // y = softmax(x); returns log(sum(exp(x))).
-template <typename T>
-T SoftmaxRow(const ConstRowMap<T>& x, RowMap<T> y) {
+template <typename T, typename X>
+T SoftmaxRow(const X& x, RowMap<T> y) {
   const T largest = x.maxCoeff();
   y = (x - largest).exp();
   const T sum = y.sum();
@@ -62,13 +62,27 @@ void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
   }
 }
 
+// A matrix that is read as a larger one: where a stride is 0, its one row or
+// column again and again.
+template <typename T>
+struct BroadcastMatrix {
+  const T* data;
+  int64_t row_stride;
+  int64_t column_stride;
+
+  auto Row(int64_t row, int64_t size) const {
+    return Eigen::Map<const cpu_sim::Row<T>, 0, Eigen::InnerStride<>>(
+        data + row * row_stride, size, Eigen::InnerStride<>(column_stride));
+  }
+};
+
 // The same with a distribution over the classes for a label.
 template <typename T>
-void CrossEntropy(const T* logits, const T* labels, T* loss, T* backprop,
+void CrossEntropy(const BroadcastMatrix<T>& logits,
+                  const BroadcastMatrix<T>& labels, T* loss, T* backprop,
                   int64_t rows, int64_t classes) {
   for (int64_t r = 0; r < rows; ++r) {
-    const ConstRowMap<T> x(logits + r * classes, classes);
-    const ConstRowMap<T> label(labels + r * classes, classes);
+    const auto x = logits.Row(r, classes), label = labels.Row(r, classes);
     RowMap<T> gradient(backprop + r * classes, classes);
     const T log_sum = SoftmaxRow<T>(x, gradient);
     loss[r] = (label * (log_sum - x)).sum();

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/internal.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include <cstdint>
+
+#include "cpu_sim.h"
+#include "kernels/fused_ops.h"
+#include "kernels/matrix_product.h"
+#include "kernels/simd.h"
+#include "kernels/window.h"
+
+// Products that are not written to memory before bias, normalisation and
+// activation are done. No user asks for these ops: graph passes do.
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+// The argument list of each op begins behind its two operands, in all releases,
+// whatever types the list has.
+constexpr int kFirstArgument = 2;
+
+class FusedConvolution final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_RETURN_IF_ERROR(fused_.Init(construction));
+    return window_.Init(construction);
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::FusedConv2D_;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
+                            window_.Convolve(x.shape(), filter.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor y,
+        context.allocate_output(Op::output, OutputShape(conv)));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor work,
+        context.allocate_temp(tfplug::DataType::kFloat, {WorkspaceOf(conv)}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(
+        const FusedOps::Arguments arguments,
+        fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
+    return stream->Launch(
+        [conv, fused = fused_](const float* scale, const float* shift,
+                               const float* x, const float* filter, float* y,
+                               float* work) {
+          Simd().conv2d.forward(conv, fused.MakeEpilogue(scale, shift), x,
+                                filter, y, work);
+        },
+        arguments.scale, arguments.shift, x.flat<float>(), filter.flat<float>(),
+        y.flat<float>(), work.flat<float>());
+  }
+
+ private:
+  SlidingWindow window_;
+  FusedOps fused_;
+};
+TFPLUG_REGISTER_KERNEL(FusedConvolution, ops::FusedConv2D_().T<float>());
+
+class FusedDepthwise final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_RETURN_IF_ERROR(fused_.Init(construction));
+    return window_.Init(construction);
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::FusedDepthwiseConv2dNative_;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv, window_.ConvolveDepthwise(
+                                                   x.shape(), filter.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor y,
+        context.allocate_output(Op::output, OutputShape(conv)));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(
+        const FusedOps::Arguments arguments,
+        fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
+    return stream->Launch(
+        [conv, fused = fused_](const float* scale, const float* shift,
+                               const float* x, const float* filter, float* y) {
+          Simd().depthwise.forward(conv, fused.MakeEpilogue(scale, shift), x,
+                                   filter, y);
+        },
+        arguments.scale, arguments.shift, x.flat<float>(), filter.flat<float>(),
+        y.flat<float>());
+  }
+
+ private:
+  SlidingWindow window_;
+  FusedOps fused_;
+};
+TFPLUG_REGISTER_KERNEL(FusedDepthwise,
+                       ops::FusedDepthwiseConv2dNative_().T<float>());
+
+class FusedMatMul final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_RETURN_IF_ERROR(fused_.Init(construction));
+    return operands_.Init(construction);
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::FusedMatMul_;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, context.input(Op::a));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, context.input(Op::b));
+    TFPLUG_ASSIGN_OR_RETURN(const MatrixProduct product,
+                            operands_.Multiply(a.shape(), b.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor c,
+        context.allocate_output(Op::product, {product.m, product.n}));
+    if (c.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(
+        const FusedOps::Arguments arguments,
+        fused_.Prepare(context, kFirstArgument, product.n, *stream));
+    return stream->Launch(
+        [product, fused = fused_](const float* scale, const float* shift,
+                                  const float* a, const float* b, float* c) {
+          product.Run(a, b, c);
+          Simd().apply(fused.MakeEpilogue(scale, shift), product.m, product.n,
+                       c, c);
+        },
+        arguments.scale, arguments.shift, a.flat<float>(), b.flat<float>(),
+        c.flat<float>());
+  }
+
+ private:
+  MatrixOperands operands_;
+  FusedOps fused_;
+};
+TFPLUG_REGISTER_KERNEL(FusedMatMul, ops::FusedMatMul_().T<float>());
+
+}  // namespace
+}  // namespace cpu_sim

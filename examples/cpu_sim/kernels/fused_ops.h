@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_KERNELS_FUSED_OPS_H_
+#define CPU_SIM_KERNELS_FUSED_OPS_H_
+
+#include <tfplug/kernel_construction.h>
+#include <tfplug/kernel_context.h>
+#include <tfplug/tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cpu_sim.h"
+#include "kernels/simd.h"
+
+namespace cpu_sim {
+
+// What the ops _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul do to
+// their product: their attribute fused_ops. That is BiasAdd, FusedBatchNorm
+// (of inference) or nothing, and then an activation or nothing.
+class FusedOps {
+ public:
+  // UNIMPLEMENTED for other lists.
+  absl::Status Init(const tfplug::KernelConstruction& construction);
+
+  // The arguments of one run: on the device, vectors of `depth` elements.
+  struct Arguments {
+    absl::Span<float> scale;  // empty: none
+    absl::Span<float> shift;
+    tfplug::Tensor holder;  // of their memory
+  };
+  // Reads input `first` and those behind it; puts work on `stream` that a
+  // normalisation takes.
+  absl::StatusOr<Arguments> Prepare(tfplug::KernelContext& context, int first,
+                                    int64_t depth, Stream& stream) const;
+
+  // On the device, with the arguments' addresses there.
+  Epilogue MakeEpilogue(const float* scale, const float* shift) const {
+    return {scale, shift, activation_, alpha_};
+  }
+
+ private:
+  bool has_bias_ = false;
+  bool normalizes_ = false;
+  Activation activation_ = Activation::kNone;
+  float alpha_ = 0;
+  float epsilon_ = 0;
+};
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_KERNELS_FUSED_OPS_H_

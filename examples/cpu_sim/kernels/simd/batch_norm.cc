@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/simd/code.h"
+
+namespace cpu_sim::CPU_SIM_LEVEL {
+namespace {
+
+// Channels and rows that are worked on at once.
+constexpr int64_t kChannels = 256;
+constexpr int64_t kRows = 64;
+
+// Sums of `count` terms over all rows. add(place in x, channels, first channel,
+// partial) adds those of a row to partial[0], ... Adding up some rows first
+// keeps the digits that a small term would lose in a large sum.
+template <int count, typename Add>
+void AddUp(const BatchNorm& norm, float* const (&sums)[count], Add add) {
+  float partial[count][kChannels];
+  for (int64_t first = 0; first < norm.depth; first += kChannels) {
+    const int64_t channels = std::min(kChannels, norm.depth - first);
+    for (float* sum : sums) std::fill_n(sum + first, channels, 0.0f);
+    for (int64_t begin = 0; begin < norm.rows; begin += kRows) {
+      const int64_t end = std::min(begin + kRows, norm.rows);
+      std::memset(partial, 0, sizeof(partial));
+      for (int64_t row = begin; row < end; ++row) {
+        add(row * norm.depth + first, channels, first, partial);
+      }
+      for (int i = 0; i < count; ++i) {
+        float* __restrict sum = sums[i] + first;
+        for (int64_t c = 0; c < channels; ++c) sum[c] += partial[i][c];
+      }
+    }
+  }
+}
+
+void Scale(int64_t depth, float factor, float* __restrict vector) {
+  for (int64_t c = 0; c < depth; ++c) vector[c] *= factor;
+}
+
+void Sum(const BatchNorm& norm, const float* x, float* sum) {
+  AddUp<1>(norm, {sum}, [x](int64_t at, int64_t n, int64_t, auto& partial) {
+    const float* __restrict in = x + at;
+    for (int64_t c = 0; c < n; ++c) partial[0][c] += in[c];
+  });
+}
+
+void Variance(const BatchNorm& norm, const float* x, const float* mean,
+              float* variance) {
+  AddUp<1>(norm, {variance},
+           [=](int64_t at, int64_t n, int64_t first, auto& partial) {
+             const float* __restrict in = x + at;
+             const float* __restrict middle = mean + first;
+             for (int64_t c = 0; c < n; ++c) {
+               const float distance = in[c] - middle[c];
+               partial[0][c] += distance * distance;
+             }
+           });
+  Scale(norm.depth, 1 / static_cast<float>(norm.rows), variance);
+}
+
+void Fold(const BatchNorm& norm, const float* scale, const float* offset,
+          const float* mean, const float* variance, float* factor,
+          float* shift) {
+  for (int64_t c = 0; c < norm.depth; ++c) {
+    const float f = scale[c] / std::sqrt(variance[c] + norm.epsilon);
+    factor[c] = f;
+    shift[c] = offset[c] - mean[c] * f;
+  }
+}
+
+void Inference(const BatchNorm& norm, const float* x, const float* scale,
+               const float* offset, const float* mean, const float* variance,
+               float* y) {
+  float factor[kChannels];
+  for (int64_t first = 0; first < norm.depth; first += kChannels) {
+    const int64_t channels = std::min(kChannels, norm.depth - first);
+    for (int64_t c = 0; c < channels; ++c) {
+      factor[c] =
+          scale[first + c] / std::sqrt(variance[first + c] + norm.epsilon);
+    }
+    const float* __restrict middle = mean + first;
+    const float* __restrict shift = offset + first;
+    for (int64_t row = 0; row < norm.rows; ++row) {
+      const float* __restrict in = x + row * norm.depth + first;
+      float* __restrict out = y + row * norm.depth + first;
+      for (int64_t c = 0; c < channels; ++c) {
+        out[c] = (in[c] - middle[c]) * factor[c] + shift[c];
+      }
+    }
+  }
+}
+
+// next = moving + average_factor * (batch * correction - moving)
+void Move(const BatchNorm& norm, float correction, const float* batch,
+          const float* moving, float* next) {
+  const float share = norm.average_factor;
+  for (int64_t c = 0; c < norm.depth; ++c) {
+    const float value = batch[c] * correction;
+    next[c] = share == 1 ? value : (1 - share) * moving[c] + share * value;
+  }
+}
+
+void Training(const BatchNorm& norm, const float* x, const float* scale,
+              const float* offset, const float* moving_mean,
+              const float* moving_variance, float* y, float* next_mean,
+              float* next_variance, float* mean, float* variance) {
+  if (norm.rows == 0) {  // the mean of nothing
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (float* vector : {next_mean, next_variance, mean, variance}) {
+      std::fill_n(vector, norm.depth, nan);
+    }
+    return;
+  }
+  Sum(norm, x, mean);
+  Scale(norm.depth, 1 / static_cast<float>(norm.rows), mean);
+  Variance(norm, x, mean, variance);
+  Inference(norm, x, scale, offset, mean, variance, y);
+  const auto rows = static_cast<float>(norm.rows);
+  Move(norm, 1, mean, moving_mean, next_mean);
+  Move(norm, norm.rows > 1 ? rows / (rows - 1) : 1, variance, moving_variance,
+       next_variance);
+}
+
+// doffset = sum(dy); dscale = sum(dy * (x - mean)), to be scaled.
+void GradientSums(const BatchNorm& norm, const float* dy, const float* x,
+                  const float* mean, float* dscale, float* doffset) {
+  AddUp<2>(norm, {doffset, dscale},
+           [=](int64_t at, int64_t n, int64_t first, auto& partial) {
+             const float* __restrict in = x + at;
+             const float* __restrict gradient = dy + at;
+             const float* __restrict middle = mean + first;
+             for (int64_t c = 0; c < n; ++c) {
+               partial[0][c] += gradient[c];
+               partial[1][c] += gradient[c] * (in[c] - middle[c]);
+             }
+           });
+}
+
+// 1 / the standard deviation of a channel.
+float Inverse(const BatchNorm& norm, float variance) {
+  return 1 / std::sqrt(variance + norm.epsilon);
+}
+
+void TrainingGradient(const BatchNorm& norm, const float* dy, const float* x,
+                      const float* scale, const float* mean,
+                      const float* variance, float* dx, float* dscale,
+                      float* doffset) {
+  GradientSums(norm, dy, x, mean, dscale, doffset);
+  if (norm.rows == 0) return;
+  // dx = factor * (dy - mean of dy - what x takes part in the variance)
+  float factor[kChannels], share[kChannels], shift[kChannels];
+  const auto rows = static_cast<float>(norm.rows);
+  for (int64_t first = 0; first < norm.depth; first += kChannels) {
+    const int64_t channels = std::min(kChannels, norm.depth - first);
+    for (int64_t c = 0; c < channels; ++c) {
+      const float inverse = Inverse(norm, variance[first + c]);
+      factor[c] = scale[first + c] * inverse;
+      share[c] = factor[c] * inverse * inverse * (dscale[first + c] / rows);
+      shift[c] = factor[c] * (doffset[first + c] / rows);
+      dscale[first + c] *= inverse;
+    }
+    const float* __restrict middle = mean + first;
+    for (int64_t row = 0; row < norm.rows; ++row) {
+      const int64_t at = row * norm.depth + first;
+      const float* __restrict gradient = dy + at;
+      const float* __restrict in = x + at;
+      float* __restrict out = dx + at;
+      for (int64_t c = 0; c < channels; ++c) {
+        out[c] =
+            gradient[c] * factor[c] - shift[c] - (in[c] - middle[c]) * share[c];
+      }
+    }
+  }
+}
+
+void InferenceGradient(const BatchNorm& norm, const float* dy, const float* x,
+                       const float* scale, const float* mean,
+                       const float* variance, float* dx, float* dscale,
+                       float* doffset) {
+  GradientSums(norm, dy, x, mean, dscale, doffset);
+  if (norm.rows == 0) return;
+  float factor[kChannels];
+  for (int64_t first = 0; first < norm.depth; first += kChannels) {
+    const int64_t channels = std::min(kChannels, norm.depth - first);
+    for (int64_t c = 0; c < channels; ++c) {
+      const float inverse = Inverse(norm, variance[first + c]);
+      factor[c] = scale[first + c] * inverse;
+      dscale[first + c] *= inverse;
+    }
+    for (int64_t row = 0; row < norm.rows; ++row) {
+      const float* __restrict gradient = dy + row * norm.depth + first;
+      float* __restrict out = dx + row * norm.depth + first;
+      for (int64_t c = 0; c < channels; ++c) out[c] = gradient[c] * factor[c];
+    }
+  }
+}
+
+}  // namespace
+
+void SumRows(int64_t rows, int64_t depth, const float* x, float* sum) {
+  BatchNorm sizes{};
+  sizes.rows = rows;
+  sizes.depth = depth;
+  Sum(sizes, x, sum);
+}
+
+const BatchNormCode kBatchNorm = {&Training, &Inference, &TrainingGradient,
+                                  &InferenceGradient, &Fold};
+
+}  // namespace cpu_sim::CPU_SIM_LEVEL

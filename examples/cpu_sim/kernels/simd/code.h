@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_KERNELS_SIMD_CODE_H_
+#define CPU_SIM_KERNELS_SIMD_CODE_H_
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/simd.h"
+
+// What the files of this folder share. They are compiled once for each level
+// of x86-64: CPU_SIM_LEVEL is its name, and `Eigen` is another name for each.
+// So each level has namespaces of its own, and nothing else may be compiled
+// from here: what two levels have under one name, the linker keeps one of. Nor
+// may anything run before a level is chosen: no initialisers.
+namespace cpu_sim::CPU_SIM_LEVEL {
+
+void Multiply(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
+              const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
+void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
+           const float* x, float* y);
+void SumRows(int64_t rows, int64_t depth, const float* x, float* sum);
+
+extern const Conv2DCode kConv2D;
+extern const DepthwiseCode kDepthwise;
+extern const PoolCode kPool;
+extern const BatchNormCode kBatchNorm;
+
+namespace {
+
+// Taps [begin, end) of a window are those that reach the image.
+struct Taps {
+  int64_t begin;
+  int64_t end;
+};
+
+inline Taps TapsInside(const Window& window, int64_t o) {
+  const int64_t first = o * window.stride - window.pad;  // where tap 0 is
+  // The number of taps before a place that lies `distance` from the first.
+  const auto before = [&](int64_t distance) {
+    if (distance <= 0) return int64_t{0};
+    return std::min(window.size,
+                    (distance + window.dilation - 1) / window.dilation);
+  };
+  return {before(-first), before(window.in - first)};
+}
+
+inline int64_t TapPlace(const Window& window, int64_t o, int64_t tap) {
+  return o * window.stride + tap * window.dilation - window.pad;
+}
+
+}  // namespace
+}  // namespace cpu_sim::CPU_SIM_LEVEL
+
+#endif  // CPU_SIM_KERNELS_SIMD_CODE_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/code.h"
+
+#define CPU_SIM_TEXT(name) CPU_SIM_TEXT_(name)
+#define CPU_SIM_TEXT_(name) #name
+
+namespace cpu_sim::CPU_SIM_LEVEL {
+
+extern const SimdCode kCode;
+const SimdCode kCode = {CPU_SIM_TEXT(CPU_SIM_LEVEL),
+                        &Multiply,
+                        &Apply,
+                        &SumRows,
+                        kConv2D,
+                        kDepthwise,
+                        kPool,
+                        kBatchNorm};
+
+}  // namespace cpu_sim::CPU_SIM_LEVEL

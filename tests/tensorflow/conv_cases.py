@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What convolutions, pooling and batch normalisation are tried with. A check
+takes a device and returns arrays; those of SIM have to be the CPU's."""
+
+import numpy as np
+
+NASTY = [np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-30, -0.0]
+
+# image, filter, strides, padding, dilations
+CONVOLUTIONS = [
+    ((2, 8, 9, 3), (3, 3, 3, 5), (1, 1), "SAME", (1, 1)),
+    ((2, 8, 9, 3), (3, 2, 3, 5), (2, 3), "SAME", (1, 1)),
+    ((1, 7, 7, 20), (5, 5, 20, 18), (2, 2), "VALID", (1, 1)),
+    ((2, 5, 6, 4), (1, 1, 4, 7), (1, 1), "SAME", (1, 1)),
+    ((2, 5, 6, 4), (1, 1, 4, 7), (2, 2), "VALID", (1, 1)),  # stride > filter
+    ((1, 9, 9, 2), (2, 2, 2, 3), (3, 4), "VALID", (1, 1)),
+    ((1, 11, 12, 3), (3, 3, 3, 4), (1, 1), "SAME", (2, 3)),
+    ((1, 11, 12, 3), (3, 3, 3, 4), (1, 1), "VALID", (3, 2)),
+    ((1, 6, 6, 3), (3, 3, 3, 4), (2, 1), [1, 2, 0, 3], (1, 1)),
+    ((1, 4, 4, 2), (3, 3, 2, 2), (1, 1), [4, 4, 5, 5], (1, 1)),
+    ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), "VALID", (1, 1)),
+    ((1, 2, 2, 3), (5, 5, 3, 2), (1, 1), "SAME", (1, 1)),  # filter > image
+    ((1, 2, 2, 3), (3, 3, 3, 2), (1, 1), "VALID", (1, 1)),  # nothing comes out
+    ((0, 8, 8, 3), (3, 3, 3, 5), (1, 1), "SAME", (1, 1)),
+    ((3, 30, 31, 6), (3, 3, 6, 33), (1, 1), "SAME", (1, 1)),  # several tiles
+]
+# image depth, filter depth, filters
+GROUPS = [(6, 2, 9), (4, 1, 8), (4, 2, 2)]
+# image, filter, stride, padding, dilations
+DEPTHWISE = [
+    ((2, 8, 9, 3), (3, 3, 3, 1), 1, "SAME", (1, 1)),
+    ((1, 8, 9, 37), (3, 3, 37, 1), 1, "SAME", (1, 1)),
+    ((1, 9, 8, 37), (3, 3, 37, 1), 2, "SAME", (1, 1)),
+    ((1, 9, 8, 16), (2, 5, 16, 1), 1, "VALID", (1, 1)),
+    ((2, 8, 9, 3), (3, 3, 3, 4), 1, "SAME", (1, 1)),
+    ((1, 7, 7, 5), (1, 1, 5, 2), 2, "VALID", (1, 1)),
+    ((1, 12, 13, 4), (3, 3, 4, 1), 1, "SAME", (2, 2)),
+    ((1, 4, 4, 2), (3, 3, 2, 1), 1, [3, 3, 1, 2], (1, 1)),
+    ((1, 1, 1, 1), (3, 3, 1, 1), 1, "SAME", (1, 1)),
+    ((0, 4, 4, 2), (3, 3, 2, 1), 1, "SAME", (1, 1)),
+]
+# image, size, strides, padding
+POOLS = [
+    ((2, 8, 9, 3), (2, 2), (2, 2), "VALID"),
+    ((2, 8, 9, 3), (3, 3), (2, 2), "SAME"),
+    ((1, 7, 7, 40), (3, 2), (1, 1), "SAME"),
+    ((1, 7, 7, 2), (2, 2), (3, 3), "VALID"),  # stride > window
+    ((1, 3, 3, 2), (5, 5), (1, 1), "SAME"),
+    ((1, 1, 1, 1), (1, 1), (1, 1), "VALID"),
+    ((0, 4, 4, 2), (2, 2), (2, 2), "VALID"),
+    ((1, 5, 5, 0), (2, 2), (2, 2), "VALID"),
+]
+NORMALISED = [(2, 5, 6, 3), (1, 1, 1, 4), (4, 3, 3, 300), (40, 7, 9, 17),
+              (0, 3, 3, 2), (2, 3, 4, 5, 6)]
+LOGITS = [((4, 10), (4, 10)), ((1, 3), (1, 3)), ((0, 3), (0, 3)),
+          ((4, 3), (1, 3)), ((1, 3), (4, 3)), ((4, 1), (4, 3))]
+
+
+def draw(random, shape, nasty=False):
+    values = random.normal(size=shape).astype(np.float32)
+    if nasty:
+        flat = values.reshape(-1)
+        at = random.permutation(flat.size)[:len(NASTY)]
+        flat[at] = NASTY[:len(at)]
+    return values
+
+
+def _spread(padding):
+    """Attributes for padding: a name, or [top, bottom, left, right]."""
+    if isinstance(padding, str):
+        return dict(padding=padding)
+    return dict(padding="EXPLICIT",
+                explicit_paddings=[0, 0, *padding, 0, 0])
+
+
+def _dilate(tf, x, f, dilations, op):
+    """The filter with which x's device convolves, and what takes f's gradient
+    from that filter's: the CPU does not dilate everywhere, so there the filter
+    is filled with zeros."""
+    rows, cols = dilations
+    if "SIM" in tf.constant(x).device:
+        op["dilations"] = [1, rows, cols, 1]
+        return f, lambda df: df
+    taps = np.s_[::rows, ::cols]
+    sparse = np.zeros(((f.shape[0] - 1) * rows + 1,
+                       (f.shape[1] - 1) * cols + 1, *f.shape[2:]), np.float32)
+    sparse[taps] = f
+    return sparse, lambda df: df[taps]
+
+
+def _own(tf, own, dy, df):
+    if dy.size == 0 and "CPU" in df.device:
+        df = tf.zeros(df.shape)  # the CPU leaves its memory as it was
+    return own(df)
+
+
+def convolution(tf, random, image, filters, strides, padding, dilations,
+                nasty=False):
+    """y, and the gradients by image and by filter."""
+    op = dict(strides=[1, *strides, 1], **_spread(padding))
+    x, f = draw(random, image, nasty), draw(random, filters)
+    f, own = _dilate(tf, x, f, dilations, op)
+    y = tf.raw_ops.Conv2D(input=x, filter=f, **op)
+    dy = draw(random, y.shape)
+    return [y,
+            tf.raw_ops.Conv2DBackpropInput(
+                input_sizes=image, filter=f, out_backprop=dy, **op),
+            _own(tf, own, dy, tf.raw_ops.Conv2DBackpropFilter(
+                input=x, filter_sizes=f.shape, out_backprop=dy, **op))]
+
+
+def groups(tf, random, depth, filter_depth, count):
+    """As convolution(). The CPU does each group by itself."""
+    op = dict(strides=[1, 2, 1, 1], padding="SAME", dilations=[1, 1, 1, 1])
+    n = depth // filter_depth
+    x, f = draw(random, (2, 6, 7, depth)), draw(random, (3, 3, filter_depth,
+                                                         count))
+    dy = draw(random, (2, 3, 7, count))
+
+    def run(x, f, dy):
+        return [tf.raw_ops.Conv2D(input=x, filter=f, **op),
+                tf.raw_ops.Conv2DBackpropInput(
+                    input_sizes=x.shape, filter=f, out_backprop=dy, **op),
+                tf.raw_ops.Conv2DBackpropFilter(
+                    input=x, filter_sizes=f.shape, out_backprop=dy, **op)]
+
+    if "SIM" in tf.constant(x).device:
+        return run(x, f, dy)
+    parts = map(run, np.split(x, n, 3), np.split(f, n, 3), np.split(dy, n, 3))
+    return [tf.concat(list(part), 3) for part in zip(*parts)]
+
+
+def depthwise(tf, random, image, filters, stride, padding, dilations,
+              nasty=False):
+    """As convolution()."""
+    op = dict(strides=[1, stride, stride, 1], **_spread(padding))
+    x, f = draw(random, image, nasty), draw(random, filters)
+    f, own = _dilate(tf, x, f, dilations, op)
+    y = tf.raw_ops.DepthwiseConv2dNative(input=x, filter=f, **op)
+    dy = draw(random, y.shape)
+    return [y,
+            tf.raw_ops.DepthwiseConv2dNativeBackpropInput(
+                input_sizes=image, filter=f, out_backprop=dy, **op),
+            _own(tf, own, dy, tf.raw_ops.DepthwiseConv2dNativeBackpropFilter(
+                input=x, filter_sizes=f.shape, out_backprop=dy, **op))]
+
+
+def pool(tf, random, image, size, strides, padding, nasty=False):
+    op = dict(ksize=[1, *size, 1], strides=[1, *strides, 1], padding=padding)
+    x = np.nan_to_num(draw(random, image, nasty), posinf=np.inf, neginf=-np.inf)
+    # So that several elements of a window are the largest.
+    x = np.where(np.abs(x) < 0.7, np.float32(0.5), x)
+    largest = tf.raw_ops.MaxPool(input=x, **op)
+    average = tf.raw_ops.AvgPool(value=x, **op)
+    dy = draw(random, largest.shape)
+    return [largest, average,
+            tf.raw_ops.AvgPoolGrad(orig_input_shape=image, grad=dy, **op),
+            tf.raw_ops.MaxPoolGrad(orig_input=x, orig_output=largest, grad=dy,
+                                   **op)]
+
+
+def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False):
+    depth = shape[-1]
+    op = dict(epsilon=1e-3, is_training=training,
+              data_format="NHWC" if len(shape) == 4 else "NDHWC")
+    x, dy = draw(random, shape, nasty) + 3, draw(random, shape)
+    scale, offset, mean = (draw(random, (depth,)) for _ in range(3))
+    variance = np.abs(draw(random, (depth,))) + np.float32(0.5)
+    old = [mean, variance]
+    if training and factor == 1:
+        old = [np.zeros(0, np.float32)] * 2
+    more = {} if version == "" else dict(exponential_avg_factor=factor)
+    forward = getattr(tf.raw_ops, "FusedBatchNorm" + version)(
+        x=x, scale=scale, offset=offset, mean=old[0], variance=old[1], **op,
+        **more)
+    if training and x.size:
+        axes = tuple(range(len(shape) - 1))
+        mean, variance = x.mean(axes), x.var(axes)
+    rest = dict(reserve_space_3=np.zeros(0, np.float32))
+    backward = getattr(tf.raw_ops, "FusedBatchNormGrad" + version)(
+        y_backprop=dy, x=x, scale=scale, reserve_space_1=mean,
+        reserve_space_2=variance, **op, **(rest if version == "V3" else {}))
+    # The rest is the device's own business; the CPU leaves some of it as it was.
+    return [*forward[:5 if training and x.size else 3], *backward[:3]]
+
+
+ACTIVATIONS = ["Relu", "Relu6", "Elu", "LeakyRelu"]
+
+
+def activation(tf, random, name):
+    """y and its gradient; each takes its first argument by another name."""
+    x, dy = draw(random, (3, 700), nasty=True) * 5, draw(random, (3, 700))
+    x, dy = tf.constant(x), tf.constant(dy)
+    y = {"Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Elu": tf.nn.elu,
+         "Selu": tf.nn.selu, "LeakyRelu": tf.nn.leaky_relu,
+         "Softplus": tf.nn.softplus, "Softsign": tf.nn.softsign,
+         "Silu": tf.nn.silu}[name]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        result = y(x)
+    return [result, tape.gradient(result, x, output_gradients=dy)]
+
+
+def cross_entropy(tf, random, logits, labels):
+    y = tf.raw_ops.SoftmaxCrossEntropyWithLogits(
+        features=draw(random, logits) * 20, labels=np.abs(draw(random, labels)))
+    return list(y)
+
+
+def pad(tf, random, shape, paddings, value):
+    x = draw(random, shape, nasty=True)
+    if value is None:
+        return [tf.raw_ops.Pad(input=x, paddings=paddings)]
+    return [tf.raw_ops.PadV2(input=x, paddings=paddings,
+                             constant_values=np.float32(value))]
+
+
+PADS = [((3, 4), [[1, 2], [0, 3]], None), ((2, 3, 4, 5), [[0, 0], [1, 1],
+                                                         [2, 0], [0, 0]], None),
+        ((3, 4), [[0, 0], [0, 0]], 7), ((0, 2), [[1, 1], [1, 0]], -1.5),
+        ((5,), [[2, 3]], 7)]

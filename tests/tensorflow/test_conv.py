@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions, pooling, batch normalisation, activations and losses with their
+gradients: what cpu_sim makes of them and what TensorFlow's CPU device does."""
+
+import conv_cases
+import harness
+import pytest
+
+TOLERANCE = 2e-5  # of the largest number of a result, or of 0.1
+
+
+def _cases():
+    """(function of conv_cases, its arguments)."""
+    for function, cases in (("convolution", conv_cases.CONVOLUTIONS),
+                            ("depthwise", conv_cases.DEPTHWISE),
+                            ("pool", conv_cases.POOLS)):
+        for case in cases:
+            yield function, [*case, False]
+            if (1, 1) == case[-1] or function == "pool":
+                yield function, [*case, True]
+    for case in conv_cases.GROUPS:
+        yield "groups", list(case)
+    for shape in conv_cases.NORMALISED:
+        for training, factor in ((True, 1.0), (True, 0.1), (False, 1.0)):
+            yield "batch_norm", [shape, training, factor]
+    yield "batch_norm", [(2, 5, 6, 3), True, 1.0, "V3", True]
+    yield "batch_norm", [(2, 5, 6, 3), False, 1.0, "V2"]
+    yield "batch_norm", [(2, 5, 6, 3), True, 1.0, ""]
+    for name in conv_cases.ACTIVATIONS:
+        yield "activation", [name]
+    for case in conv_cases.LOGITS:
+        yield "cross_entropy", list(case)
+    for case in conv_cases.PADS:
+        yield "pad", list(case)
+
+
+def check(function, arguments):
+    """The largest error of a case, as a part of what is tolerated."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+
+    def tuples(value):  # JSON has lists only; here, padding is the one list
+        return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+    if function not in ("convolution", "depthwise", "pad"):
+        arguments = list(map(tuples, arguments))
+    results = []
+    for device in ("CPU", "SIM"):
+        with tf.device(f"/device:{device}:0"):
+            found = getattr(conv_cases, function)(
+                tf, np.random.default_rng(1), *arguments)
+        assert all(device in t.device for t in found)
+        results.append([t.numpy() for t in found])
+    worst = 0.0
+    for i, (want, have) in enumerate(zip(*results)):
+        assert have.shape == want.shape, f"{i}: {have.shape}, not {want.shape}"
+        np.testing.assert_array_equal(np.isnan(have), np.isnan(want), str(i))
+        with np.errstate(all="ignore"):
+            same = (have == want) | np.isnan(want)
+            finite = np.abs(want[np.isfinite(want)])
+            error = np.abs(have - want)[~same]
+        if error.size:
+            worst = max(worst,
+                        error.max() / (finite.max(initial=0.1) * TOLERANCE))
+            assert worst < 1, f"{i}: have {have}\nwant {want}"
+    return worst
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    cases = list(_cases())
+    return list(zip(cases, harness.run_each(check, cases)))
+
+
+@pytest.mark.parametrize("function", sorted({name for name, _ in _cases()}))
+def test_as_on_the_cpu(results, function):
+    mine = [(case, result) for case, result in results if case[0] == function]
+    assert len(mine) > 2
+    failed = [f"{case}: {result}" for case, result in mine if not result.ok]
+    assert not failed, f"{len(failed)} of {len(mine)}\n" + "\n".join(failed)
