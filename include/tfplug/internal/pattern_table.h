@@ -3,6 +3,7 @@
 #define TFPLUG_INTERNAL_PATTERN_TABLE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -32,6 +33,9 @@ class PatternTable {
     PatternVariant variant;
     // Whether what replaces it can be part of a match again.
     bool may_make_more;
+    // The ops that the root's first two inputs may be of, as a bit for each op;
+    // empty: any. Looked at before all else.
+    std::array<std::vector<uint64_t>, 2> input_ops;
   };
   // The entries of one rank that begin at one op.
   struct Root {
@@ -45,7 +49,13 @@ class PatternTable {
                      [this](const Entry& a, const Entry& b) {
                        return RankOf(a) > RankOf(b);
                      });
-    for (size_t i = 0; i < entries_.size(); ++i) AddToRoots(i);
+    // Ops of roots have the first numbers.
+    for (Entry& entry : entries_) NumberOps(entry, 0, 1);
+    num_root_ops_ = ops_.size();
+    for (Entry& entry : entries_) {
+      NumberOps(entry, 1, entry.variant.slots.size());
+    }
+    for (Entry& entry : entries_) AddToRoots(entry);
   }
   // Entries are pointed at.
   PatternTable(const PatternTable&) = delete;
@@ -59,6 +69,8 @@ class PatternTable {
   // Of the highest rank first.
   const std::vector<Root>& roots() const { return roots_; }
   size_t num_ops() const { return ops_.size(); }
+  // The ops below this number are those of roots.
+  size_t num_root_ops() const { return num_root_ops_; }
 
   bool HasRoot(size_t rule, absl::string_view op) const {
     for (const Entry& entry : entries_) {
@@ -117,12 +129,15 @@ class PatternTable {
       return;
     }
     for (PatternVariant& variant : variants) {
-      Entry entry{rule, std::move(variant), true};
-      for (const PatternSpec* spec : entry.variant.slots) {
-        std::vector<uint32_t>& ops = entry.variant.ops.emplace_back();
-        for (const std::string& op : spec->ops) ops.push_back(NumberOf(op));
+      entries_.push_back({rule, std::move(variant), true, {}});
+    }
+  }
+  void NumberOps(Entry& entry, size_t begin, size_t end) {
+    for (size_t slot = begin; slot < end; ++slot) {
+      std::vector<uint32_t>& ops = entry.variant.ops.emplace_back();
+      for (const std::string& op : entry.variant.slots[slot]->ops) {
+        ops.push_back(NumberOf(op));
       }
-      entries_.push_back(std::move(entry));
     }
   }
   uint32_t NumberOf(const std::string& op) {
@@ -145,9 +160,17 @@ class PatternTable {
     return false;
   }
 
-  void AddToRoots(size_t i) {
-    Entry& entry = entries_[i];
+  void AddToRoots(Entry& entry) {
     entry.may_make_more = MayMakeMore(*rules_[entry.rule].replacement());
+    for (const PatternStep& step : entry.variant.steps) {
+      const auto input = static_cast<size_t>(step.input);
+      if (step.parent != 0 || input >= entry.input_ops.size()) continue;
+      std::vector<uint64_t>& bits = entry.input_ops[input];
+      for (uint32_t op : entry.variant.ops[static_cast<size_t>(step.slot)]) {
+        bits.resize(ops_.size() / 64 + 1);
+        bits[op / 64] |= uint64_t{1} << op % 64;
+      }
+    }
     for (uint32_t op : entry.variant.ops[0]) {
       Root* root = nullptr;
       for (size_t r = roots_.size(); r-- > 0;) {
@@ -166,6 +189,7 @@ class PatternTable {
   std::vector<Entry> entries_;
   std::vector<Root> roots_;
   std::vector<std::string> ops_;
+  size_t num_root_ops_ = 0;
   absl::Status status_;
 };
 
