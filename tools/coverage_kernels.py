@@ -15,8 +15,8 @@ PLUGIN, BY_DEFAULT, ELSEWHERE, CPU, NOBODY = (
 BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
             "XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "COMPOSITE"}
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp")
-_NO_UPDATE = "write v.assign(v + delta), or lower it in a graph pass"
-_NO_VARIANTS = "a recurrent layer does without if it is made with unroll=True"
+_NO_UPDATE = "there write v.assign(v + delta)"
+_NO_VARIANTS = "a recurrent layer does without, made with unroll=True"
 # Ops, of variants or not, a C function that a kernel for them needs and that
 # some releases lack, and the way round.
 _NEEDED = (
@@ -144,7 +144,8 @@ def warning(node, found):
     one; or ""."""
     if node.op in UPDATES and found.status == BY_DEFAULT:
         return ("TensorFlow's kernel writes to the variable from the host: it "
-                f"crashes, or races with the stream; {_NO_UPDATE}")
+                "crashes, or races with the stream; a graph pass of the plug-in "
+                f"may replace the op, but not in eager mode: {_NO_UPDATE}")
     if node.op in ("OnesLike", "ZerosLike") and found.status == BY_DEFAULT:
         return ("TensorFlow's kernel wants an int32 in device memory, where no "
                 "other puts it, and fails in eager mode; have one of your own, "
@@ -153,6 +154,7 @@ def warning(node, found):
         if (node.op in ops and found.status != BY_DEFAULT and
                 variant == ("variant" in type_attributes(node).get("T", ())) and
                 not _is_exported(function)):
-            return (f"this TensorFlow exports no {function}, so that no "
-                    f"plug-in's kernel can do it; {way_round}")
+            return (f"this TensorFlow exports no {function}, which a plug-in's "
+                    "kernel needs; a graph pass of the plug-in may replace the "
+                    f"op, but not in eager mode: {way_round}")
     return ""
