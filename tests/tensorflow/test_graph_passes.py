@@ -150,11 +150,15 @@ def test_a_session_optimizes_bodies_from_their_source(probe):
     assert result.ok, result
     value, graphs = result.value
     assert abs(value - 2 * (0.479425539 * 3 + 0.5) - 1) < 1e-5
-    main, bodies = graphs[0], graphs[2:]
-    assert main["functions"] == {"inner": 0, "bare_": 0}
-    placed = [g for g in bodies if "Sin" in g["ops"]]
-    assert placed and all(any("CPU:0" in d for d in g["devices"])
-                          for g in placed)
+    assert len(graphs) == 8
+    assert graphs[0]["functions"] == {"inner": 0, "bare_": 0}
+    assert graphs[0]["fetched"] == ["add_1:0"]
+    # The body that names a device, with that; then both when they are first run.
+    assert graphs[2]["devices"] == ["", "/device:CPU:0"]
+    for graph in graphs[4:]:
+        assert "Sin" in graph["ops"] and graph["functions"] == {}
+        assert graph["devices"] == [
+            "/job:localhost/replica:0/task:0/device:CPU:0"]
 
 
 # ---- Rewriters that would break a device -------------------------------------
