@@ -2,10 +2,12 @@
 #ifndef TFPLUG_GRAPH_GRAPH_H_
 #define TFPLUG_GRAPH_GRAPH_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "tfplug/graph/node.h"
 #include "tfplug/internal/graph_core.h"
 #include "tfplug/internal/graph_editor.h"
+#include "tfplug/internal/graph_function.h"
 #include "tfplug/internal/graph_order.h"
 #include "tfplug/internal/graph_writer.h"
 
@@ -66,6 +69,8 @@ class NodeRange {
   uint32_t op_;
 };
 
+struct GraphFunction;
+
 // Memory that Graphs leave to the ones after them: for a pipeline, or a thread,
 // that sees many. One Graph at a time has it; it outlives that one.
 class GraphWorkspace {
@@ -93,22 +98,14 @@ class Graph {
   static absl::StatusOr<Graph> Parse(absl::string_view graph_def,
                                      GraphWorkspace* workspace = nullptr) {
     Graph graph(workspace);
-    absl::Status status = graph.core_->Parse(graph_def, kNodeField);
+    absl::Status status = graph.core_->Parse(graph_def);
     if (!status.ok()) return status;
     return graph;
   }
   // Nodes stay what they are when their Graph is moved.
-  Graph(Graph&&) = default;
-  Graph& operator=(Graph&& other) {
-    if (this != &other) {
-      GiveBack();
-      core_ = std::move(other.core_);
-      workspace_ = other.workspace_;
-      replacement_ = std::move(other.replacement_);
-    }
-    return *this;
-  }
-  ~Graph() { GiveBack(); }
+  Graph(Graph&&);
+  Graph& operator=(Graph&&);
+  ~Graph();
 
   int64_t num_nodes() const { return core_->num_live(); }
   // Above all Node::id(), which are never used twice.
@@ -135,6 +132,12 @@ class Graph {
   // of the file if it is one. INVALID_ARGUMENT names the nodes of a cycle.
   absl::StatusOr<std::vector<Node>> TopologicalOrder();
 
+  // The functions of the graph's library, as graphs to read and edit; what is
+  // said there comes into this graph's bytes. Core hands a library to plug-ins
+  // as signatures, and optimizes bodies in calls of their own: this is for
+  // tools and tests. One that cannot be read is left out, and status() says so.
+  std::vector<GraphFunction>& functions();
+
   // ---- Edits ----
   // One that does not succeed names the node and has changed nothing.
 
@@ -157,23 +160,21 @@ class Graph {
   // ---- Result ----
 
   // Whether there was any edit.
-  bool changed() const { return core_->changed(); }
+  bool changed() const;
   // INVALID_ARGUMENT for what was found wrong meanwhile: nodes of one name,
   // inputs from nodes that there are not. Such a graph core refuses.
   const absl::Status& status() const { return core_->status(); }
   // Of the edited GraphDef. What was not touched is the bytes that it was.
-  size_t ByteSize() { return internal::GraphWriter(*core_).ByteSize(); }
+  size_t ByteSize();
   // To exactly ByteSize() bytes, which was asked for since the last edit.
   void WriteTo(char* to) { internal::GraphWriter(*core_).Write(to); }
   std::string ToString() {
     std::string bytes(ByteSize(), '\0');
-    WriteTo(bytes.data());
+    WriteTo(&bytes[0]);
     return bytes;
   }
 
  private:
-  static constexpr uint32_t kNodeField = 1;  // Of a GraphDef.
-
   explicit Graph(GraphWorkspace* workspace) : workspace_(workspace) {
     if (workspace != nullptr) core_ = std::move(workspace->spare_);
     if (core_ == nullptr) core_ = std::make_unique<internal::GraphCore>();
@@ -185,13 +186,102 @@ class Graph {
     }
   }
   absl::Status CheckNode(Node node, const char* what) const;
+  // Those changed functions' libraries, as patches.
+  void PatchLibraries();
 
   std::unique_ptr<internal::GraphCore> core_;
   GraphWorkspace* workspace_;
   std::unique_ptr<const std::string> replacement_;
+  std::unique_ptr<std::vector<GraphFunction>> functions_;
+  std::unordered_map<std::string, int> suffixes_;  // See UniqueName().
+};
+
+// A function of a graph's library. Its arguments are nodes of op _Arg, and its
+// results nodes of op _Retval, with one input; those stay. Ports have names:
+// see Node::output().
+struct GraphFunction {
+  absl::string_view name;
+  Graph body;
+  absl::string_view bytes;  // Of the FunctionDef, as it was.
 };
 
 // ---- Implementation ----
+
+inline Graph::Graph(Graph&&) = default;
+inline Graph& Graph::operator=(Graph&& other) {
+  if (this != &other) {
+    GiveBack();
+    core_ = std::move(other.core_);
+    workspace_ = other.workspace_;
+    replacement_ = std::move(other.replacement_);
+    functions_ = std::move(other.functions_);
+    suffixes_ = std::move(other.suffixes_);
+  }
+  return *this;
+}
+inline Graph::~Graph() { GiveBack(); }
+
+inline std::vector<GraphFunction>& Graph::functions() {
+  if (functions_ != nullptr) return *functions_;
+  functions_ = std::make_unique<std::vector<GraphFunction>>();
+  for (internal::WireReader field(core_->bytes()); field.Next();) {
+    if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
+    for (internal::WireReader part(field.bytes()); part.Next();) {
+      if (!part.Is(internal::kFunctionInLibrary, internal::kBytesType))
+        continue;
+      Graph body;
+      absl::Status status = body.core_->ParseFunction(part.bytes());
+      if (!status.ok()) {
+        core_->Note(std::move(status));
+        continue;
+      }
+      functions_->push_back({internal::FunctionDefName(part.bytes()),
+                             std::move(body), part.bytes()});
+    }
+  }
+  return *functions_;
+}
+
+inline bool Graph::changed() const {
+  if (core_->changed()) return true;
+  if (functions_ == nullptr) return false;
+  for (const GraphFunction& function : *functions_) {
+    if (function.body.changed()) return true;
+  }
+  return false;
+}
+
+inline void Graph::PatchLibraries() {
+  auto next = functions_->begin();
+  for (internal::WireReader field(core_->bytes()); field.Next();) {
+    if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
+    bool changed = false;
+    std::string library, bytes;
+    for (internal::WireReader part(field.bytes()); part.Next();) {
+      const bool is_next = next != functions_->end() &&
+                           next->bytes.data() == part.bytes().data();
+      if (is_next && next->body.changed()) {
+        internal::AppendField(library, internal::kFunctionInLibrary,
+                              next->body.ToString());
+        changed = true;
+      } else {
+        library.append(part.field().data(), part.field().size());
+      }
+      if (is_next) ++next;
+    }
+    if (!changed) continue;
+    internal::AppendField(bytes, internal::kLibraryField, library);
+    core_->overlay().patches().PushBack(
+        {static_cast<uint32_t>(field.field().data() - core_->bytes().data()),
+         static_cast<uint32_t>(field.field().size()), core_->Keep(bytes)});
+  }
+}
+
+inline size_t Graph::ByteSize() {
+  core_->overlay().patches().clear();
+  if (functions_ != nullptr) PatchLibraries();
+  return internal::GraphWriter(*core_).ByteSize();
+}
 
 inline absl::StatusOr<std::vector<Node>> Graph::TopologicalOrder() {
   internal::Array<uint32_t> order;
@@ -229,21 +319,29 @@ inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
 
 inline std::string Graph::UniqueName(absl::string_view prefix) {
   std::string name(prefix);
-  for (int i = 1; name.empty() || FindNode(name); ++i) {
-    name = absl::StrCat(prefix, "_", i);
-  }
+  if (!name.empty() && !FindNode(name)) return name;
+  int& suffix = suffixes_[name];
+  do {
+    name = absl::StrCat(prefix, "_", ++suffix);
+  } while (FindNode(name));
   return name;
 }
 
 inline absl::Status Graph::RemoveNode(Node node) {
   if (auto status = CheckNode(node, "RemoveNode"); !status.ok()) return status;
-  if (node.num_uses() > 0)
+  if (core_->is_boundary(node.id())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
+                     ") is an argument or result of the function"));
+  }
+  if (node.num_uses() > 0) {
     for (Use use : node.uses()) {
       if (use.node == node) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
                        ") is still used by '", use.node.name(), "'"));
     }
+  }
   internal::GraphEditor(*core_).Remove(node.id());
   return absl::OkStatus();
 }

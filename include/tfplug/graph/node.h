@@ -69,6 +69,10 @@ class Node {
   int num_controls() const;
   Node control(int i) const;
 
+  // In the body of a function (Graph::functions()), where ports have names: the
+  // output `number` of `output`, as in "node:output:0".
+  Output output(absl::string_view output, int number) const;
+
   // Who uses this node, in the order of the graph; later edges come last. The
   // graph may be edited meanwhile.
   UseRange uses() const;
@@ -309,6 +313,9 @@ inline Output Node::Source(int i, bool control) const {
     return {Node(graph_, edge.source), edge.port};
   }
   return {};
+}
+inline Output Node::output(absl::string_view output, int number) const {
+  return {*this, graph_->BodyPort(absl::StrCat(output, ":", number))};
 }
 inline int Node::num_inputs() const { return CountInputs(false); }
 inline int Node::num_controls() const { return CountInputs(true); }

@@ -45,20 +45,28 @@ class EdgeNumbers {
 class GraphCore {
  public:
   void Clear();
-  // Nodes are the field `node_field` of the message `bytes`.
-  absl::Status Parse(absl::string_view bytes, uint32_t node_field);
+  // Of a serialised GraphDef, or of a FunctionDef, whose arguments and results
+  // are nodes too: see graph_function.h.
+  absl::Status Parse(absl::string_view graph_def);
+  absl::Status ParseFunction(absl::string_view function_def);
 
   absl::string_view bytes() const { return bytes_; }
-  uint32_t node_field() const { return node_field_; }
+  uint32_t node_field() const { return is_function_ ? 3 : 1; }
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
   const absl::Status& status() const { return status_; }
+  // Of several problems, the first stays.
+  void Note(absl::Status problem) {
+    if (status_.ok()) status_ = std::move(problem);
+  }
 
   // ---- Nodes ----
 
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_parsed() const { return num_parsed_; }
   uint32_t num_live() const { return size() - num_removed_; }
+  // Whether it stands for an argument or result of a function.
+  bool is_boundary(uint32_t n) const { return n - num_parsed_ < num_boundary_; }
   bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
   absl::string_view name(uint32_t n) const { return index_.names[n]; }
   uint32_t op(uint32_t n) const { return index_.ops[n]; }
@@ -107,6 +115,13 @@ class GraphCore {
       }
     });
   }
+  // The number of a port of a function's nodes; `text` is "output:0".
+  int32_t BodyPort(absl::string_view text) {
+    const uint32_t number = ports_.Find(text);
+    return static_cast<int32_t>(
+        1 + (number != OpTable::kNone ? number : ports_.Number(Keep(text))));
+  }
+  bool is_function() const { return is_function_; }
   // What input `i`, control edges counted, says.
   std::string input_text(uint32_t n, uint32_t i) const;
 
@@ -123,6 +138,12 @@ class GraphCore {
   // All of the node's bytes behind its inputs that are not edited.
   absl::string_view rest_bytes(uint32_t n) const;
   Overlay& overlay() { return overlay_; }
+  // Which node a function's result is, and its field in the FunctionDef.
+  struct Result {
+    uint32_t node;
+    Range field;
+  };
+  const Array<Result>& results() const { return results_; }
   // A copy that lives as long as the graph.
   absl::string_view Keep(absl::string_view text) {
     return overlay_.arena().Copy(text);
@@ -130,6 +151,7 @@ class GraphCore {
 
  private:
   friend class GraphEditor;
+  friend class InputText;
   static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
 
   EdgeNumbers MadeInputs(uint32_t n) const {
@@ -152,19 +174,26 @@ class GraphCore {
   // follows on them.
   absl::string_view ParsedInputs(uint32_t n) const;
   absl::string_view ParsedRest(uint32_t n, absl::string_view inputs) const;
+  absl::Status Index(absl::string_view bytes);
+  void AddBoundary(absl::string_view name, const char* op);
+  void AddResult(absl::string_view entry, Range field, bool is_control);
+  Reference ParseInput(absl::string_view text) {
+    return ABSL_PREDICT_TRUE(!is_function_) ? ParseReference(text)
+                                            : ParseBodyReference(text, ports_);
+  }
   void MakeNames();
   void MakeEdges();
   void MakeUses();
   void NoteDuplicate(uint32_t n);
   void NoteMissing();
-  void Note(absl::Status problem) {
-    if (status_.ok()) status_ = std::move(problem);
-  }
 
   absl::string_view bytes_;
-  uint32_t node_field_ = 1;
+  bool is_function_ = false;
   GraphIndex index_;
   uint32_t num_parsed_ = 0;
+  uint32_t num_boundary_ = 0;
+  OpTable ports_;  // Of a function: the ports' texts.
+  Array<Result> results_;
   uint32_t num_removed_ = 0;
   bool changed_ = false;
   absl::Status status_;
@@ -180,7 +209,8 @@ class GraphCore {
 inline void GraphCore::Clear() {
   bytes_ = {};
   index_.Clear();
-  num_parsed_ = num_removed_ = 0;
+  num_parsed_ = num_removed_ = num_boundary_ = 0;
+  results_.clear();
   changed_ = has_edges_ = false;
   status_ = absl::OkStatus();
   edges_.clear();
@@ -188,9 +218,13 @@ inline void GraphCore::Clear() {
   overlay_.Clear();
 }
 
-inline absl::Status GraphCore::Parse(absl::string_view bytes,
-                                     uint32_t node_field) {
+inline absl::Status GraphCore::Parse(absl::string_view graph_def) {
   Clear();
+  is_function_ = false;
+  return Index(graph_def);
+}
+
+inline absl::Status GraphCore::Index(absl::string_view bytes) {
   if (bytes.size() > INT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a graph of ", bytes.size(),
@@ -198,8 +232,7 @@ inline absl::Status GraphCore::Parse(absl::string_view bytes,
         "constants in variables"));
   }
   bytes_ = bytes;
-  node_field_ = node_field;
-  absl::Status status = index_.Build(bytes, node_field, overlay_.arena());
+  absl::Status status = index_.Build(bytes, node_field(), overlay_.arena());
   if (!status.ok()) return status;
   num_parsed_ = size();
   for (const DisorderedNode& node : index_.disordered) {
@@ -294,8 +327,13 @@ inline void GraphCore::NoteDuplicate(uint32_t n) {
 
 inline void GraphCore::MakeNames() {
   if (ABSL_PREDICT_TRUE(index_.names.has_table())) return;
-  index_.names.MakeTable([this](uint32_t n) { return live(n); },
-                         [this](uint32_t n) { NoteDuplicate(n); });
+  // Nobody refers to a result of a function.
+  const uint32_t first_result = results_.empty() ? size() : results_[0].node;
+  index_.names.MakeTable(
+      [&](uint32_t n) {
+        return live(n) && n - first_result >= results_.size();
+      },
+      [this](uint32_t n) { NoteDuplicate(n); });
 }
 
 inline void GraphCore::MakeEdges() {
@@ -315,13 +353,19 @@ inline void GraphCore::MakeEdges() {
     const char* p = inputs_begin(n);
     const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
     for (const Edge* const end = edge + count; edge < end; ++edge) {
-      const Reference reference = ParseReference(NextInput(&p));
+      const Reference reference = ParseInput(NextInput(&p));
       edge->port = reference.port;
       search.Add(reference.name, found);
     }
   }
   search.Finish(found);
   if (ABSL_PREDICT_FALSE(missing > 0)) NoteMissing();
+  for (const Result& result : results_) {
+    InputEdit& input = overlay_.Find(result.node)->input_list[0];
+    const Reference reference = ParseInput(input.text);
+    input.edge = static_cast<uint32_t>(edges_.size());
+    edges_.PushBack({index_.names.Find(reference.name), reference.port});
+  }
 }
 
 inline void GraphCore::NoteMissing() {
@@ -332,7 +376,7 @@ inline void GraphCore::NoteMissing() {
       if (edges_[e].source != kNoNode) continue;
       return Note(absl::InvalidArgumentError(absl::StrCat(
           "node '", name(n), "' has the input '", text,
-          "', but there is no node '", ParseReference(text).name, "'")));
+          "', but there is no node '", ParseInput(text).name, "'")));
     }
   }
 }
@@ -341,6 +385,11 @@ inline void GraphCore::MakeUses() {
   if (ABSL_PREDICT_TRUE(!uses_.empty())) return;
   MakeEdges();
   uses_.Build(index_.records, size(), num_parsed_, edges_);
+  for (const Result& result : results_) {
+    const uint32_t edge = overlay_.Find(result.node)->input_list[0].edge;
+    const uint32_t source = edges_[edge].source;
+    if (source != kNoNode) uses_.Add(source, {result.node, edge});
+  }
 }
 
 }  // namespace tfplug::internal

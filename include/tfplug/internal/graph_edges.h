@@ -48,6 +48,19 @@ inline Reference ParseReference(absl::string_view text) {
   return {text, 0};
 }
 
+// In the body of a function: "argument", "name:output:number" or "^name". What
+// is behind the first colon is a port by its text, whose number is that in
+// `ports` plus one.
+inline Reference ParseBodyReference(absl::string_view text, OpTable& ports) {
+  if (!text.empty() && text.data()[0] == '^') {
+    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  }
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return {text, 0};
+  const uint32_t port = ports.Number(text.substr(colon + 1));
+  return {text.substr(0, colon), static_cast<int32_t>(port + 1)};
+}
+
 // Where an input comes from. Edges have numbers, which stay what they are: a
 // changed input is a new edge, and the old one's source becomes kNoNode.
 struct Edge {

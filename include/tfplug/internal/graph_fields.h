@@ -39,10 +39,10 @@ struct NodeFields {
 
 // Goes over a field if it has `tag`, of a single byte, and holds bytes. Where
 // it ends, maybe behind `end`; null if it has another tag, or the length is not
-// well-formed. A byte may be read at `end`.
+// well-formed.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
     const char* p, const char* end, char tag, absl::string_view* bytes) {
-  if (p >= end || *p != tag) return nullptr;
+  if (end - p < 2 || *p != tag) return nullptr;
   uint32_t size = static_cast<unsigned char>(p[1]);
   p += 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
@@ -69,7 +69,7 @@ inline bool PassOthers(const char* p, const char* end) {
 
 // Finds these fields where name, op, inputs and device stand in this order and
 // at most once, as every serializer writes them. False where it is not so, or
-// the bytes are not well-formed. A byte may be read at `end`.
+// the bytes are not well-formed.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
                                                     NodeFields* fields) {
@@ -125,15 +125,21 @@ inline absl::string_view InOrder(absl::string_view node, Arena& memory) {
   }
   if (!counted.ok()) return {};
   for (absl::string_view value : last) size += BytesFieldSize(value.size());
-  char* const begin = memory.Allocate(size + 1);  // See FindFields.
-  char* to = WriteField(begin, kNameField, last[kNameField]);
-  to = WriteField(to, kOpField, last[kOpField]);
+  char* const begin = memory.Allocate(size);
+  char* to = begin;
+  const auto write_last = [&](uint32_t number) {
+    if (last[number].data() != nullptr) {
+      to = WriteField(to, number, last[number]);
+    }
+  };
+  write_last(kNameField);
+  write_last(kOpField);
   for (WireReader field(node); field.Next();) {
     if (field.Is(kInputField, kBytesType)) {
       to = WriteField(to, kInputField, field.bytes());
     }
   }
-  to = WriteField(to, kDeviceField, last[kDeviceField]);
+  write_last(kDeviceField);
   for (WireReader field(node); field.Next();) {
     if (field.number() > static_cast<int>(kDeviceField) ||
         field.type() != kBytesType) {

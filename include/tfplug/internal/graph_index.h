@@ -87,8 +87,7 @@ struct GraphIndex {
       p += size;
       if (ABSL_PREDICT_FALSE(n + 1 >= records.capacity())) Reserve(n);
       NodeFields node;
-      // Behind the last node there may be no more byte to read.
-      if (ABSL_PREDICT_TRUE(p < end && FindFields(fields, p, &node))) {
+      if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node))) {
         names.Put(n, {Offset(node.name.data()),
                       static_cast<uint32_t>(node.name.size())});
         ops[n] = op_table.Count(node.op, end);

@@ -57,6 +57,13 @@ struct NodeEdit {
 };
 static_assert(std::is_trivially_destructible_v<NodeEdit>);
 
+// Bytes of the graph, outside of its nodes, and what to write in their place.
+struct Patch {
+  uint32_t begin;
+  uint32_t size;
+  absl::string_view bytes;
+};
+
 // The edits of a graph, by node.
 class Overlay {
  public:
@@ -65,6 +72,7 @@ class Overlay {
     edit_of_.clear();
     edits_.clear();
     touched_.clear();
+    patches_.clear();
   }
 
   Arena& arena() { return arena_; }
@@ -84,6 +92,9 @@ class Overlay {
     edits_.PushBack(new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit);
     return *edits_.back();
   }
+  // In order. Filled anew by whoever writes the graph.
+  Array<Patch>& patches() { return patches_; }
+
   // From now on the node has to be written anew.
   void MarkDirty(uint32_t node, NodeEdit& edit) {
     edit.size = 0;
@@ -126,6 +137,7 @@ class Overlay {
   Array<uint32_t> edit_of_;
   Array<NodeEdit*> edits_;
   Array<uint64_t> touched_;  // A bit for each node.
+  Array<Patch> patches_;
 };
 
 }  // namespace tfplug::internal

@@ -21,32 +21,40 @@ namespace tfplug::internal {
 class InputText {
  public:
   InputText(const GraphCore& graph, const Edge& edge)
-      : is_control_(edge.port == kControlPort), name_(graph.name(edge.source)) {
-    if (edge.port <= 0) return;
-    char* p = digits_ + sizeof(digits_);
+      : is_control_(edge.port == kControlPort),
+        has_port_(edge.port > 0),
+        name_(graph.name(edge.source)) {
+    if (!has_port_) return;
+    if (graph.is_function_) {
+      port_ = graph.ports_.op(static_cast<uint32_t>(edge.port - 1));
+      return;
+    }
+    char* const end = digits_ + sizeof(digits_);
+    char* p = end;
     for (int port = edge.port; port > 0; port /= 10) {
       *--p = static_cast<char>('0' + port % 10);
     }
-    *--p = ':';
-    suffix_ = absl::string_view(
-        p, static_cast<size_t>(digits_ + sizeof(digits_) - p));
+    port_ = absl::string_view(p, static_cast<size_t>(end - p));
   }
-  // More than the name: "^", or ":" and ten digits.
-  static constexpr size_t kMaxExtra = 11;
   InputText(const InputText&) = delete;
   InputText& operator=(const InputText&) = delete;
 
-  size_t size() const { return is_control_ + name_.size() + suffix_.size(); }
+  size_t size() const {
+    return is_control_ + name_.size() + has_port_ + port_.size();
+  }
   char* Write(char* to) const {
     if (is_control_) *to++ = '^';
-    return WriteBytes(WriteBytes(to, name_), suffix_);
+    to = WriteBytes(to, name_);
+    if (has_port_) *to++ = ':';
+    return WriteBytes(to, port_);
   }
 
  private:
   const bool is_control_;
+  const bool has_port_;
   const absl::string_view name_;
-  absl::string_view suffix_;
-  char digits_[12];
+  absl::string_view port_;
+  char digits_[10];
 };
 
 inline std::string GraphCore::input_text(uint32_t n, uint32_t i) const {
@@ -86,11 +94,10 @@ class NodeWriter {
     size_t bound = graph_.name(node_).size() + op().size() +
                    edit_.device.size() + edit_.rest.size() + 3 * kHeader;
     for (const InputEdit& input : edit_.input_list) {
-      const absl::string_view text =
-          input.text.data() != nullptr
-              ? input.text
-              : graph_.name(graph_.edge(input.edge).source);
-      bound += text.size() + kHeader + InputText::kMaxExtra;
+      bound +=
+          kHeader + (input.text.data() != nullptr
+                         ? input.text.size()
+                         : InputText(graph_, graph_.edge(input.edge)).size());
     }
     if (!edit_.own_inputs) bound += edit_.inputs.size();
     for (const AttrEdit& attr : edit_.attrs) {
@@ -177,9 +184,18 @@ class GraphWriter {
   explicit GraphWriter(GraphCore& graph)
       : graph_(graph), overlay_(graph.overlay()) {}
 
+  // With the patches of the overlay; adds those for a function's results.
   size_t ByteSize() {
     size_t size = graph_.bytes().size();
+    for (const GraphCore::Result& result : graph_.results()) {
+      const NodeEdit* const edit = overlay_.Find(result.node);
+      if (edit->dirty) AddPatch(result);
+    }
+    for (const Patch& patch : overlay_.patches()) {
+      size += patch.bytes.size() - patch.size;
+    }
     overlay_.ForEachTouched([&](uint32_t n) {
+      if (graph_.is_boundary(n)) return;
       if (n < graph_.num_parsed()) size -= graph_.record(n).size;
       if (graph_.live(n)) size += BytesFieldSize(Prepare(n).size);
     });
@@ -189,23 +205,33 @@ class GraphWriter {
   // After ByteSize().
   void Write(char* to) {
     const absl::string_view bytes = graph_.bytes();
+    const Patch* patch = overlay_.patches().begin();
     size_t done = 0;  // Of `bytes`.
-    const auto copy_to = [&](size_t end) {
+    const auto copy = [&](size_t end) {
       to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
       done = end;
     };
+    const auto copy_patched = [&](size_t end) {
+      for (; patch != overlay_.patches().end() && patch->begin < end; ++patch) {
+        copy(patch->begin);
+        to = WriteBytes(to, patch->bytes);
+        done += patch->size;
+      }
+      copy(end);
+    };
     overlay_.ForEachTouched([&](uint32_t n) {
+      if (graph_.is_boundary(n)) return;
       if (n < graph_.num_parsed()) {
         const NodeRecord record = graph_.record(n);
-        copy_to(record.begin);
+        copy_patched(record.begin);
         done += record.size;
       } else if (done < EndOfNodes()) {
         // Added nodes stand behind the last one that there was.
-        copy_to(EndOfNodes());
+        copy_patched(EndOfNodes());
       }
       if (graph_.live(n)) to = WriteNode(to, n);
     });
-    copy_to(bytes.size());
+    copy_patched(bytes.size());
   }
 
  private:
@@ -238,6 +264,20 @@ class GraphWriter {
       return WriteBytes(to, absl::string_view(edit.message, edit.size));
     }
     return NodeWriter(graph_, n, edit).Write(to);
+  }
+  // The entry of a result that comes from elsewhere now.
+  void AddPatch(const GraphCore::Result& result) {
+    const Range field = result.field;
+    WireReader reader(
+        absl::string_view(graph_.bytes().data() + field.begin, field.size));
+    reader.Next();
+    std::string text = graph_.input_text(result.node, 0);
+    if (text[0] == '^') text.erase(0, 1);
+    std::string entry, bytes;
+    AppendField(entry, 1, graph_.name(result.node));
+    AppendField(entry, 2, text);
+    AppendField(bytes, reader.number(), entry);
+    overlay_.patches().PushBack({field.begin, field.size, graph_.Keep(bytes)});
   }
   size_t EndOfNodes() const {
     if (graph_.num_parsed() == 0) return 0;

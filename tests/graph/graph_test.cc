@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/graph/graph.h>
+
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/build_graph.h"
+
+namespace tfplug {
+namespace {
+
+using internal::AppendField;
+using internal::AppendVarint;
+
+std::string NodeDef(const std::string& name, const std::string& op,
+                    const std::vector<std::string>& inputs = {}) {
+  std::string node;
+  AppendField(node, 1, name);
+  AppendField(node, 2, op);
+  for (const std::string& input : inputs) AppendField(node, 3, input);
+  return node;
+}
+std::string InGraph(const std::vector<std::string>& nodes) {
+  std::string graph;
+  for (const std::string& node : nodes) AppendField(graph, 1, node);
+  return graph;
+}
+// Keeps the bytes as long as there are tests.
+Graph Parsed(const std::string& bytes) {
+  static std::list<std::string> kept;
+  kept.push_back(bytes);
+  auto graph = Graph::Parse(kept.back());
+  REQUIRE_MESSAGE(graph.ok(), graph.status().ToString());
+  return *std::move(graph);
+}
+std::string Names(const std::vector<Node>& nodes) {
+  std::string names;
+  for (Node node : nodes) {
+    names += (names.empty() ? "" : " ") + std::string(node.name());
+  }
+  return names;
+}
+
+TEST_CASE("A graph is read") {
+  const std::string bytes = InGraph({
+      NodeDef("a", "Const"),
+      NodeDef("b", "Split", {"a"}),
+      NodeDef("c", "AddV2", {"b:1", "b", "^a"}),
+  });
+  Graph graph = Parsed(bytes);
+  CHECK(graph.num_nodes() == 3);
+  CHECK(graph.has_op("Split"));
+  CHECK_FALSE(graph.has_op("split"));
+  const Node a = graph.FindNode("a"), b = graph.FindNode("b"),
+             c = graph.FindNode("c");
+  CHECK_FALSE(graph.FindNode("d"));
+  CHECK(c.num_inputs() == 2);
+  CHECK(c.input(0) == Output(b, 1));
+  CHECK(c.input(1) == Output(b));
+  CHECK_FALSE(c.input(2));
+  CHECK_FALSE(c.input(-1));
+  CHECK(c.num_controls() == 1);
+  CHECK(c.control(0) == a);
+  CHECK(a.num_uses() == 2);
+  CHECK(a.num_uses(0) == 1);
+  CHECK(a.num_uses(kControl) == 1);
+  std::string uses;
+  for (Use use : b.uses()) uses += std::to_string(use.input);
+  CHECK(uses == "01");
+  int adds = 0;
+  for (Node node : graph.nodes("AddV2")) adds += node == c;
+  CHECK(adds == 1);
+  CHECK_FALSE(graph.changed());
+  CHECK(graph.ToString() == bytes);
+}
+
+TEST_CASE("Inputs are read as core reads them") {
+  Graph graph = Parsed(InGraph({
+      NodeDef("a", "X"),
+      NodeDef("^a", "X"),
+      NodeDef("a:b", "X"),
+      NodeDef("7", "X"),
+      NodeDef("n", "X",
+              {"a:007", "^a:3", "a:b", "a:b:2", "7", "a:4294967297", "^7"}),
+  }));
+  const Node n = graph.FindNode("n");
+  REQUIRE(graph.status().ok());
+  CHECK(n.input(0) == Output(graph.FindNode("a"), 7));
+  CHECK(n.input(1) == Output(graph.FindNode("^a"), 3));
+  CHECK(n.input(2) == Output(graph.FindNode("a:b")));
+  CHECK(n.input(3) == Output(graph.FindNode("a:b"), 2));
+  CHECK(n.input(4) == Output(graph.FindNode("7")));
+  CHECK(n.input(5) == Output(graph.FindNode("a"), 1));
+  CHECK(n.control(0) == graph.FindNode("7"));
+}
+
+TEST_CASE("Fields count as in protobuf, in any order and number") {
+  std::string entry, long_tag, node;
+  // The value in two pieces, which are one; an earlier entry does not count.
+  AppendField(entry, 1, "k");
+  AppendField(entry, 2, std::string("\x18\x05", 2));
+  AppendField(node, 5, entry);
+  entry.clear();
+  AppendField(entry, 2, std::string("\x0a\x02\x18\x01", 4));
+  AppendField(entry, 1, "k");
+  AppendField(entry, 2, std::string("\x0a\x03\x1a\x01\x02", 5));
+  AppendField(node, 5, entry);
+  AppendField(node, 3, "^x");
+  AppendField(node, 1, "first");
+  AppendField(node, 2, "Op");
+  AppendField(node, 3, "x:1");
+  AppendField(node, 1, uint64_t{7});  // Another type: unknown.
+  AppendField(node, 99, "unknown");
+  node += "\x8a";  // The name's tag, in two bytes, and its length in five.
+  node += std::string("\x00\x84\x80\x80\x80\x00last", 10);
+  const std::string bytes = InGraph({node, NodeDef("x", "X")});
+  Graph graph = Parsed(bytes);
+  const Node last = graph.FindNode("last");
+  REQUIRE(last);
+  CHECK_FALSE(graph.FindNode("first"));
+  CHECK(last.op() == "Op");
+  CHECK(last.num_inputs() == 1);
+  CHECK(last.input(0).port == 1);
+  CHECK(last.num_controls() == 1);
+  const std::vector<int64_t> both = {1, 2};
+  CHECK(last.GetAttr<std::vector<int64_t>>("k").value() == both);
+  CHECK(last.attrs().size() == 1);
+  CHECK(graph.ToString() == bytes);
+  last.SetDevice("d");
+  const std::string edited = graph.ToString();
+  Graph again = Parsed(edited);
+  CHECK(again.FindNode("last").device() == "d");
+  CHECK(again.FindNode("last").GetAttr<std::vector<int64_t>>("k").value() ==
+        both);
+  CHECK(edited.find("unknown") != edited.npos);
+}
+
+TEST_CASE("Bytes that are no GraphDef are refused") {
+  const std::string node = InGraph({NodeDef("a", "Const", {"b", "c"})});
+  for (size_t size = 1; size < node.size(); ++size) {
+    CHECK_FALSE(Graph::Parse(node.substr(0, size)).ok());
+  }
+  const auto status = Graph::Parse("\x0a\x05").status();
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(status.message() ==
+        "these bytes are no GraphDef: what begins at byte 0 is not "
+        "well-formed");
+  // Groups are skipped if they are whole, and not without end.
+  CHECK(Graph::Parse(std::string("\x33\x3b\x3c\x34", 4)).ok());
+  CHECK_FALSE(Graph::Parse(std::string("\x33\x3b\x34\x3c", 4)).ok());
+  CHECK_FALSE(Graph::Parse(std::string(100000, '\x33')).ok());
+  CHECK_FALSE(Graph::Parse(std::string("\x00", 1)).ok());
+  CHECK_FALSE(Graph::Parse(std::string("\x06", 1)).ok());
+  CHECK(Graph::Parse("").value().num_nodes() == 0);
+  // The size alone is looked at.
+  const char byte = 0;
+  const auto large = Graph::Parse(absl::string_view(&byte, size_t{1} << 31));
+  CHECK(large.status().message() ==
+        "a graph of 2147483648 bytes: TensorFlow cannot read more than "
+        "2147483647; keep large constants in variables");
+}
+
+TEST_CASE("What is wrong with names shows in status()") {
+  Graph twice = Parsed(InGraph({NodeDef("a", "X"), NodeDef("a", "Y")}));
+  CHECK(twice.status().ok());
+  CHECK(twice.FindNode("a").op() == "X");
+  CHECK(twice.status().message() == "two nodes are called 'a'");
+  Graph missing = Parsed(InGraph({NodeDef("a", "X", {"b:1"})}));
+  CHECK_FALSE(missing.FindNode("a").input(0));
+  CHECK(missing.status().message() ==
+        "node 'a' has the input 'b:1', but there is no node 'b'");
+  missing.FindNode("a").SetOp("Y");
+  CHECK(missing.ToString() == InGraph({NodeDef("a", "Y", {"b:1"})}));
+}
+
+TEST_CASE("Handles stay what they are") {
+  Graph graph = Parsed(InGraph({NodeDef("a", "X"), NodeDef("b", "X"),
+                                NodeDef("c", "X"), NodeDef("d", "X")}));
+  const Node d = graph.FindNode("d");
+  REQUIRE(graph.RemoveNode(graph.FindNode("b")).ok());
+  Graph moved = std::move(graph);
+  CHECK(d.name() == "d");
+  CHECK(moved.num_nodes() == 3);
+  int seen = 0;
+  for (Node node : moved.nodes("X")) {
+    if (++seen == 1) REQUIRE(moved.AddNode("e", "X").ok());
+    if (node == d) REQUIRE(moved.RemoveNode(moved.FindNode("c")).ok());
+  }
+  CHECK(seen == 4);
+  CHECK(moved.ToString() ==
+        InGraph({NodeDef("a", "X"), NodeDef("d", "X"), NodeDef("e", "X")}));
+}
+
+TEST_CASE("Edits that cannot be say why and change nothing") {
+  const std::string bytes =
+      InGraph({NodeDef("a", "X"), NodeDef("b", "Y", {"a"})});
+  Graph graph = Parsed(bytes), other;
+  const Node a = graph.FindNode("a"), b = graph.FindNode("b");
+  const Node foreign = other.AddNode("f", "X").value();
+  const auto message = [](const absl::Status& status) {
+    return std::string(status.message());
+  };
+  CHECK(message(graph.RemoveNode(a)) ==
+        "RemoveNode: node 'a' (X) is still used by 'b'");
+  CHECK(message(graph.RemoveNode({})) == "RemoveNode: the node is null");
+  CHECK(message(graph.AddNode("a", "X").status()) ==
+        "AddNode: there is a node 'a'; UniqueName() finds a free name");
+  CHECK(absl::IsInvalidArgument(graph.AddNode("", "X").status()));
+  CHECK(message(b.SetInput(0, foreign)) ==
+        "node 'b' (Y): an input has to come from a node that is in the graph; "
+        "this one is in another graph");
+  CHECK(message(b.SetInput(3, a)) ==
+        "node 'b' (Y): it has 1 inputs; input 3 cannot be set to output 0");
+  CHECK(message(b.RemoveInput(1)) ==
+        "node 'b' (Y): it has 1 inputs, and no input 1");
+  CHECK(message(b.SetName("a")) ==
+        "node 'b' (Y): it cannot be called 'a', a name that another node has");
+  CHECK(absl::IsInvalidArgument(graph.ReplaceUses({a, -1}, b)));
+  CHECK(message(b.GetAttr<int64_t>("k").status()) ==
+        "node 'b' (Y): attribute 'k', as int: the node has no such attribute");
+  CHECK(message(b.CopyAttr(a, "k")) == "node 'a' (X): it has no attribute 'k'");
+  CHECK_FALSE(graph.changed());
+  CHECK(graph.ToString() == bytes);
+}
+
+TEST_CASE("Uses follow") {
+  Graph graph;
+  const Node a = Add(graph, "a", "Split"), b = Add(graph, "b", "X"),
+             c = Add(graph, "c", "Y", {"a:1", "a", "^a"}),
+             d = Add(graph, "d", "Y", {"a:1"});
+  REQUIRE(b.AddInput({a, 1}).ok());
+  REQUIRE(graph.ReplaceUses({a, 1}, b).ok());
+  CHECK(Describe(graph) ==
+        Lines{"a = Split()", "b = X(a:1)", "c = Y(b, a, ^a)", "d = Y(b)"});
+  REQUIRE(graph.ReplaceNode(a, d).ok());
+  CHECK(Describe(c) == "c = Y(b, d, ^d)");
+  CHECK(Describe(b) == "b = X(d:1)");
+  CHECK(a.num_uses() == 0);
+  REQUIRE(b.SetName("new").ok());
+  CHECK(Describe(c) == "c = Y(new, d, ^d)");
+  CHECK(graph.FindNode("new") == b);
+  CHECK(graph.UniqueName("new") == "new_1");
+  CHECK(graph.UniqueName("free") == "free");
+  REQUIRE(c.RemoveControl(d).ok());
+  REQUIRE(c.RemoveInput(0).ok());
+  CHECK(c.input(0) == Output(d));
+  CHECK(Describe(graph.ToString()) == Describe(graph));
+}
+
+TEST_CASE("The order, and its cycles") {
+  Graph graph = Parsed(InGraph({
+      NodeDef("c", "X", {"b", "^a"}),
+      NodeDef("enter", "Enter", {"a"}),
+      NodeDef("merge", "Merge", {"enter", "next"}),
+      NodeDef("next", "NextIteration", {"merge"}),
+      NodeDef("b", "X", {"a"}),
+      NodeDef("a", "X"),
+  }));
+  CHECK(Names(graph.TopologicalOrder().value()) == "a enter b merge c next");
+  REQUIRE(graph.FindNode("a").AddInput(graph.FindNode("c")).ok());
+  const auto cycle = graph.TopologicalOrder().status();
+  CHECK(absl::IsInvalidArgument(cycle));
+  for (const char* name : {"'a'", "'c'"}) {
+    CHECK(cycle.message().find(name) != absl::string_view::npos);
+  }
+  CHECK(cycle.message().find("merge") == absl::string_view::npos);
+  Graph sorted = Parsed(InGraph({NodeDef("z", "X"), NodeDef("a", "X", {"z"})}));
+  CHECK(Names(sorted.TopologicalOrder().value()) == "z a");
+}
+
+TEST_CASE("A workspace is handed on") {
+  GraphWorkspace workspace;
+  const std::string bytes = InGraph({NodeDef("a", "X")});
+  for (int round = 0; round < 3; ++round) {
+    auto graph = Graph::Parse(bytes, &workspace);
+    REQUIRE(graph.ok());
+    CHECK_FALSE(graph->changed());
+    REQUIRE(graph->AddNode("b", "Y").ok());
+    REQUIRE(graph->RemoveNode(graph->FindNode("a")).ok());
+    CHECK(graph->ToString() == InGraph({NodeDef("b", "Y")}));
+  }
+  CHECK_FALSE(Graph::Parse("\x0a", &workspace).ok());
+  CHECK(Graph::Parse(bytes, &workspace)->num_nodes() == 1);
+}
+
+}  // namespace
+}  // namespace tfplug
