@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "graph_jobs.h"
+#include "tfplug/graph/graph.h"
+
+namespace {
+
+using tfplug::Graph;
+using tfplug::Node;
+
+void Check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+class Ops {
+ public:
+  Ops(Graph& graph, std::initializer_list<absl::string_view> names) {
+    for (absl::string_view name : names)
+      numbers_[count_++] = graph.OpNumber(name);
+  }
+  bool Has(Node node) const {
+    const uint32_t number = node.op_number();
+    for (size_t i = 0; i < count_; ++i) {
+      if (numbers_[i] == number) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::array<uint32_t, 8> numbers_;
+  size_t count_ = 0;
+};
+
+class ViewWorker : public Worker {
+ public:
+  int Run(Job job, absl::string_view bytes, OutputBuffer& out) override {
+    auto parsed = Graph::Parse(bytes, &workspace_);
+    Check(parsed.status());
+    Graph& graph = *parsed;
+    if (job == Job::kIdle) return graph.has_op("NoSuchOp");
+    int fused = 0;
+    if (job == Job::kOrder) {
+      Check(graph.TopologicalOrder().status());
+    } else {
+      fused = Fuse(graph);
+    }
+    graph.WriteTo(out.Reserve(graph.ByteSize()));
+    return fused;
+  }
+
+ private:
+  static int Fuse(Graph& graph) {
+    const Ops contractions(graph, kContractions);
+    const Ops biases(graph, kBiases);
+    const Ops activations(graph, kActivations);
+    int fused = 0;
+    // Where `inner` of one of `ops` is at input 0, for `outer` alone.
+    const auto inside = [](Node outer, const Ops& ops) {
+      const Node inner = outer.input(0).node;
+      const bool fits = inner && ops.Has(inner) && inner.num_uses() == 1 &&
+                        inner.num_controls() == 0 &&
+                        inner.device() == outer.device();
+      return fits ? inner : Node();
+    };
+    for (Node root : graph.nodes()) {
+      Node bias = root, activation;
+      if (activations.Has(root)) {
+        activation = root;
+        bias = inside(root, biases);
+        if (!bias) continue;
+      } else if (!biases.Has(root)) {
+        continue;
+      } else if (Outermost(root, activations)) {
+        continue;
+      }
+      const Node product = inside(bias, contractions);
+      if (!product || product.num_inputs() != 2 || bias.num_inputs() != 2) {
+        continue;
+      }
+      Replace(graph, root, activation, bias, product);
+      ++fused;
+    }
+    return fused;
+  }
+  // Whether an activation will take it in.
+  static bool Outermost(Node bias, const Ops& activations) {
+    if (bias.num_uses() != 1) return false;
+    for (tfplug::Use use : bias.uses()) {
+      if (!use.is_control() && activations.Has(use.node) &&
+          bias.num_controls() == 0 && use.node.device() == bias.device()) {
+        return true;
+      }
+    }
+    return false;
+  }
+  static void Replace(Graph& graph, Node root, Node activation, Node bias,
+                      Node product) {
+    const std::string op(root.op());
+    const tfplug::Output b = bias.input(1);
+    std::vector<std::string> fused_ops = {"BiasAdd"};
+    if (activation) fused_ops.push_back(op);
+    root.SetOp(product.op() == "Conv2D" ? "_FusedConv2D" : "_FusedMatMul");
+    root.CopyAttrs(product);
+    root.SetAttr("fused_ops", fused_ops);
+    root.SetAttr("num_args", 1);
+    root.SetAttr("epsilon", 0.0f);
+    Check(root.SetInput(0, product.input(0)));
+    Check(root.SetInput(1, product.input(1)));
+    Check(root.AddInput(b));
+    if (activation) Check(graph.RemoveNode(bias));
+    Check(graph.RemoveNode(product));
+  }
+
+  tfplug::GraphWorkspace workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<Worker> MakeViewWorker() {
+  return std::make_unique<ViewWorker>();
+}
