@@ -42,7 +42,9 @@ struct Reference {
     while (digits > 1 && text[digits - 1] >= '0' && text[digits - 1] <= '9') {
       --digits;
     }
-    if (digits > 1 && digits < text.size() && text[digits - 1] == ':') {
+    // More than 31 digits core does not take for any.
+    const size_t count = text.size() - digits;
+    if (digits > 1 && count > 0 && count < 32 && text[digits - 1] == ':') {
       name = text.substr(0, digits - 1);
       uint32_t number = 0;
       for (; digits < text.size(); ++digits) {
@@ -204,26 +206,58 @@ class GraphOracle {
     return node.HasAttr("no such attribute") ? "HasAttr" : "";
   }
 
-  template <class T, class V>
-  static bool Same(Node node, absl::string_view name, bool has, const V& want) {
+  // Whether GetAttr<T> says `want`, or fails where there is none.
+  template <class T>
+  static bool Same(Node node, absl::string_view name, bool has, const T& want) {
     const absl::StatusOr<T> value = node.GetAttr<T>(name);
-    return value.ok() == has && (!has || *value == T(want));
+    return value.ok() == has && (!has || *value == want);
+  }
+  // The same of a list: one without any of T is not looked at, it may hold
+  // something else, or nothing.
+  template <class T, class List>
+  static bool SameList(Node node, absl::string_view name, const List& list) {
+    std::vector<T> want;
+    for (const auto& value : list) want.push_back(static_cast<T>(value));
+    return want.empty() || Same(node, name, true, want);
+  }
+  static bool SameShape(Node node, absl::string_view name, bool has,
+                        const proto::TensorShapeProto& want) {
+    const auto shape = node.GetAttr<PartialShape>(name);
+    if (shape.ok() != has) return false;
+    if (!has || want.unknown_rank()) return !has || !shape->has_rank();
+    if (shape->rank() != want.dim_size()) return false;
+    for (int i = 0; i < want.dim_size(); ++i) {
+      if (std::max<int64_t>(shape->dim(i), -1) !=
+          std::max<int64_t>(want.dim(i).size(), -1)) {
+        return false;
+      }
+    }
+    return true;
   }
   static bool CompareValue(Node node, absl::string_view name,
                            const proto::AttrValue& value) {
     using proto::AttrValue;
-    if (value.value_case() == AttrValue::kF &&
-        node.GetAttr<float>(name).ok() == false) {
-      return false;
-    }
-    return Same<int64_t>(node, name, value.value_case() == AttrValue::kI,
-                         value.i()) &&
-           Same<bool>(node, name, value.value_case() == AttrValue::kB,
-                      value.b()) &&
-           Same<std::string>(node, name, value.value_case() == AttrValue::kS,
-                             value.s()) &&
-           Same<DataType>(node, name, value.value_case() == AttrValue::kType,
-                          value.type());
+    const auto kind = value.value_case();
+    const proto::AttrValue::ListValue& list = value.list();
+    const auto function = node.GetAttr<Function>(name);
+    // Not a number is not equal to itself.
+    const auto is_nan = [](float f) { return f != f; };
+    return Same<int64_t>(node, name, kind == AttrValue::kI, value.i()) &&
+           Same<bool>(node, name, kind == AttrValue::kB, value.b()) &&
+           Same<std::string>(node, name, kind == AttrValue::kS, value.s()) &&
+           Same<DataType>(node, name, kind == AttrValue::kType,
+                          static_cast<DataType>(value.type())) &&
+           (is_nan(value.f()) ||
+            Same<float>(node, name, kind == AttrValue::kF, value.f())) &&
+           SameShape(node, name, kind == AttrValue::kShape, value.shape()) &&
+           function.ok() == (kind == AttrValue::kFunc) &&
+           (!function.ok() || function->name == value.func().name()) &&
+           SameList<int64_t>(node, name, list.i()) &&
+           SameList<bool>(node, name, list.b()) &&
+           SameList<std::string>(node, name, list.s()) &&
+           SameList<DataType>(node, name, list.type()) &&
+           (std::any_of(list.f().begin(), list.f().end(), is_nan) ||
+            SameList<float>(node, name, list.f()));
   }
 
   std::string CompareEdges(Node node, int number) {

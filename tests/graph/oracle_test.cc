@@ -10,15 +10,20 @@
 namespace tfplug::testing {
 namespace {
 
+// Names with digits at their end are read in another way.
+std::string Name(uint32_t i) {
+  return absl::StrCat("node", i, i % 2 == 0 ? "" : "/x");
+}
+
 // A graph of `count` nodes with inputs from each other.
 std::string RandomGraph(Random& random, int count) {
   proto::GraphDef graph;
   for (int i = 0; i < count; ++i) {
     proto::NodeDef& node = *graph.add_node();
-    node.set_name(absl::StrCat("node", i));
+    node.set_name(Name(i));
     node.set_op(Below(random, 2) == 0 ? "Relu" : "AddV2");
     for (uint32_t k = Below(random, 4); k > 0 && i > 0; --k) {
-      const std::string from = absl::StrCat("node", Below(random, i));
+      const std::string from = Name(Below(random, i));
       const uint32_t kind = Below(random, 4);
       node.add_input(kind == 0 ? "^" + from : kind == 1 ? from + ":1" : from);
     }
@@ -33,6 +38,65 @@ TEST_CASE("random edits of sound graphs") {
   for (int i = 0; i < 300; ++i) {
     const std::string problem =
         CheckGraph(RandomGraph(random, 1 + i % 20), i, 30);
+    INFO(problem);
+    REQUIRE(problem.empty());
+  }
+}
+
+// Some member of an AttrValue, which may not be all of it.
+std::string RandomAttr(Random& random) {
+  proto::AttrValue value;
+  switch (Below(random, 9)) {
+    case 0:
+      value.set_i(static_cast<int64_t>(random()) - (1 << 30));
+      break;
+    case 1:
+      value.set_s("text");
+      break;
+    case 2:
+      value.mutable_shape()->add_dim()->set_size(random());
+      break;
+    case 3:
+      value.mutable_shape()->set_unknown_rank(Below(random, 2) == 0);
+      break;
+    case 4:
+      value.mutable_func()->set_name("f");
+      break;
+    case 5:
+      value.mutable_list()->add_type(proto::DT_HALF);
+      break;
+    case 6:
+      value.mutable_list()->add_s("in a list");
+      break;
+    default:
+      value.mutable_list()->add_i(Below(random, 300));
+      value.mutable_list()->add_i(-1);
+  }
+  return Deterministic(value);
+}
+
+std::string Field(int number, const std::string& bytes) {
+  std::string field(1, static_cast<char>(number << 3 | 2));
+  AppendVarint(bytes.size(), 0, &field);
+  return field + bytes;
+}
+
+TEST_CASE("attributes that come in pieces") {
+  Random random(5);
+  for (int i = 0; i < 3000; ++i) {
+    std::string node = Field(1, "n");
+    for (uint32_t entries = 1 + Below(random, 3); entries > 0; --entries) {
+      std::string entry = Field(1, Below(random, 2) == 0 ? "T" : "N");
+      for (uint32_t values = 1 + Below(random, 2); values > 0; --values) {
+        std::string value;
+        for (uint32_t parts = Below(random, 4); parts > 0; --parts) {
+          value += RandomAttr(random);
+        }
+        entry += Field(2, value);
+      }
+      node += Field(5, entry);
+    }
+    const std::string problem = CheckGraph(Field(1, node), i, 2);
     INFO(problem);
     REQUIRE(problem.empty());
   }
