@@ -77,6 +77,9 @@ class AsyncKernel {
   // these headers, core's thread waits until the run is finished.
   virtual absl::Status ComputeAsync(AsyncRun& run) = 0;
 
+  template <class KernelT>
+  using TableOf = internal::AsyncKernelTable<KernelT>;
+
  private:
   template <class KernelT>
   friend struct internal::AsyncKernelTable;
@@ -84,5 +87,7 @@ class AsyncKernel {
 };
 
 }  // namespace tfplug
+
+#include "tfplug/internal/async_kernel_table.h"
 
 #endif  // TFPLUG_ASYNC_KERNEL_H_

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,13 @@ namespace internal {
 
 // How an attribute is read as a T: kKind, the words for it in an error, and
 // Read. One specialisation a type. Read is a template (Source is AttrSource) so
-// that a file's compilation pays for the types that it reads, not for all.
+// that a file's compilation pays for the types that it reads, not for all;
+// its types depend on Source for the same.
+template <class Source, class T>
+using Dependent = std::enable_if_t<sizeof(Source) != 0, T>;
+template <class Source, class T>
+using ReadResult = absl::StatusOr<Dependent<Source, T>>;
+
 template <class T>
 struct AttrReader {
   static constexpr char kKind[] = "";
@@ -62,23 +69,23 @@ absl::StatusOr<std::vector<T>> ReadNumbers(const AttrSource& source,
   return result;
 }
 
-#define TFPLUG_INTERNAL_ATTR_READER(T, C, kind, Function_)             \
-  template <>                                                          \
-  struct AttrReader<T> {                                               \
-    static constexpr char kKind[] = kind;                              \
-    template <class Source>                                            \
-    static absl::StatusOr<T> Read(const Source& s, const char* attr) { \
-      return ReadNumber<T, C, &CApi::Function_>(s, attr);              \
-    }                                                                  \
-  };                                                                   \
-  template <>                                                          \
-  struct AttrReader<std::vector<T>> {                                  \
-    static constexpr char kKind[] = "list(" kind ")";                  \
-    template <class Source>                                            \
-    static absl::StatusOr<std::vector<T>> Read(const Source& s,        \
-                                               const char* attr) {     \
-      return ReadNumbers<T, C, &CApi::Function_##List>(s, attr);       \
-    }                                                                  \
+#define TFPLUG_INTERNAL_ATTR_READER(T, C, kind, Function_)                 \
+  template <>                                                              \
+  struct AttrReader<T> {                                                   \
+    static constexpr char kKind[] = kind;                                  \
+    template <class Source>                                                \
+    static ReadResult<Source, T> Read(const Source& s, const char* attr) { \
+      return ReadNumber<T, C, &CApi::Function_>(s, attr);                  \
+    }                                                                      \
+  };                                                                       \
+  template <>                                                              \
+  struct AttrReader<std::vector<T>> {                                      \
+    static constexpr char kKind[] = "list(" kind ")";                      \
+    template <class Source>                                                \
+    static ReadResult<Source, std::vector<T>> Read(const Source& s,        \
+                                                   const char* attr) {     \
+      return ReadNumbers<T, C, &CApi::Function_##List>(s, attr);           \
+    }                                                                      \
   }
 TFPLUG_INTERNAL_ATTR_READER(bool, abi::TF_Bool, "bool",
                             TF_OpKernelConstruction_GetAttrBool);
@@ -94,7 +101,7 @@ template <>
 struct AttrReader<int32_t> {
   static constexpr char kKind[] = "int of 32 bits";
   template <class Source>
-  static absl::StatusOr<int32_t> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, int32_t> Read(const Source& s, const char* attr) {
     return ReadNumber<int32_t, int32_t,
                       &CApi::TF_OpKernelConstruction_GetAttrInt32>(s, attr);
   }
@@ -105,8 +112,8 @@ template <>
 struct AttrReader<std::vector<int32_t>> {
   static constexpr char kKind[] = "list(int of 32 bits)";
   template <class Source>
-  static absl::StatusOr<std::vector<int32_t>> Read(const Source& s,
-                                                   const char* attr) {
+  static ReadResult<Source, std::vector<int32_t>> Read(const Source& s,
+                                                       const char* attr) {
     const auto wide = AttrReader<std::vector<int64_t>>::Read(s, attr);
     if (!wide.ok()) return wide.status();
     for (int64_t value : *wide) {
@@ -126,11 +133,12 @@ template <>
 struct AttrReader<std::string> {
   static constexpr char kKind[] = "string";
   template <class Source>
-  static absl::StatusOr<std::string> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, std::string> Read(const Source& s,
+                                              const char* attr) {
     const auto sizes = s.Sizes(attr);
     if (!sizes.ok()) return sizes.status();
-    std::string value(sizes->total > 0 ? static_cast<size_t>(sizes->total) : 0,
-                      '\0');
+    Dependent<Source, std::string> value(
+        sizes->total > 0 ? static_cast<size_t>(sizes->total) : 0, '\0');
     absl::Status status = s.Call(&CApi::TF_OpKernelConstruction_GetAttrString,
                                  attr, value.data(), value.size());
     if (!status.ok()) return status;
@@ -141,21 +149,21 @@ template <>
 struct AttrReader<std::vector<std::string>> {
   static constexpr char kKind[] = "list(string)";
   template <class Source>
-  static absl::StatusOr<std::vector<std::string>> Read(const Source& s,
-                                                       const char* attr) {
+  static ReadResult<Source, std::vector<std::string>> Read(const Source& s,
+                                                           const char* attr) {
     const auto sizes = s.ListSizes(attr);
     if (!sizes.ok()) return sizes.status();
     const auto n = static_cast<size_t>(sizes->list);
-    std::vector<char*> values(n + 1);
-    std::vector<size_t> lengths(n + 1);
-    std::string storage(
+    Dependent<Source, std::vector<char*>> values(n + 1);
+    Dependent<Source, std::vector<size_t>> lengths(n + 1);
+    Dependent<Source, std::string> storage(
         sizes->total > 0 ? static_cast<size_t>(sizes->total) : 0, '\0');
     absl::Status status =
         s.Call(&CApi::TF_OpKernelConstruction_GetAttrStringList, attr,
                values.data(), lengths.data(), sizes->list,
                static_cast<void*>(storage.data()), storage.size());
     if (!status.ok()) return status;
-    std::vector<std::string> result;
+    Dependent<Source, std::vector<std::string>> result;
     for (size_t i = 0; i < n; ++i) result.emplace_back(values[i], lengths[i]);
     return result;
   }
@@ -166,7 +174,7 @@ template <>
 struct AttrReader<Tensor> {
   static constexpr char kKind[] = "tensor";
   template <class Source>
-  static absl::StatusOr<Tensor> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, Tensor> Read(const Source& s, const char* attr) {
     abi::TF_Tensor* raw = nullptr;
     absl::Status status =
         s.Call(&CApi::TF_OpKernelConstruction_GetAttrTensor, attr, &raw);
@@ -180,17 +188,18 @@ template <>
 struct AttrReader<std::vector<Tensor>> {
   static constexpr char kKind[] = "list(tensor)";
   template <class Source>
-  static absl::StatusOr<std::vector<Tensor>> Read(const Source& s,
-                                                  const char* attr) {
+  static ReadResult<Source, std::vector<Tensor>> Read(const Source& s,
+                                                      const char* attr) {
     const auto sizes = s.ListSizes(attr);
     if (!sizes.ok()) return sizes.status();
-    std::vector<abi::TF_Tensor*> raw(static_cast<size_t>(sizes->list) + 1);
+    Dependent<Source, std::vector<abi::TF_Tensor*>> raw(
+        static_cast<size_t>(sizes->list) + 1);
     absl::Status status =
         s.Call(&CApi::TF_OpKernelConstruction_GetAttrTensorList, attr,
                raw.data(), sizes->list);
     raw.pop_back();
     // Also where it fails, some may have been made.
-    std::vector<Tensor> tensors;
+    Dependent<Source, std::vector<Tensor>> tensors;
     for (abi::TF_Tensor* tensor : raw) tensors.emplace_back(tensor);
     if (!status.ok()) return status;
     return tensors;
@@ -203,7 +212,8 @@ template <>
 struct AttrReader<PartialShape> {
   static constexpr char kKind[] = "shape";
   template <class Source>
-  static absl::StatusOr<PartialShape> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, PartialShape> Read(const Source& s,
+                                               const char* attr) {
     if (!Has(&CApi::TF_OpKernelConstruction_GetNodeDef) &&
         Has(&CApi::TF_OpKernelConstruction_GetAttrTensorShape)) {
       return ReadByFunction(s, attr);
@@ -218,11 +228,11 @@ struct AttrReader<PartialShape> {
 
  private:
   template <class Source>
-  static absl::StatusOr<PartialShape> ReadByFunction(const Source& s,
-                                                     const char* attr) {
+  static ReadResult<Source, PartialShape> ReadByFunction(const Source& s,
+                                                         const char* attr) {
     const auto sizes = s.Sizes(attr);
     if (!sizes.ok()) return sizes.status();
-    std::vector<int64_t> dims(
+    Dependent<Source, std::vector<int64_t>> dims(
         sizes->total > 0 ? static_cast<size_t>(sizes->total) : 0);
     absl::Status status =
         s.Call(&CApi::TF_OpKernelConstruction_GetAttrTensorShape, attr,
@@ -235,19 +245,20 @@ template <>
 struct AttrReader<std::vector<PartialShape>> {
   static constexpr char kKind[] = "list(shape)";
   template <class Source>
-  static absl::StatusOr<std::vector<PartialShape>> Read(const Source& s,
-                                                        const char* attr) {
+  static ReadResult<Source, std::vector<PartialShape>> Read(const Source& s,
+                                                            const char* attr) {
     Buffer node;
     const auto value = s.Value(attr, &node);
     if (!value.ok()) return value.status();
     const auto list = AttrListField(*value, kShapeInListField);
     if (!list.has_value()) return AttrSource::WrongKind();
-    std::vector<PartialShape> shapes;
+    Dependent<Source, std::vector<PartialShape>> shapes;
     for (absl::string_view shape : *list) shapes.push_back(ParseShape(shape));
     return shapes;
   }
 };
-inline absl::StatusOr<Shape> FullShape(const PartialShape& shape) {
+template <class Source>
+ReadResult<Source, Shape> FullShape(const PartialShape& shape) {
   if (shape.is_fully_known()) return shape.shape();
   return absl::InvalidArgumentError("the shape is not fully known: " +
                                     shape.ToString());
@@ -256,23 +267,23 @@ template <>
 struct AttrReader<Shape> {
   static constexpr char kKind[] = "shape, fully known";
   template <class Source>
-  static absl::StatusOr<Shape> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, Shape> Read(const Source& s, const char* attr) {
     const auto shape = AttrReader<PartialShape>::Read(s, attr);
     if (!shape.ok()) return shape.status();
-    return FullShape(*shape);
+    return FullShape<Source>(*shape);
   }
 };
 template <>
 struct AttrReader<std::vector<Shape>> {
   static constexpr char kKind[] = "list(shape), fully known";
   template <class Source>
-  static absl::StatusOr<std::vector<Shape>> Read(const Source& s,
-                                                 const char* attr) {
+  static ReadResult<Source, std::vector<Shape>> Read(const Source& s,
+                                                     const char* attr) {
     const auto shapes = AttrReader<std::vector<PartialShape>>::Read(s, attr);
     if (!shapes.ok()) return shapes.status();
-    std::vector<Shape> result;
+    Dependent<Source, std::vector<Shape>> result;
     for (const PartialShape& partial : *shapes) {
-      auto shape = FullShape(partial);
+      auto shape = FullShape<Source>(partial);
       if (!shape.ok()) return shape.status();
       result.push_back(*std::move(shape));
     }
@@ -289,7 +300,7 @@ template <>
 struct AttrReader<Function> {
   static constexpr char kKind[] = "func";
   template <class Source>
-  static absl::StatusOr<Function> Read(const Source& s, const char* attr) {
+  static ReadResult<Source, Function> Read(const Source& s, const char* attr) {
     const auto function = &CApi::TF_OpKernelConstruction_GetAttrFunction;
     if (auto status = Require(function); !status.ok()) return status;
     OwnedStatus status;
@@ -302,14 +313,14 @@ template <>
 struct AttrReader<std::vector<Function>> {
   static constexpr char kKind[] = "list(func)";
   template <class Source>
-  static absl::StatusOr<std::vector<Function>> Read(const Source& s,
-                                                    const char* attr) {
+  static ReadResult<Source, std::vector<Function>> Read(const Source& s,
+                                                        const char* attr) {
     Buffer node;
     const auto value = s.Value(attr, &node);
     if (!value.ok()) return value.status();
     const auto list = AttrListField(*value, kFunctionInListField);
     if (!list.has_value()) return AttrSource::WrongKind();
-    std::vector<Function> functions;
+    Dependent<Source, std::vector<Function>> functions;
     for (absl::string_view f : *list) functions.push_back(MakeFunction(f));
     return functions;
   }

@@ -2,10 +2,11 @@
 #ifndef TFPLUG_DATA_TYPE_H_
 #define TFPLUG_DATA_TYPE_H_
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "tfplug/abi/enums.h"
 #include "tfplug/internal/core.h"
@@ -115,6 +116,27 @@ constexpr DataTypeInfo InfoOf(DataType type) {
   return kDataTypes[number > 0 && number < kDataTypeCount ? number : 0];
 }
 
+// std::complex, and what is like it: two of a value_type, with real() and
+// imag(). <complex> itself would be a tenth of the cost of these headers.
+template <class T, class = void>
+struct ComplexType {
+  static constexpr DataType kType = DataType(0);
+};
+template <class T>
+struct ComplexType<
+    T, std::enable_if_t<
+           sizeof(T) == 2 * sizeof(typename T::value_type) &&
+           std::is_convertible_v<decltype(std::declval<const T&>().real()),
+                                 typename T::value_type> &&
+           std::is_convertible_v<decltype(std::declval<const T&>().imag()),
+                                 typename T::value_type>>> {
+  using Part = typename T::value_type;
+  static constexpr DataType kType =
+      std::is_same_v<Part, float>    ? DataType::kComplex64
+      : std::is_same_v<Part, double> ? DataType::kComplex128
+                                     : DataType(0);
+};
+
 }  // namespace internal
 
 // The bytes of one element; 0 where that is not fixed (string, resource,
@@ -141,14 +163,15 @@ inline std::string DataTypeName(DataType type) {
          (IsRefType(type) ? "_ref" : "");
 }
 
-// The DataType of a C++ type; narrow_types.h and tstring.h have more.
-// Specialise it for a type of your own, such as a library's half:
+// The DataType of a C++ type, std::complex among them; narrow_types.h and
+// tstring.h have more. Specialise it for a type of your own, such as a
+// library's half:
 //
 //   template <>
 //   inline constexpr tfplug::DataType tfplug::kDataTypeOf<Eigen::half> =
 //       tfplug::DataType::kHalf;
 template <class T>
-inline constexpr DataType kDataTypeOf = DataType(0);
+inline constexpr DataType kDataTypeOf = internal::ComplexType<T>::kType;
 
 template <>
 inline constexpr DataType kDataTypeOf<float> = DataType::kFloat;
@@ -172,12 +195,6 @@ template <>
 inline constexpr DataType kDataTypeOf<uint64_t> = DataType::kUint64;
 template <>
 inline constexpr DataType kDataTypeOf<bool> = DataType::kBool;
-template <>
-inline constexpr DataType kDataTypeOf<std::complex<float>> =
-    DataType::kComplex64;
-template <>
-inline constexpr DataType kDataTypeOf<std::complex<double>> =
-    DataType::kComplex128;
 
 // kDataTypeOf<T>, or a compile error in words.
 template <class T>

@@ -34,6 +34,9 @@ class Kernel {
   // and node before the author's words; OK with an output unset is a failure.
   virtual absl::Status Compute(KernelContext& context) = 0;
 
+  template <class KernelT>
+  using TableOf = internal::SyncKernelTable<KernelT>;
+
  private:
   template <class KernelT>
   friend struct internal::SyncKernelTable;

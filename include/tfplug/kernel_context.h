@@ -49,15 +49,15 @@ struct InputRange {
 //
 // What nearly every run calls is always inlined: then the compiler sees through
 // the StatusOr, and nothing is left of it.
-class KernelContext : public RunInfo {
+class KernelContext : public RunInfo<> {
  public:
   explicit KernelContext(abi::TF_OpKernelContext* context)
-      : RunInfo(context),
+      : RunInfo<>(context),
         status_(internal::core.TF_NewStatus()),
         unset_outputs_(internal::RunCache::OutputsOf(context)) {}
   // With what the kernel keeps for its runs.
   KernelContext(abi::TF_OpKernelContext* context, internal::RunCache& cache)
-      : RunInfo(context) {
+      : RunInfo<>(context) {
     if (ABSL_PREDICT_TRUE(cache.Take(context))) {
       cache_ = &cache;
       status_ = cache.status();

@@ -2,9 +2,9 @@
 #ifndef TFPLUG_PLUGIN_H_
 #define TFPLUG_PLUGIN_H_
 
-// Everything that a device plug-in needs.
+// What a device plug-in needs: the device and its kernels. Asynchronous
+// kernels, ops of the author's own and graph passes have headers of their own.
 #include "tfplug/allocator.h"
-#include "tfplug/async_kernel.h"
 #include "tfplug/capability.h"
 #include "tfplug/device.h"
 #include "tfplug/device_memory.h"
@@ -14,7 +14,6 @@
 #include "tfplug/platform.h"
 #include "tfplug/register_device.h"
 #include "tfplug/register_kernel.h"
-#include "tfplug/register_op.h"
 #include "tfplug/status.h"
 #include "tfplug/stream.h"
 #include "tfplug/tensor.h"

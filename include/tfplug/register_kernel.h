@@ -17,8 +17,8 @@ bool RegisterKernel(KernelDef def) {
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());
-  internal::KernelRegistrations().push_back(
-      {std::move(def), internal::KernelFunctionsOf<KernelT>()});
+  internal::KernelRegistrations().Add(std::move(def),
+                                      internal::KernelFunctionsOf<KernelT>());
   return true;
 }
 

@@ -21,6 +21,9 @@ namespace tfplug {
 // KernelContext that is not on the way of every run. What this release lacks is
 // UNIMPLEMENTED in words that name the releases which have it. The strings
 // belong to core and live as long as the kernel.
+//
+// A template only so that a file's compilation pays for what it asks.
+template <class = void>
 class RunInfo {
  public:
   int num_inputs() const { return internal::core.TF_NumInputs(context_); }

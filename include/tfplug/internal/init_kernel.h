@@ -2,8 +2,7 @@
 #ifndef TFPLUG_INTERNAL_INIT_KERNEL_H_
 #define TFPLUG_INTERNAL_INIT_KERNEL_H_
 
-#include <memory>
-#include <set>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,33 +10,86 @@
 #include "tfplug/internal/kernel_table.h"
 #include "tfplug/internal/registered_platform.h"
 
+// Every file that registers a kernel compiles this: few templates.
 namespace tfplug::internal {
 
 struct KernelRegistration {
-  KernelDef def;
-  KernelFunctions functions;
+  const KernelDef def;
+  const KernelFunctions functions;
+  const KernelRegistration* next = nullptr;
 };
 
 // All kernels of this library, from all of its files.
-__attribute__((visibility("hidden"))) inline std::vector<KernelRegistration>&
-KernelRegistrations() {
-  static auto* const registrations = new std::vector<KernelRegistration>;
+class KernelList {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(const KernelRegistration* at) : at_(at) {}
+    const KernelRegistration& operator*() const { return *at_; }
+    Iterator& operator++() { return at_ = at_->next, *this; }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const KernelRegistration* at_;
+  };
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(nullptr); }
+
+  void Add(KernelDef def, const KernelFunctions& functions) {
+    auto* const added = new KernelRegistration{std::move(def), functions};
+    *last_next_ = added;
+    last_next_ = &added->next;
+  }
+  void clear() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next);
+    last_next_ = &first_;
+  }
+
+ private:
+  const KernelRegistration* first_ = nullptr;
+  const KernelRegistration** last_next_ = &first_;
+};
+__attribute__((visibility("hidden"))) inline KernelList& KernelRegistrations() {
+  static auto* const registrations = new KernelList;
   return *registrations;
 }
 
-// One kernel with at most one type for each attribute.
+// A kernel with one type for each attribute: the combination `number` of those
+// that its constraints allow.
 struct ConcreteKernel {
   const KernelRegistration& registration;
-  std::string device_type;
-  std::vector<std::pair<const char*, DataType>> types;
+  const std::string& device_type;
+  size_t number;
+
+  static size_t Count(const KernelDef& def) {
+    size_t count = 1;
+    for (const auto& constraint : def.type_constraints()) {
+      count *= constraint.types.size();
+    }
+    return count;
+  }
+
+  // Calls visit(attribute, type) for each constraint; the last attribute's
+  // types change first. Until one returns false.
+  template <class Visit>
+  void ForEachType(Visit visit) const {
+    size_t count = Count(registration.def);
+    for (const auto& constraint : registration.def.type_constraints()) {
+      count /= constraint.types.size();
+      const size_t i = number / count % constraint.types.size();
+      if (!visit(constraint.attr, constraint.types[i])) return;
+    }
+  }
 
   // "MatMul on MY_DEVICE with T=float"
   std::string ToString() const {
     std::string text = registration.def.op() + " on " + device_type;
-    for (const auto& [attr, type] : types) {
-      text += std::string(text.find(" with ") == text.npos ? " with " : ", ") +
-              attr + "=" + DataTypeName(type);
-    }
+    const char* separator = " with ";
+    ForEachType([&](const std::string& attr, DataType type) {
+      text += separator + attr + "=" + DataTypeName(type);
+      separator = ", ";
+      return true;
+    });
     if (!registration.def.label().empty()) {
       text += " labelled " + registration.def.label();
     }
@@ -45,58 +97,52 @@ struct ConcreteKernel {
   }
 };
 
-// Every combination of the types that the constraints from `next` on allow.
-template <class Visit>
-void ForEachConcreteKernel(ConcreteKernel& kernel, size_t next, Visit visit) {
-  const auto& constraints = kernel.registration.def.type_constraints();
-  if (next == constraints.size()) return visit(kernel);
-  for (DataType type : constraints[next].types) {
-    kernel.types.emplace_back(constraints[next].attr.c_str(), type);
-    ForEachConcreteKernel(kernel, next + 1, visit);
-    kernel.types.pop_back();
+class KernelBuilder {
+ public:
+  KernelBuilder() = default;
+  KernelBuilder(const KernelBuilder&) = delete;
+  KernelBuilder& operator=(const KernelBuilder&) = delete;
+  ~KernelBuilder() {
+    if (builder_ != nullptr) core.TF_DeleteKernelBuilder(builder_);
   }
-}
 
-struct KernelBuilderDeleter {
-  void operator()(abi::TF_KernelBuilder* builder) const {
-    core.TF_DeleteKernelBuilder(builder);
-  }
-};
-using KernelBuilder =
-    std::unique_ptr<abi::TF_KernelBuilder, KernelBuilderDeleter>;
-
-// An asynchronous kernel where core has none is one that waits.
-inline absl::StatusOr<KernelBuilder> NewKernelBuilder(
-    const KernelRegistration& registration, const std::string& device_type) {
-  const auto& [def, functions] = registration;
-  if (device_type.empty()) {
-    return absl::FailedPreconditionError(
-        "no device type: this library registers no device, so write "
-        "KernelDef(...).Device(\"TYPE\")");
-  }
-  const bool is_async = functions.compute_async_func != nullptr &&
-                        core.TF_NewAsyncKernelBuilder != nullptr;
-  KernelBuilder builder(
-      is_async
-          ? core.TF_NewAsyncKernelBuilder(
-                def.op().c_str(), device_type.c_str(), functions.create_func,
-                functions.compute_async_func, functions.delete_func)
-          : core.TF_NewKernelBuilder(
-                def.op().c_str(), device_type.c_str(), functions.create_func,
-                functions.compute_func, functions.delete_func));
-  if (builder == nullptr) {
+  // An asynchronous kernel where core has none is one that waits.
+  absl::Status Make(const KernelRegistration& registration,
+                    const std::string& device_type) {
+    const KernelFunctions& functions = registration.functions;
+    if (device_type.empty()) {
+      return absl::FailedPreconditionError(
+          "no device type: this library registers no device, so write "
+          "KernelDef(...).Device(\"TYPE\")");
+    }
+    const char* const op = registration.def.op().c_str();
+    const bool is_async = functions.compute_async_func != nullptr &&
+                          core.TF_NewAsyncKernelBuilder != nullptr;
+    builder_ = is_async
+                   ? core.TF_NewAsyncKernelBuilder(
+                         op, device_type.c_str(), functions.create_func,
+                         functions.compute_async_func, functions.delete_func)
+                   : core.TF_NewKernelBuilder(
+                         op, device_type.c_str(), functions.create_func,
+                         functions.compute_func, functions.delete_func);
+    if (builder_ != nullptr) return absl::OkStatus();
     return absl::ResourceExhaustedError("core made no kernel builder");
   }
-  return builder;
-}
+
+  abi::TF_KernelBuilder* get() const { return builder_; }
+  abi::TF_KernelBuilder* release() { return std::exchange(builder_, nullptr); }
+
+ private:
+  abi::TF_KernelBuilder* builder_ = nullptr;
+};
 
 // All types of a kernel at once, by a KernelDef: the only way to types that
 // TF_KernelBuilder_TypeConstraint does not know, and one registration instead
 // of many. Since 2.10.
 inline absl::Status RegisterWithKernelDef(
     const KernelRegistration& registration, const std::string& device_type) {
-  auto builder = NewKernelBuilder(registration, device_type);
-  if (!builder.ok()) return builder.status();
+  KernelBuilder builder;
+  if (auto s = builder.Make(registration, device_type); !s.ok()) return s;
   const std::string kernel_def = registration.def.Serialize(device_type);
   if (kernel_def.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a name with a NUL byte");
@@ -105,59 +151,70 @@ inline absl::Status RegisterWithKernelDef(
   // Core owns the builder from here on.
   core.TF_RegisterKernelBuilderWithKernelDef(kernel_def.c_str(),
                                              registration.def.op().c_str(),
-                                             builder->release(), status.get());
+                                             builder.release(), status.get());
   return status.ToStatus();
 }
 
 // One combination of types, by the builder's own functions.
 inline absl::Status RegisterConcrete(const ConcreteKernel& kernel) {
   const KernelDef& def = kernel.registration.def;
-  auto builder = NewKernelBuilder(kernel.registration, kernel.device_type);
-  if (!builder.ok()) return builder.status();
+  KernelBuilder builder;
+  if (auto s = builder.Make(kernel.registration, kernel.device_type); !s.ok()) {
+    return s;
+  }
   OwnedStatus status;
-  for (const auto& [attr, type] : kernel.types) {
-    core.TF_KernelBuilder_TypeConstraint(builder->get(), attr,
+  kernel.ForEachType([&](const std::string& attr, DataType type) {
+    core.TF_KernelBuilder_TypeConstraint(builder.get(), attr.c_str(),
                                          static_cast<abi::TF_DataType>(type),
                                          status.get());
-    if (!status.ok()) return status.ToStatus();
-  }
+    return status.ok();
+  });
+  if (!status.ok()) return status.ToStatus();
   for (const std::string& arg : def.host_memory()) {
-    core.TF_KernelBuilder_HostMemory(builder->get(), arg.c_str());
+    core.TF_KernelBuilder_HostMemory(builder.get(), arg.c_str());
   }
   if (def.priority() != 0) {
-    core.TF_KernelBuilder_Priority(builder->get(), def.priority());
+    core.TF_KernelBuilder_Priority(builder.get(), def.priority());
   }
   if (!def.label().empty()) {
     if (auto s = Require(&CApi::TF_KernelBuilder_Label); !s.ok()) return s;
-    core.TF_KernelBuilder_Label(builder->get(), def.label().c_str());
+    core.TF_KernelBuilder_Label(builder.get(), def.label().c_str());
   }
   // Core owns the builder from here on.
-  core.TF_RegisterKernelBuilder(def.op().c_str(), builder->release(),
+  core.TF_RegisterKernelBuilder(def.op().c_str(), builder.release(),
                                 status.get());
   return status.ToStatus();
+}
+
+// Puts `name` into `seen` unless it is there.
+inline bool IsNew(std::vector<std::string>& seen, std::string name) {
+  for (const std::string& other : seen) {
+    if (other == name) return false;
+  }
+  seen.push_back(std::move(name));
+  return true;
 }
 
 // Registers what is new of the kernel: two for the same op and types would make
 // core fail at the first use of the op, far from the cause.
 inline void RegisterKernelFor(const KernelRegistration& registration,
                               const std::string& device_type,
-                              std::set<std::string>& seen) {
+                              std::vector<std::string>& seen) {
   constexpr char kSlot[] = "TF_InitKernel";
-  ConcreteKernel kernel{registration, device_type, {}};
-  std::vector<ConcreteKernel> fresh;
+  const size_t count = ConcreteKernel::Count(registration.def);
+  const std::string priority = std::to_string(registration.def.priority());
+  std::string is_new(count, true);
   bool all_are_new = true;
-  ForEachConcreteKernel(kernel, 0, [&](const ConcreteKernel& concrete) {
-    const std::string name = concrete.ToString();
-    if (seen.insert(name + "/" + std::to_string(registration.def.priority()))
-            .second) {
-      fresh.push_back(concrete);
-      return;
-    }
+  for (size_t i = 0; i < count; ++i) {
+    const std::string name =
+        ConcreteKernel{registration, device_type, i}.ToString();
+    if (IsNew(seen, name + "/" + priority)) continue;
+    is_new[i] = false;
     all_are_new = false;
     LogFailure(kSlot, absl::AlreadyExistsError(
                           "this library registers two kernels for " + name +
                           "; the second one is left out"));
-  });
+  }
   const auto log_for = [&](const std::string& name, const absl::Status& s) {
     if (!s.ok()) LogFailure(kSlot, Annotate(s, name.c_str()));
   };
@@ -166,8 +223,9 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
             RegisterWithKernelDef(registration, device_type));
     return;
   }
-  for (const ConcreteKernel& concrete : fresh) {
-    log_for(concrete.ToString(), RegisterConcrete(concrete));
+  for (size_t i = 0; i < count; ++i) {
+    const ConcreteKernel concrete{registration, device_type, i};
+    if (is_new[i]) log_for(concrete.ToString(), RegisterConcrete(concrete));
   }
 }
 
@@ -179,7 +237,7 @@ __attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
 // with a line in the log; the others stay.
 inline void InitKernels() {
   if (!LoadCore()) return LogError("TF_InitKernel", "no TensorFlow here");
-  std::set<std::string> seen;
+  std::vector<std::string> seen;
   for (const KernelRegistration& registration : KernelRegistrations()) {
     GuardOrLog("TF_InitKernel", [&] {
       if (!registration.def.IsWanted()) return absl::OkStatus();

@@ -2,12 +2,9 @@
 #ifndef TFPLUG_INTERNAL_KERNEL_TABLE_H_
 #define TFPLUG_INTERNAL_KERNEL_TABLE_H_
 
-#include <new>
 #include <type_traits>
 #include <utility>
 
-#include "tfplug/async_kernel.h"
-#include "tfplug/internal/async_state.h"
 #include "tfplug/internal/construct.h"
 #include "tfplug/internal/guard.h"
 #include "tfplug/internal/kernel_failure.h"
@@ -103,58 +100,22 @@ struct SyncKernelTable : KernelLife<KernelT> {
       &KernelLife<KernelT>::delete_func, nullptr};
 };
 
+// Which of the two kinds KernelT is: its base class says.
+template <class KernelT, class = void>
+inline constexpr bool kIsKernel = false;
 template <class KernelT>
-struct AsyncKernelTable : KernelLife<KernelT> {
-  static void compute_async_func(void* kernel,
-                                 abi::TF_OpKernelContext* c_context,
-                                 abi::TF_AsyncOpKernelDoneCallback* done) {
-    constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
-      FailNeverMade(c_context, kOps);
-      if (done != nullptr) core.TF_RunAsyncOpKernelDoneCallback(done);
-      return;
-    }
-    KernelT& self = *static_cast<KernelT*>(kernel);
-    AsyncState* const state = new (std::nothrow)
-        AsyncState(c_context, self.tfplug::AsyncKernel::run_cache_, done, kOps);
-    if (ABSL_PREDICT_FALSE(state == nullptr)) {
-      KernelContext context(c_context);
-      FailRun(context, absl::ResourceExhaustedError("no host memory"), kOps);
-      if (done != nullptr) core.TF_RunAsyncOpKernelDoneCallback(done);
-      return;
-    }
-    AsyncRun run(state);
-    absl::Status result;
-    TFPLUG_INTERNAL_TRY { result = self.KernelT::ComputeAsync(run); }
-    TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
-    if (run) {
-      run.Finish(result);
-    } else if (!result.ok()) {
-      LogFailure("compute_async_func", result);
-    }
-    state->Return();
-  }
-
-  // Where core has no asynchronous kernels: waits for the end.
-  static void compute_func(void* kernel, abi::TF_OpKernelContext* c_context) {
-    compute_async_func(kernel, c_context, nullptr);
-  }
-
-  static constexpr KernelFunctions kFunctions = {
-      &KernelLife<KernelT>::create_func, &compute_func,
-      &KernelLife<KernelT>::delete_func, &compute_async_func};
-};
+inline constexpr bool kIsKernel<
+    KernelT, std::void_t<typename KernelT::template TableOf<KernelT>>> = true;
 
 template <class KernelT>
 constexpr KernelFunctions KernelFunctionsOf() {
-  constexpr bool kIsSync = std::is_base_of_v<Kernel, KernelT>;
-  static_assert(kIsSync != std::is_base_of_v<AsyncKernel, KernelT>,
+  static_assert(kIsKernel<KernelT>,
                 "tfplug: a kernel must be derived from tfplug::Kernel or from "
                 "tfplug::AsyncKernel");
-  if constexpr (kIsSync) {
-    return SyncKernelTable<KernelT>::kFunctions;
+  if constexpr (kIsKernel<KernelT>) {
+    return KernelT::template TableOf<KernelT>::kFunctions;
   } else {
-    return AsyncKernelTable<KernelT>::kFunctions;
+    return {};
   }
 }
 

@@ -3,7 +3,6 @@
 #define TFPLUG_INTERNAL_NAMES_H_
 
 #include <mutex>
-#include <set>
 #include <string>
 
 namespace tfplug::internal {
@@ -29,13 +28,21 @@ constexpr bool IsTakenForCpu(const char* type) {
 }
 
 // A C string that lives as long as the process, for fields that core keeps;
-// null for an empty name.
+// null for an empty name. The same one for the same name: there are few.
 inline const char* Immortal(const std::string& name) {
   if (name.empty()) return nullptr;
+  struct Known {
+    const std::string name;
+    const Known* const next;
+  };
   static std::mutex* const mutex = new std::mutex;
-  static auto* const names = new std::set<std::string>;
+  static const Known* first = nullptr;
   std::lock_guard<std::mutex> lock(*mutex);
-  return names->insert(name).first->c_str();
+  for (const Known* known = first; known != nullptr; known = known->next) {
+    if (known->name == name) return known->name.c_str();
+  }
+  first = new Known{name, first};
+  return first->name.c_str();
 }
 
 }  // namespace tfplug::internal
