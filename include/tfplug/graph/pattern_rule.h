@@ -151,8 +151,9 @@ NewNode<O> New(const Inputs&... inputs) {
   static_assert(
       (std::is_convertible_v<Inputs, Replacement> && ...),
       "tfplug: inputs are matched patterns, New(...) or NewConst(...)");
-  static_assert(internal::TakesInputs<O>(sizeof...(Inputs)),
-                "tfplug: this is not the number of inputs that the op takes");
+  static_assert(
+      internal::TakesInputs<O>(sizeof...(Inputs)),
+      "tfplug: this is not the number of inputs that the new op takes");
   NewNode<O> node;
   node.tree()->op = O::kName;
   node.tree()->inputs = {Replacement(inputs).tree()...};

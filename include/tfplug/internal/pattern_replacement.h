@@ -51,21 +51,33 @@ struct ReplacementTree {
   std::function<absl::StatusOr<Constant>(const Matched&)> value;
 };
 
+// Whether a V is taken for an attribute of type T. A pointer is no bool, and a
+// bool no number.
+template <class V, class T>
+constexpr bool IsAttrValue() {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return std::is_arithmetic_v<V> &&
+           std::is_same_v<V, bool> == std::is_same_v<T, bool>;
+  } else {
+    return std::is_convertible_v<V, T>;
+  }
+}
+
 // `value` as T, an attribute's type: T, or a function of the match.
 template <class T, class V>
 void Assign(V value, NewAttr& attr) {
   attr.is_type = std::is_same_v<T, DataType>;
   if constexpr (std::is_invocable_v<V, const Matched&>) {
     static_assert(
-        std::is_convertible_v<std::invoke_result_t<V, const Matched&>, T>,
+        IsAttrValue<std::invoke_result_t<V, const Matched&>, T>(),
         "tfplug: the attribute is of another type than the function returns");
     attr.function = [value = std::move(value)](const Matched& matched) {
-      return AttrValue(std::in_place_type<T>, value(matched));
+      return AttrValue(std::in_place_type<T>, static_cast<T>(value(matched)));
     };
   } else {
-    static_assert(std::is_convertible_v<V, T>,
+    static_assert(IsAttrValue<V, T>(),
                   "tfplug: the attribute is of another type");
-    attr.value.emplace<T>(std::move(value));
+    attr.value.emplace<T>(static_cast<T>(std::move(value)));
   }
 }
 
