@@ -30,9 +30,13 @@ _KEYWORDS = frozenset("""
     or private protected public register requires return short signed sizeof
     static struct switch template this throw true try typedef typeid typename
     union unsigned using virtual void volatile while xor""".split())
+# The type attributes that many ops have: tfplug::Op has a function for each, so
+# that these ops need none, which is most of what they would cost to include.
+_SHARED = frozenset("T Tfilter Tidx Tin Tindices Tinput Tout dtype out_type "
+                    "output_types".split())
 # What tfplug::Op and the enumerations of an op have already.
 _TAKEN = frozenset("HostMemory Device Priority Label OnlyIf TypeConstraint "
-                   "kName".split()) | frozenset(_KINDS.values())
+                   "kName".split()) | frozenset(_KINDS.values()) | _SHARED
 _MOST = 64  # internal::kMaxEnumerators
 
 
@@ -68,13 +72,13 @@ def camel(name):
 
 
 def set_name(types):
-    """A constant's name for a set of types: 'kFloatsInts', 'kInt32Int64'."""
+    """A name for a set of types: 'FloatsInts', 'Int32Int64'."""
     rest, parts = list(types), []
     for group, members in _GROUPS.items():
         if all(m in rest for m in members):
             parts.append(group)
             rest = [t for t in rest if t not in members]
-    return "k" + "".join(parts + [camel(t) for t in rest])
+    return "".join(parts + [camel(t) for t in rest])
 
 
 def comment(text, indent=0):
@@ -84,16 +88,16 @@ def comment(text, indent=0):
                          initial_indent=pad, subsequent_indent=pad + "  ")
 
 
-def wrap_call(head, call, arguments=""):
+def wrap_call(head, call, arguments="", width=80):
     """'HEAD CALL ARGUMENTS' as clang-format breaks it."""
-    if len(f"{head} {call}{arguments}") <= 80:
+    if len(f"{head} {call}{arguments}") <= width:
         return [f"{head} {call}{arguments}"]
     if not arguments:
         return [head, f"    {call}"]
     pad = " " * (4 + len(call))
-    lines = textwrap.wrap(arguments, 80 - len(pad))
-    short = textwrap.wrap(arguments, 76)
-    if len(f"{head} {call}") <= 80 and len(short) < len(lines):
+    lines = textwrap.wrap(arguments, width - len(pad))
+    short = textwrap.wrap(arguments, width - 4)
+    if len(f"{head} {call}") <= width and len(short) < len(lines):
         return [f"{head} {call}"] + [f"    {line}" for line in short]
     return ([head, f"    {call}{lines[0]}"]
             + [pad + line for line in lines[1:]])
@@ -143,8 +147,18 @@ class OpsEmitter:
         lines = []
         for name, types in sorted(self.sets.items()):
             values = ", ".join(f"DataType::k{camel(t)}" for t in types)
-            lines += wrap_call(f"inline constexpr uint64_t {name} =",
-                               "internal::SetOf(", f"{values});")
+            if lines:
+                lines.append("")
+            lines.append(f"struct {name} {{")
+            lines += ["  " + line for line in wrap_call(
+                "static constexpr uint64_t kSet =", "internal::SetOf(",
+                f"{values});", 78)]
+            lines += ["  template <bool allowed>",
+                      "  static constexpr void Check() {"]
+            lines += self.static_assert(
+                "tfplug: the op does not allow this type for this attribute; "
+                f"it allows {', '.join(types)}", "allowed")
+            lines += ["  }", "};"]
         return _fill("op_type_sets.h.in", body="\n".join(lines))
 
     def op(self, op):
@@ -217,16 +231,23 @@ class OpsEmitter:
                 + [f"    {words[-1]}", "  };"])
 
     def constrain(self, op, attr):
-        """The function that constrains a type attribute."""
-        lines = ["  template <class... Types>",
-                 f"  auto {member(attr['name'])}() && {{"]
+        """What constrains a type attribute: a function; for a shared one the
+        set that tfplug::Op's function looks at."""
+        name = None
         if "allowed" in attr:
             types = attr["allowed"].split(", ")
             name = set_name(types)
             assert self.sets.setdefault(name, types) == types, name
+        if attr["name"] in _SHARED:
+            return wrap_call(f"  using TypesOf_{attr['name']} =",
+                             f"types::{name or 'Any'};")
+        lines = ["  template <class... Types>",
+                 f"  auto {member(attr['name'])}() && {{"]
+        if name:
             lines += self.static_assert(
                 f"tfplug: the op {op} does not allow this type for "
-                f"{attr['name']}; it allows {attr['allowed']}", name)
+                f"{attr['name']}; it allows {attr['allowed']}",
+                f"internal::Allows<Types...>(types::{name}::kSet)")
         head = "    return internal::Constrain<Types...>("
         name = f"\"{attr['name']}\");"
         if len(f"{head}this, {name}") <= 80:
@@ -234,14 +255,14 @@ class OpsEmitter:
         return lines + [f"{head}this,", " " * len(head) + name, "  }"]
 
     @staticmethod
-    def static_assert(text, name):
-        head = f"    static_assert(internal::Allows<Types...>({name}),"
+    def static_assert(text, condition):
+        head = f"    static_assert({condition},"
         pad = " " * 18
         if len(head) > 80:
             pad = " " * 8
             head = head.replace("static_assert(", f"static_assert(\n{pad}")
         if len(head.splitlines()[-1]) > 80:
-            head = head.replace("(k", f"(\n{pad}    k")
+            head = head.replace("(types", f"(\n{pad}    types")
         words = textwrap.wrap(text, 80 - len(pad) - 4, break_long_words=False,
                               break_on_hyphens=False)
         quoted = [f'{pad}"{w}{" " if i + 1 < len(words) else ""}"'

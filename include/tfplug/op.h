@@ -13,6 +13,21 @@
 
 // What ops/*.h are made of; include those, or ops/all.h.
 namespace tfplug {
+namespace internal {
+
+// A set of types: bit i is for the type of number i.
+template <class... DataTypes>
+constexpr uint64_t SetOf(DataTypes... types) {
+  return ((uint64_t{1} << static_cast<int>(types)) | ...);
+}
+// Whether all of Types are in the set.
+template <class... Types>
+constexpr bool Allows(uint64_t set) {
+  static_assert(sizeof...(Types) > 0, "tfplug: name at least one type");
+  return (((set & SetOf(DataTypeOf<Types>())) != 0) && ...);
+}
+
+}  // namespace internal
 
 // A KernelDef for one op of TensorFlow's registry, whose names and types the
 // compiler checks. O (ops::SumOp) has the op's names, and for each of its type
@@ -62,7 +77,32 @@ class Op : public O {
 
   operator KernelDef() && { return std::move(def_); }
 
+  // The type attributes that many ops have; which types it allows says the op.
+  // The others are functions of O. (_SHARED in codegen/emit_ops.py.)
+#define TFPLUG_INTERNAL_TYPE_ATTR(attr)                            \
+  template <class... Types>                                        \
+  Op attr()&& {                                                    \
+    return Constrain<typename O::TypesOf_##attr, Types...>(#attr); \
+  }
+  TFPLUG_INTERNAL_TYPE_ATTR(T)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tfilter)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tidx)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tin)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tindices)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tinput)
+  TFPLUG_INTERNAL_TYPE_ATTR(Tout)
+  TFPLUG_INTERNAL_TYPE_ATTR(dtype)
+  TFPLUG_INTERNAL_TYPE_ATTR(out_type)
+  TFPLUG_INTERNAL_TYPE_ATTR(output_types)
+#undef TFPLUG_INTERNAL_TYPE_ATTR
+
  private:
+  template <class Set, class... Types>
+  Op Constrain(const char* attr) {
+    Set::template Check<internal::Allows<Types...>(Set::kSet)>();
+    return std::move(*this).template TypeConstraint<Types...>(attr);
+  }
+
   // Whether E has inputs or outputs of this op; an error in words if not.
   template <class E>
   static constexpr bool CheckArgument() {
@@ -91,18 +131,6 @@ class Op : public O {
 };
 
 namespace internal {
-
-// A set of types: bit i is for the type of number i.
-template <class... DataTypes>
-constexpr uint64_t SetOf(DataTypes... types) {
-  return ((uint64_t{1} << static_cast<int>(types)) | ...);
-}
-// Whether all of Types are in the set.
-template <class... Types>
-constexpr bool Allows(uint64_t set) {
-  static_assert(sizeof...(Types) > 0, "tfplug: name at least one type");
-  return (((set & SetOf(DataTypeOf<Types>())) != 0) && ...);
-}
 
 // The body of a type attribute's function in O, which only an Op<O> calls.
 template <class... Types, class O>

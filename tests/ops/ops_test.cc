@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/narrow_types.h>
 #include <tfplug/ops/all.h>
 #include <tfplug/plugin.h>
 #include <tfplug/status_macros.h>
 #include <tfplug/testing/testing.h>
 
+#include <complex>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -204,6 +206,29 @@ TEST_CASE_FIXTURE(Fixture, "an input after a list is looked up by name") {
     CHECK(run.Output<float>(0).elements ==
           std::vector<float>{static_cast<float>(n), 42});
   }
+}
+
+// Those that Op itself has functions for.
+TEST_CASE("the type attributes of many ops") {
+  const auto attrs = [](const KernelDef& def) {
+    std::string names;
+    for (const auto& constraint : def.type_constraints()) {
+      names += constraint.attr + "=" + DataTypeName(constraint.types[0]) + " ";
+    }
+    return names;
+  };
+  CHECK(attrs(ops::ArgMax().T<float>().Tidx<int32_t>()) ==
+        "T=float Tidx=int32 ");
+  CHECK(attrs(ops::Real().T<std::complex<float>>().Tout<float>()) ==
+        "T=complex64 Tout=float ");
+  CHECK(attrs(ops::RandomUniform().dtype<double>()) == "dtype=double ");
+  CHECK(attrs(ops::ResourceGather().Tindices<int64_t>()) == "Tindices=int64 ");
+  CHECK(attrs(ops::IteratorGetNext().output_types<float>()) ==
+        "output_types=float ");
+  CHECK(attrs(ops::Shape().out_type<int64_t>()) == "out_type=int64 ");
+  CHECK(attrs(ops::Case().Tin<float>()) == "Tin=float ");
+  CHECK(attrs(ops::QuantizedConv2D().Tinput<Qint8>().Tfilter<Qint8>()) ==
+        "Tinput=qint8 Tfilter=qint8 ");
 }
 
 }  // namespace

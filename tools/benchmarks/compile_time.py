@@ -5,8 +5,10 @@ import statistics
 
 import building
 
-ROUNDS = 7
+ROUNDS = 9
 
+PLUGIN = "`tfplug/plugin.h`: devices and kernels"
+OPS = "that and `tfplug/ops/all.h`: all typed ops"
 C_HEADERS = [
     "tensorflow/c/experimental/stream_executor/stream_executor.h",
     "tensorflow/c/kernels.h",
@@ -23,7 +25,8 @@ def units():
         c_headers, c_name = ["tfplug/abi/abi.h"], "`tfplug/abi/abi.h`"
     floor = c_name + " and `absl/status/statusor.h`"
     found = {
-        "`tfplug/plugin.h`: devices and kernels": ["tfplug/plugin.h"],
+        PLUGIN: ["tfplug/plugin.h"],
+        OPS: ["tfplug/plugin.h", "tfplug/ops/all.h"],
         "`tfplug/register_device.h`: devices alone": [
             "tfplug/register_device.h"
         ],
@@ -35,9 +38,9 @@ def units():
 
 
 def measure(folder):
-    """[(name, median seconds, ÷ the C headers, ÷ the floor)]: every round
-    compiles each unit once, and the ratios are medians of those within the
-    rounds."""
+    """([(name, median seconds, ÷ the C headers, ÷ the floor)], seconds that all
+    typed ops take): every round compiles each unit once, and ratios and the
+    difference are medians of those within the rounds."""
     flags = [*building.INCLUDE, *building.abseil("--cflags")]
     if building.tensorflow_include():
         flags += ["-isystem", str(building.tensorflow_include())]
@@ -58,6 +61,7 @@ def measure(folder):
     def ratio(name, other):
         return statistics.median(times[name] / times[other] for times in rounds)
 
+    ops = statistics.median(times[OPS] - times[PLUGIN] for times in rounds)
     return [
         (
             name,
@@ -66,4 +70,4 @@ def measure(folder):
             ratio(name, floor),
         )
         for name in sources
-    ]
+    ], ops

@@ -21,14 +21,7 @@ struct AbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInts),
-                  "tfplug: the op Abs does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, int64, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInts;
 };
 using Abs = Op<AbsOp>;
 
@@ -40,15 +33,7 @@ struct AccumulateNV2Op {
   enum Ints : int { N };
   enum Types : int { kT };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op AccumulateNV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using AccumulateNV2 = Op<AccumulateNV2Op>;
 
@@ -58,16 +43,7 @@ struct AccumulatorApplyGradientOp {
   enum RefInputs : int { handle };
   enum Inputs : int { local_step = 1, gradient };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op AccumulatorApplyGradient does not allow "
-                  "this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using AccumulatorApplyGradient = Op<AccumulatorApplyGradientOp>;
 
@@ -92,16 +68,7 @@ struct AccumulatorTakeGradientOp {
   enum Inputs : int { num_required = 1 };
   enum Outputs : int { average };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op AccumulatorTakeGradient does not allow this "
-                  "type for dtype; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using AccumulatorTakeGradient = Op<AccumulatorTakeGradientOp>;
 
@@ -110,14 +77,7 @@ struct AcosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Acos does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Acos = Op<AcosOp>;
 
@@ -126,14 +86,7 @@ struct AcoshOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Acosh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Acosh = Op<AcoshOp>;
 
@@ -142,14 +95,7 @@ struct AddOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexesUint8String),
-                  "tfplug: the op Add does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, string, "
-                  "complex64, int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexesUint8String;
 };
 using Add = Op<AddOp>;
 
@@ -161,10 +107,7 @@ struct AddManySparseToTensorsMapOp {
   enum Outputs : int { sparse_handles };
   enum Types : int { kT };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using AddManySparseToTensorsMap = Op<AddManySparseToTensorsMapOp>;
 
@@ -175,16 +118,7 @@ struct AddNOp {
   enum Outputs : int { sum };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsVariant),
-        "tfplug: the op AddN does not allow this type for T; it allows float, "
-        "double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
-        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
-        "variant, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsVariant;
 };
 using AddN = Op<AddNOp>;
 
@@ -196,10 +130,7 @@ struct AddSparseToTensorsMapOp {
   enum Outputs : int { sparse_handle };
   enum Types : int { kT };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using AddSparseToTensorsMap = Op<AddSparseToTensorsMapOp>;
 
@@ -208,15 +139,7 @@ struct AddV2Op {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op AddV2 does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using AddV2 = Op<AddV2Op>;
 
@@ -226,14 +149,7 @@ struct AdjustContrastOp {
   enum Inputs : int { images, contrast_factor, min_value, max_value };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsFloatDoubleUint8),
-                  "tfplug: the op AdjustContrast does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsFloatDoubleUint8;
 };
 using AdjustContrast = Op<AdjustContrastOp>;
 
@@ -242,13 +158,7 @@ struct AdjustContrastv2Op {
   enum Inputs : int { images, contrast_factor };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op AdjustContrastv2 does not allow this type "
-                  "for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using AdjustContrastv2 = Op<AdjustContrastv2Op>;
 
@@ -257,13 +167,7 @@ struct AdjustHueOp {
   enum Inputs : int { images, delta };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op AdjustHue does not allow this type for T; "
-                  "it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using AdjustHue = Op<AdjustHueOp>;
 
@@ -272,13 +176,7 @@ struct AdjustSaturationOp {
   enum Inputs : int { images, scale };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op AdjustSaturation does not allow this type "
-                  "for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using AdjustSaturation = Op<AdjustSaturationOp>;
 
@@ -289,13 +187,7 @@ struct AllOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kTidx };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op All does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using All = Op<AllOp>;
 
@@ -322,16 +214,7 @@ struct AllToAllOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { concat_dimension, split_dimension, split_count };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op AllToAll does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, complex64, int64, bool, "
-        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
 using AllToAll = Op<AllToAllOp>;
 
@@ -340,20 +223,8 @@ struct AngleOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op Angle does not allow this type for T; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Angle does not allow this type for Tout; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using Angle = Op<AngleOp>;
 
@@ -378,10 +249,7 @@ struct AnonymousIteratorOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AnonymousIterator = Op<AnonymousIteratorOp>;
 
@@ -391,10 +259,7 @@ struct AnonymousIteratorV2Op {
   enum Outputs : int { handle, deleter };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AnonymousIteratorV2 = Op<AnonymousIteratorV2Op>;
 
@@ -404,10 +269,7 @@ struct AnonymousIteratorV3Op {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AnonymousIteratorV3 = Op<AnonymousIteratorV3Op>;
 
@@ -424,10 +286,7 @@ struct AnonymousMultiDeviceIteratorOp {
   enum StringLists : int { devices };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AnonymousMultiDeviceIterator = Op<AnonymousMultiDeviceIteratorOp>;
 
@@ -438,10 +297,7 @@ struct AnonymousMultiDeviceIteratorV3Op {
   enum StringLists : int { devices };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AnonymousMultiDeviceIteratorV3 = Op<AnonymousMultiDeviceIteratorV3Op>;
 
@@ -523,13 +379,7 @@ struct AnyOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kTidx };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Any does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Any = Op<AnyOp>;
 
@@ -542,15 +392,7 @@ struct ApplyAdaMaxOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdaMax does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdaMax = Op<ApplyAdaMaxOp>;
 
@@ -563,15 +405,7 @@ struct ApplyAdadeltaOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdadelta does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdadelta = Op<ApplyAdadeltaOp>;
 
@@ -583,15 +417,7 @@ struct ApplyAdagradOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdagrad does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdagrad = Op<ApplyAdagradOp>;
 
@@ -609,15 +435,7 @@ struct ApplyAdagradDAOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdagradDA does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdagradDA = Op<ApplyAdagradDAOp>;
 
@@ -630,15 +448,7 @@ struct ApplyAdagradV2Op {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdagradV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdagradV2 = Op<ApplyAdagradV2Op>;
 
@@ -659,15 +469,7 @@ struct ApplyAdamOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAdam does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAdam = Op<ApplyAdamOp>;
 
@@ -680,15 +482,7 @@ struct ApplyAddSignOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyAddSign does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyAddSign = Op<ApplyAddSignOp>;
 
@@ -701,15 +495,7 @@ struct ApplyCenteredRMSPropOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyCenteredRMSProp does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyCenteredRMSProp = Op<ApplyCenteredRMSPropOp>;
 
@@ -722,15 +508,7 @@ struct ApplyFtrlOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyFtrl does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyFtrl = Op<ApplyFtrlOp>;
 
@@ -743,15 +521,7 @@ struct ApplyFtrlV2Op {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyFtrlV2 does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyFtrlV2 = Op<ApplyFtrlV2Op>;
 
@@ -763,15 +533,7 @@ struct ApplyGradientDescentOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyGradientDescent does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyGradientDescent = Op<ApplyGradientDescentOp>;
 
@@ -784,15 +546,7 @@ struct ApplyMomentumOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyMomentum does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyMomentum = Op<ApplyMomentumOp>;
 
@@ -805,15 +559,7 @@ struct ApplyPowerSignOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyPowerSign does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyPowerSign = Op<ApplyPowerSignOp>;
 
@@ -826,15 +572,7 @@ struct ApplyProximalAdagradOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyProximalAdagrad does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyProximalAdagrad = Op<ApplyProximalAdagradOp>;
 
@@ -847,16 +585,7 @@ struct ApplyProximalGradientDescentOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyProximalGradientDescent does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyProximalGradientDescent = Op<ApplyProximalGradientDescentOp>;
 
@@ -869,15 +598,7 @@ struct ApplyRMSPropOp {
   enum RefOutputs : int { out };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApplyRMSProp does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApplyRMSProp = Op<ApplyRMSPropOp>;
 
@@ -892,13 +613,7 @@ struct ApproxTopKOp {
   enum Floats : int { recall_target };
   enum Bools : int { is_max_k, aggregate_to_topk };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op ApproxTopK does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using ApproxTopK = Op<ApproxTopKOp>;
 
@@ -909,15 +624,7 @@ struct ApproximateEqualOp {
   enum Outputs : int { z };
   enum Types : int { kT };
   enum Floats : int { tolerance };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ApproximateEqual does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ApproximateEqual = Op<ApproximateEqualOp>;
 
@@ -926,27 +633,14 @@ struct ArgMaxOp {
   enum Inputs : int { input, dimension };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, koutput_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsQintsBool),
-                  "tfplug: the op ArgMax does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bool, qint8, quint8, qint32, bfloat16, qint16, quint16, "
-                  "uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
-                  "tfplug: the op ArgMax does not allow this type for Tidx; "
-                  "it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsQintsBool;
+  using TypesOf_Tidx = types::Int32Int16Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64Uint16),
-                  "tfplug: the op ArgMax does not allow this type for "
-                  "output_type; it allows int32, int16, int64, uint16");
+    static_assert(
+        internal::Allows<Types...>(types::Int32Int16Int64Uint16::kSet),
+        "tfplug: the op ArgMax does not allow this type for output_type; it "
+        "allows int32, int16, int64, uint16");
     return internal::Constrain<Types...>(this, "output_type");
   }
 };
@@ -957,25 +651,11 @@ struct ArgMinOp {
   enum Inputs : int { input, dimension };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, koutput_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsQintsBool),
-                  "tfplug: the op ArgMin does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bool, qint8, quint8, qint32, bfloat16, qint16, quint16, "
-                  "uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ArgMin does not allow this type for Tidx; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsQintsBool;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ArgMin does not allow this type for "
                   "output_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "output_type");
@@ -993,15 +673,7 @@ struct AsStringOp {
   enum Ints : int { precision, width };
   enum Bools : int { scientific, shortest };
   enum Strings : int { fill };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesStringBoolVariant),
-        "tfplug: the op AsString does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, string, complex64, int64, "
-        "bool, bfloat16, uint16, complex128, half, variant, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesStringBoolVariant;
 };
 using AsString = Op<AsStringOp>;
 
@@ -1010,14 +682,7 @@ struct AsinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Asin does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Asin = Op<AsinOp>;
 
@@ -1026,14 +691,7 @@ struct AsinhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Asinh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Asinh = Op<AsinhOp>;
 
@@ -1044,10 +702,7 @@ struct AssertOp {
   enum InputLists : int { data };
   enum TypeLists : int { kT };
   enum Ints : int { summarize };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Assert = Op<AssertOp>;
 
@@ -1059,10 +714,7 @@ struct AssertCardinalityDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AssertCardinalityDataset = Op<AssertCardinalityDatasetOp>;
 
@@ -1074,10 +726,7 @@ struct AssertNextDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AssertNextDataset = Op<AssertNextDatasetOp>;
 
@@ -1089,10 +738,7 @@ struct AssertPrevDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AssertPrevDataset = Op<AssertPrevDatasetOp>;
 
@@ -1104,10 +750,7 @@ struct AssignOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT };
   enum Bools : int { validate_shape, use_locking };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Assign = Op<AssignOp>;
 
@@ -1119,15 +762,7 @@ struct AssignAddOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op AssignAdd does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using AssignAdd = Op<AssignAddOp>;
 
@@ -1135,10 +770,7 @@ using AssignAdd = Op<AssignAddOp>;
 struct AssignAddVariableOpOp {
   enum Inputs : int { resource, value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using AssignAddVariableOp = Op<AssignAddVariableOpOp>;
 
@@ -1150,15 +782,7 @@ struct AssignSubOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op AssignSub does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using AssignSub = Op<AssignSubOp>;
 
@@ -1166,10 +790,7 @@ using AssignSub = Op<AssignSubOp>;
 struct AssignSubVariableOpOp {
   enum Inputs : int { resource, value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using AssignSubVariableOp = Op<AssignSubVariableOpOp>;
 
@@ -1179,10 +800,7 @@ struct AssignVariableOpOp {
   enum Inputs : int { resource, value };
   enum Types : int { kdtype };
   enum Bools : int { validate_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using AssignVariableOp = Op<AssignVariableOpOp>;
 
@@ -1194,10 +812,7 @@ struct AssignVariableXlaConcatNDOp {
   enum Types : int { kT };
   enum Ints : int { N };
   enum IntLists : int { num_concats, paddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using AssignVariableXlaConcatND = Op<AssignVariableXlaConcatNDOp>;
 
@@ -1206,14 +821,7 @@ struct AtanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Atan does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Atan = Op<AtanOp>;
 
@@ -1222,13 +830,7 @@ struct Atan2Op {
   enum Inputs : int { y, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Atan2 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Atan2 = Op<Atan2Op>;
 
@@ -1237,14 +839,7 @@ struct AtanhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Atanh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Atanh = Op<AtanhOp>;
 
@@ -1284,13 +879,7 @@ struct AudioMicrofrontendOp {
   };
   enum Bools : int { enable_pcan, enable_log, zero_padding };
   enum Types : int { kout_type };
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kFloatUint16),
-                  "tfplug: the op AudioMicrofrontend does not allow this type "
-                  "for out_type; it allows float, uint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::FloatUint16;
 };
 using AudioMicrofrontend = Op<AudioMicrofrontendOp>;
 
@@ -1334,10 +923,7 @@ struct AutoShardDatasetOp {
   enum Ints : int { auto_shard_policy, num_replicas };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using AutoShardDataset = Op<AutoShardDatasetOp>;
 
@@ -1350,13 +936,7 @@ struct AvgPoolOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op AvgPool does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using AvgPool = Op<AvgPoolOp>;
 
@@ -1369,13 +949,7 @@ struct AvgPool3DOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op AvgPool3D does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using AvgPool3D = Op<AvgPool3DOp>;
 
@@ -1388,13 +962,7 @@ struct AvgPool3DGradOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op AvgPool3DGrad does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using AvgPool3DGrad = Op<AvgPool3DGradOp>;
 
@@ -1407,13 +975,7 @@ struct AvgPoolGradOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op AvgPoolGrad does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using AvgPoolGrad = Op<AvgPoolGradOp>;
 

@@ -15,14 +15,7 @@ struct BandedTriangularSolveOp {
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op BandedTriangularSolve does not allow this "
-                  "type for T; it allows float, double, complex64, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using BandedTriangularSolve = Op<BandedTriangularSolveOp>;
 
@@ -64,10 +57,7 @@ struct BarrierInsertManyOp {
   enum Inputs : int { keys = 1, values };
   enum Types : int { kT };
   enum Ints : int { component_index };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using BarrierInsertMany = Op<BarrierInsertManyOp>;
 
@@ -116,10 +106,7 @@ struct BatchOp {
   enum IntLists : int { allowed_batch_sizes };
   enum Strings : int { container, shared_name, batching_queue };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Batch = Op<BatchOp>;
 
@@ -128,13 +115,7 @@ struct BatchCholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchCholesky does not allow this type for "
-                  "T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchCholesky = Op<BatchCholeskyOp>;
 
@@ -143,13 +124,7 @@ struct BatchCholeskyGradOp {
   enum Inputs : int { l, grad };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchCholeskyGrad does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchCholeskyGrad = Op<BatchCholeskyGradOp>;
 
@@ -161,10 +136,7 @@ struct BatchDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using BatchDataset = Op<BatchDatasetOp>;
 
@@ -179,10 +151,7 @@ struct BatchDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using BatchDatasetV2 = Op<BatchDatasetV2Op>;
 
@@ -244,18 +213,12 @@ struct BatchFunctionOp {
   };
   enum TypeLists : int { kTin, kTcaptured, kTout };
   enum Bools : int { enable_large_batch_splitting };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tin = types::Any;
   template <class... Types>
   auto Tcaptured() && {
     return internal::Constrain<Types...>(this, "Tcaptured");
   }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::Any;
 };
 using BatchFunction = Op<BatchFunctionOp>;
 
@@ -288,14 +251,7 @@ struct BatchMatMulOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexesInt32Int64),
-                  "tfplug: the op BatchMatMul does not allow this type for T; "
-                  "it allows float, double, int32, complex64, int64, "
-                  "bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using BatchMatMul = Op<BatchMatMulOp>;
 
@@ -307,15 +263,7 @@ struct BatchMatMulV2Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsUintsComplexesInt32Int16Int64),
-        "tfplug: the op BatchMatMulV2 does not allow this type for T; it "
-        "allows float, double, int32, uint8, int16, complex64, int64, "
-        "bfloat16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsUintsComplexesInt32Int16Int64;
 };
 using BatchMatMulV2 = Op<BatchMatMulV2Op>;
 
@@ -329,28 +277,23 @@ struct BatchMatMulV3Op {
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   template <class... Types>
   auto Ta() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexesUint8),
-                  "tfplug: the op BatchMatMulV3 does not allow this type for "
-                  "Ta; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, complex128, half");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
+        "tfplug: the op BatchMatMulV3 does not allow this type for Ta; it "
+        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
+        "bfloat16, complex128, half");
     return internal::Constrain<Types...>(this, "Ta");
   }
   template <class... Types>
   auto Tb() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexesUint8),
-                  "tfplug: the op BatchMatMulV3 does not allow this type for "
-                  "Tb; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, complex128, half");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsComplexesUint8::kSet),
+        "tfplug: the op BatchMatMulV3 does not allow this type for Tb; it "
+        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
+        "bfloat16, complex128, half");
     return internal::Constrain<Types...>(this, "Tb");
   }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexesInt32Int16Int64),
-                  "tfplug: the op BatchMatMulV3 does not allow this type for "
-                  "Tout; it allows float, double, int32, int16, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::FloatsComplexesInt32Int16Int64;
 };
 using BatchMatMulV3 = Op<BatchMatMulV3Op>;
 
@@ -360,10 +303,7 @@ struct BatchMatrixBandPartOp {
   enum Inputs : int { input, num_lower, num_upper };
   enum Outputs : int { band };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using BatchMatrixBandPart = Op<BatchMatrixBandPartOp>;
 
@@ -372,13 +312,7 @@ struct BatchMatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op BatchMatrixDeterminant does not allow this "
-                  "type for T; it allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using BatchMatrixDeterminant = Op<BatchMatrixDeterminantOp>;
 
@@ -387,10 +321,7 @@ struct BatchMatrixDiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using BatchMatrixDiag = Op<BatchMatrixDiagOp>;
 
@@ -399,10 +330,7 @@ struct BatchMatrixDiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using BatchMatrixDiagPart = Op<BatchMatrixDiagPartOp>;
 
@@ -413,13 +341,7 @@ struct BatchMatrixInverseOp {
   enum Outputs : int { output };
   enum Bools : int { adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchMatrixInverse does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixInverse = Op<BatchMatrixInverseOp>;
 
@@ -428,10 +350,7 @@ struct BatchMatrixSetDiagOp {
   enum Inputs : int { input, diagonal };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using BatchMatrixSetDiag = Op<BatchMatrixSetDiagOp>;
 
@@ -442,13 +361,7 @@ struct BatchMatrixSolveOp {
   enum Outputs : int { output };
   enum Bools : int { adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchMatrixSolve does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixSolve = Op<BatchMatrixSolveOp>;
 
@@ -459,13 +372,7 @@ struct BatchMatrixSolveLsOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { fast };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchMatrixSolveLs does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixSolveLs = Op<BatchMatrixSolveLsOp>;
 
@@ -476,13 +383,7 @@ struct BatchMatrixTriangularSolveOp {
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchMatrixTriangularSolve does not allow "
-                  "this type for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixTriangularSolve = Op<BatchMatrixTriangularSolveOp>;
 
@@ -495,16 +396,7 @@ struct BatchNormWithGlobalNormalizationOp {
   enum Types : int { kT };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op BatchNormWithGlobalNormalization does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BatchNormWithGlobalNormalization = Op<BatchNormWithGlobalNormalizationOp>;
 
@@ -517,16 +409,7 @@ struct BatchNormWithGlobalNormalizationGradOp {
   enum Types : int { kT };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op BatchNormWithGlobalNormalizationGrad does "
-                  "not allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BatchNormWithGlobalNormalizationGrad =
     Op<BatchNormWithGlobalNormalizationGradOp>;
@@ -536,13 +419,7 @@ struct BatchSelfAdjointEigOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchSelfAdjointEig does not allow this "
-                  "type for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchSelfAdjointEig = Op<BatchSelfAdjointEigOp>;
 
@@ -553,13 +430,7 @@ struct BatchSelfAdjointEigV2Op {
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op BatchSelfAdjointEigV2 does not allow this "
-                  "type for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using BatchSelfAdjointEigV2 = Op<BatchSelfAdjointEigV2Op>;
 
@@ -570,13 +441,7 @@ struct BatchSvdOp {
   enum Outputs : int { s, u, v };
   enum Bools : int { compute_uv, full_matrices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op BatchSvd does not allow this type for T; it "
-                  "allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using BatchSvd = Op<BatchSvdOp>;
 
@@ -587,17 +452,8 @@ struct BatchToSpaceOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx };
   enum Ints : int { block_size };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op BatchToSpace does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using BatchToSpace = Op<BatchToSpaceOp>;
 
@@ -607,20 +463,17 @@ struct BatchToSpaceNDOp {
   enum Inputs : int { input, block_shape, crops };
   enum Outputs : int { output };
   enum Types : int { kT, kTblock_shape, kTcrops };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op BatchToSpaceND does not allow this type for "
                   "Tblock_shape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tblock_shape");
   }
   template <class... Types>
   auto Tcrops() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op BatchToSpaceND does not allow this type for "
                   "Tcrops; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tcrops");
@@ -633,13 +486,7 @@ struct BesselI0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselI0 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselI0 = Op<BesselI0Op>;
 
@@ -648,13 +495,7 @@ struct BesselI0eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselI0e does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselI0e = Op<BesselI0eOp>;
 
@@ -663,13 +504,7 @@ struct BesselI1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselI1 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselI1 = Op<BesselI1Op>;
 
@@ -678,13 +513,7 @@ struct BesselI1eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselI1e does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselI1e = Op<BesselI1eOp>;
 
@@ -693,13 +522,7 @@ struct BesselJ0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselJ0 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselJ0 = Op<BesselJ0Op>;
 
@@ -708,13 +531,7 @@ struct BesselJ1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselJ1 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselJ1 = Op<BesselJ1Op>;
 
@@ -723,13 +540,7 @@ struct BesselK0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselK0 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselK0 = Op<BesselK0Op>;
 
@@ -738,13 +549,7 @@ struct BesselK0eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselK0e does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselK0e = Op<BesselK0eOp>;
 
@@ -753,13 +558,7 @@ struct BesselK1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselK1 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselK1 = Op<BesselK1Op>;
 
@@ -768,13 +567,7 @@ struct BesselK1eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselK1e does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselK1e = Op<BesselK1eOp>;
 
@@ -783,13 +576,7 @@ struct BesselY0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselY0 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselY0 = Op<BesselY0Op>;
 
@@ -798,13 +585,7 @@ struct BesselY1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op BesselY1 does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using BesselY1 = Op<BesselY1Op>;
 
@@ -813,13 +594,7 @@ struct BetaincOp {
   enum Inputs : int { a, b, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Betainc does not allow this type for T; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using Betainc = Op<BetaincOp>;
 
@@ -830,15 +605,7 @@ struct BiasAddOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op BiasAdd does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BiasAdd = Op<BiasAddOp>;
 
@@ -849,15 +616,7 @@ struct BiasAddGradOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op BiasAddGrad does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BiasAddGrad = Op<BiasAddGradOp>;
 
@@ -866,15 +625,7 @@ struct BiasAddV1Op {
   enum Inputs : int { value, bias };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op BiasAddV1 does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BiasAddV1 = Op<BiasAddV1Op>;
 
@@ -883,13 +634,7 @@ struct BincountOp {
   enum Inputs : int { arr, size, weights };
   enum Outputs : int { bins };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op Bincount does not allow this type for T; it "
-                  "allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using Bincount = Op<BincountOp>;
 
@@ -898,22 +643,15 @@ struct BitcastOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, ktype };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Bitcast does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Bitcast does not allow this type for type; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op Bitcast does not allow this type for type; it allows "
+        "float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
+        "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
+        "uint32, uint64");
     return internal::Constrain<Types...>(this, "type");
   }
 };
@@ -924,14 +662,7 @@ struct BitwiseAndOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op BitwiseAnd does not allow this type for T; "
-                  "it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using BitwiseAnd = Op<BitwiseAndOp>;
 
@@ -940,14 +671,7 @@ struct BitwiseOrOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op BitwiseOr does not allow this type for T; "
-                  "it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using BitwiseOr = Op<BitwiseOrOp>;
 
@@ -956,14 +680,7 @@ struct BitwiseXorOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op BitwiseXor does not allow this type for T; "
-                  "it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using BitwiseXor = Op<BitwiseXorOp>;
 
@@ -976,13 +693,7 @@ struct BlockLSTMOp {
   enum Floats : int { forget_bias, cell_clip };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op BlockLSTM does not allow this type for T; "
-                  "it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTM = Op<BlockLSTMOp>;
 
@@ -1024,13 +735,7 @@ struct BlockLSTMGradOp {
   };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op BlockLSTMGrad does not allow this type for "
-                  "T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMGrad = Op<BlockLSTMGradOp>;
 
@@ -1072,13 +777,7 @@ struct BlockLSTMGradV2Op {
   };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op BlockLSTMGradV2 does not allow this type "
-                  "for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMGradV2 = Op<BlockLSTMGradV2Op>;
 
@@ -1091,13 +790,7 @@ struct BlockLSTMV2Op {
   enum Floats : int { cell_clip };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op BlockLSTMV2 does not allow this type for T; "
-                  "it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMV2 = Op<BlockLSTMV2Op>;
 
@@ -1516,13 +1209,7 @@ struct BroadcastArgsOp {
   enum Inputs : int { s0, s1 };
   enum Outputs : int { r0 };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op BroadcastArgs does not allow this type for "
-                  "T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using BroadcastArgs = Op<BroadcastArgsOp>;
 
@@ -1531,13 +1218,7 @@ struct BroadcastGradientArgsOp {
   enum Inputs : int { s0, s1 };
   enum Outputs : int { r0, r1 };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op BroadcastGradientArgs does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using BroadcastGradientArgs = Op<BroadcastGradientArgsOp>;
 
@@ -1546,17 +1227,8 @@ struct BroadcastToOp {
   enum Inputs : int { input, shape };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op BroadcastTo does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using BroadcastTo = Op<BroadcastToOp>;
 
@@ -1567,13 +1239,7 @@ struct BucketizeOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum FloatLists : int { boundaries };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op Bucketize does not allow this type for T; "
-                  "it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using Bucketize = Op<BucketizeOp>;
 
@@ -1585,10 +1251,7 @@ struct BytesProducedStatsDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using BytesProducedStatsDataset = Op<BytesProducedStatsDatasetOp>;
 

@@ -16,7 +16,7 @@ struct CSRSparseMatrixComponentsOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op CSRSparseMatrixComponents does not allow "
                   "this type for type; it allows float, double, complex64, "
                   "complex128");
@@ -32,7 +32,7 @@ struct CSRSparseMatrixToDenseOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op CSRSparseMatrixToDense does not allow this "
                   "type for type; it allows float, double, complex64, "
                   "complex128");
@@ -49,7 +49,7 @@ struct CSRSparseMatrixToSparseTensorOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op CSRSparseMatrixToSparseTensor does not "
                   "allow this type for type; it allows float, double, "
                   "complex64, complex128");
@@ -77,14 +77,7 @@ struct CSVDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32StringInt64),
-                  "tfplug: the op CSVDataset does not allow this type for "
-                  "output_types; it allows float, double, int32, string, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
 using CSVDataset = Op<CSVDatasetOp>;
 
@@ -109,14 +102,7 @@ struct CSVDatasetV2Op {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32StringInt64),
-                  "tfplug: the op CSVDatasetV2 does not allow this type for "
-                  "output_types; it allows float, double, int32, string, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
 using CSVDatasetV2 = Op<CSVDatasetV2Op>;
 
@@ -131,13 +117,7 @@ struct CTCBeamSearchDecoderOp {
   enum Ints : int { beam_width, top_paths };
   enum Bools : int { merge_repeated };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op CTCBeamSearchDecoder does not allow this "
-                  "type for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using CTCBeamSearchDecoder = Op<CTCBeamSearchDecoderOp>;
 
@@ -155,13 +135,7 @@ struct CTCGreedyDecoderOp {
   enum Bools : int { merge_repeated };
   enum Ints : int { blank_index };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op CTCGreedyDecoder does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using CTCGreedyDecoder = Op<CTCGreedyDecoderOp>;
 
@@ -178,13 +152,7 @@ struct CTCLossOp {
     ignore_longer_outputs_than_inputs
   };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op CTCLoss does not allow this type for T; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using CTCLoss = Op<CTCLossOp>;
 
@@ -211,10 +179,7 @@ struct CacheDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using CacheDataset = Op<CacheDatasetOp>;
 
@@ -227,10 +192,7 @@ struct CacheDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using CacheDatasetV2 = Op<CacheDatasetV2Op>;
 
@@ -243,10 +205,7 @@ struct CalibrationStatisticsSaverOp {
   enum StringLists : int { ids };
   enum IntLists : int { calibration_methods };
   enum Strings : int { output_file_path };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tin = types::Any;
 };
 using CalibrationStatisticsSaver = Op<CalibrationStatisticsSaverOp>;
 
@@ -259,14 +218,8 @@ struct CaseOp {
   enum TypeLists : int { kTin, kTout };
   enum FunctionLists : int { branches };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using Case = Op<CaseOp>;
 
@@ -293,13 +246,7 @@ struct CeilOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Ceil does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Ceil = Op<CeilOp>;
 
@@ -310,13 +257,7 @@ struct CheckNumericsOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { message };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CheckNumerics does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CheckNumerics = Op<CheckNumericsOp>;
 
@@ -327,13 +268,7 @@ struct CheckNumericsV2Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { message };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CheckNumericsV2 does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CheckNumericsV2 = Op<CheckNumericsV2Op>;
 
@@ -342,10 +277,7 @@ struct CheckPinnedOp {
   enum Inputs : int { tensor };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using CheckPinned = Op<CheckPinnedOp>;
 
@@ -354,13 +286,7 @@ struct CholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op Cholesky does not allow this type for T; it "
-                  "allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Cholesky = Op<CholeskyOp>;
 
@@ -369,13 +295,7 @@ struct CholeskyGradOp {
   enum Inputs : int { l, grad };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op CholeskyGrad does not allow this type for "
-                  "T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using CholeskyGrad = Op<CholeskyGradOp>;
 
@@ -396,10 +316,7 @@ struct ChooseFastestBranchDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ChooseFastestBranchDataset = Op<ChooseFastestBranchDatasetOp>;
 
@@ -411,10 +328,7 @@ struct ChooseFastestDatasetOp {
   enum Ints : int { N, num_experiments };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ChooseFastestDataset = Op<ChooseFastestDatasetOp>;
 
@@ -423,15 +337,7 @@ struct ClipByValueOp {
   enum Inputs : int { t, clip_value_min, clip_value_max };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ClipByValue does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ClipByValue = Op<ClipByValueOp>;
 
@@ -465,14 +371,7 @@ struct CollectiveAllToAllV2Op {
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
   enum Ints : int { Nordering_token };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveAllToAllV2 does not allow this "
-                  "type for T; it allows float, double, int32, int64, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveAllToAllV2 = Op<CollectiveAllToAllV2Op>;
 
@@ -484,14 +383,7 @@ struct CollectiveAllToAllV3Op {
   enum Outputs : int { data };
   enum Types : int { kT };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveAllToAllV3 does not allow this "
-                  "type for T; it allows float, double, int32, int64, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveAllToAllV3 = Op<CollectiveAllToAllV3Op>;
 
@@ -513,14 +405,7 @@ struct CollectiveBcastRecvOp {
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64BoolHalf),
-                  "tfplug: the op CollectiveBcastRecv does not allow this "
-                  "type for T; it allows float, double, int32, int64, bool, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
 };
 using CollectiveBcastRecv = Op<CollectiveBcastRecvOp>;
 
@@ -533,17 +418,10 @@ struct CollectiveBcastRecvV2Op {
   enum Types : int { kT, kTshape };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64BoolHalf),
-                  "tfplug: the op CollectiveBcastRecvV2 does not allow this "
-                  "type for T; it allows float, double, int32, int64, bool, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op CollectiveBcastRecvV2 does not allow this "
                   "type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -562,14 +440,7 @@ struct CollectiveBcastSendOp {
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64BoolHalf),
-                  "tfplug: the op CollectiveBcastSend does not allow this "
-                  "type for T; it allows float, double, int32, int64, bool, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
 };
 using CollectiveBcastSend = Op<CollectiveBcastSendOp>;
 
@@ -582,14 +453,7 @@ struct CollectiveBcastSendV2Op {
   enum Types : int { kT };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64BoolHalf),
-                  "tfplug: the op CollectiveBcastSendV2 does not allow this "
-                  "type for T; it allows float, double, int32, int64, bool, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
 };
 using CollectiveBcastSendV2 = Op<CollectiveBcastSendV2Op>;
 
@@ -604,13 +468,7 @@ struct CollectiveGatherOp {
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op CollectiveGather does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using CollectiveGather = Op<CollectiveGatherOp>;
 
@@ -628,13 +486,7 @@ struct CollectiveGatherV2Op {
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
   enum Ints : int { Nordering_token };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op CollectiveGatherV2 does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using CollectiveGatherV2 = Op<CollectiveGatherV2Op>;
 
@@ -654,15 +506,7 @@ struct CollectivePermuteOp {
   enum Inputs : int { input, source_target_pairs };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op CollectivePermute does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using CollectivePermute = Op<CollectivePermuteOp>;
 
@@ -678,14 +522,7 @@ struct CollectiveReduceOp {
   enum Strings : int { merge_op, final_op, communication_hint };
   enum IntLists : int { subdiv_offsets, wait_for };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveReduce does not allow this type "
-                  "for T; it allows float, double, int32, int64, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveReduce = Op<CollectiveReduceOp>;
 
@@ -704,14 +541,7 @@ struct CollectiveReduceScatterV2Op {
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
   enum Ints : int { Nordering_token, max_subdivs_per_device };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveReduceScatterV2 does not allow "
-                  "this type for T; it allows float, double, int32, int64, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveReduceScatterV2 = Op<CollectiveReduceScatterV2Op>;
 
@@ -730,14 +560,7 @@ struct CollectiveReduceV2Op {
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
   enum Ints : int { Nordering_token, max_subdivs_per_device };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveReduceV2 does not allow this type "
-                  "for T; it allows float, double, int32, int64, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveReduceV2 = Op<CollectiveReduceV2Op>;
 
@@ -750,14 +573,7 @@ struct CollectiveReduceV3Op {
   enum Types : int { kT };
   enum Strings : int { reduction };
   enum Floats : int { timeout_seconds };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op CollectiveReduceV3 does not allow this type "
-                  "for T; it allows float, double, int32, int64, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using CollectiveReduceV3 = Op<CollectiveReduceV3Op>;
 
@@ -790,20 +606,8 @@ struct ComplexOp {
   enum Inputs : int { real, imag };
   enum Outputs : int { out };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Complex does not allow this type for T; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op Complex does not allow this type for Tout; "
-                  "it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::FloatDouble;
+  using TypesOf_Tout = types::Complexes;
 };
 using Complex = Op<ComplexOp>;
 
@@ -812,20 +616,8 @@ struct ComplexAbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op ComplexAbs does not allow this type for T; "
-                  "it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op ComplexAbs does not allow this type for "
-                  "Tout; it allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using ComplexAbs = Op<ComplexAbsOp>;
 
@@ -942,10 +734,7 @@ struct ConcatOp {
   enum Outputs : int { output };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Concat = Op<ConcatOp>;
 
@@ -960,7 +749,7 @@ struct ConcatOffsetOp {
   enum Types : int { kshape_type };
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ConcatOffset does not allow this type for "
                   "shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -976,17 +765,8 @@ struct ConcatV2Op {
   enum Outputs : int { output };
   enum Ints : int { N };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ConcatV2 does not allow this type for Tidx; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using ConcatV2 = Op<ConcatV2Op>;
 
@@ -999,10 +779,7 @@ struct ConcatenateDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ConcatenateDataset = Op<ConcatenateDatasetOp>;
 
@@ -1014,16 +791,7 @@ struct ConditionalAccumulatorOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ConditionalAccumulator does not allow this "
-                  "type for dtype; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ConditionalAccumulator = Op<ConditionalAccumulatorOp>;
 
@@ -1081,13 +849,7 @@ struct ConjOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesVariant),
-                  "tfplug: the op Conj does not allow this type for T; it "
-                  "allows complex64, complex128, variant");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesVariant;
 };
 using Conj = Op<ConjOp>;
 
@@ -1096,13 +858,10 @@ struct ConjugateTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
   enum Types : int { kT, kTperm };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ConjugateTranspose does not allow this type "
                   "for Tperm; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tperm");
@@ -1124,10 +883,7 @@ struct ConstOp {
   enum Outputs : int { output };
   enum Tensors : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using Const = Op<ConstOp>;
 
@@ -1157,13 +913,7 @@ struct ConvOp {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   enum Ints : int { batch_dims, groups };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32),
-                  "tfplug: the op Conv does not allow this type for T; it "
-                  "allows float, double, int32, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32;
 };
 using Conv = Op<ConvOp>;
 
@@ -1178,13 +928,7 @@ struct Conv2DOp {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32),
-                  "tfplug: the op Conv2D does not allow this type for T; it "
-                  "allows float, double, int32, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32;
 };
 using Conv2D = Op<Conv2DOp>;
 
@@ -1200,13 +944,7 @@ struct Conv2DBackpropFilterOp {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Conv2DBackpropFilter does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Conv2DBackpropFilter = Op<Conv2DBackpropFilterOp>;
 
@@ -1221,13 +959,7 @@ struct Conv2DBackpropFilterV2Op {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Conv2DBackpropFilterV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Conv2DBackpropFilterV2 = Op<Conv2DBackpropFilterV2Op>;
 
@@ -1243,13 +975,7 @@ struct Conv2DBackpropInputOp {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32),
-                  "tfplug: the op Conv2DBackpropInput does not allow this "
-                  "type for T; it allows float, double, int32, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32;
 };
 using Conv2DBackpropInput = Op<Conv2DBackpropInputOp>;
 
@@ -1264,13 +990,7 @@ struct Conv2DBackpropInputV2Op {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32),
-                  "tfplug: the op Conv2DBackpropInputV2 does not allow this "
-                  "type for T; it allows float, double, int32, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32;
 };
 using Conv2DBackpropInputV2 = Op<Conv2DBackpropInputV2Op>;
 
@@ -1283,13 +1003,7 @@ struct Conv3DOp {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Conv3D does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Conv3D = Op<Conv3DOp>;
 
@@ -1302,13 +1016,7 @@ struct Conv3DBackpropFilterOp {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op Conv3DBackpropFilter does not allow this "
-                  "type for T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using Conv3DBackpropFilter = Op<Conv3DBackpropFilterOp>;
 
@@ -1322,13 +1030,7 @@ struct Conv3DBackpropFilterV2Op {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Conv3DBackpropFilterV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Conv3DBackpropFilterV2 = Op<Conv3DBackpropFilterV2Op>;
 
@@ -1341,13 +1043,7 @@ struct Conv3DBackpropInputOp {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op Conv3DBackpropInput does not allow this "
-                  "type for T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using Conv3DBackpropInput = Op<Conv3DBackpropInputOp>;
 
@@ -1361,16 +1057,10 @@ struct Conv3DBackpropInputV2Op {
   enum Types : int { kT, kTshape };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Conv3DBackpropInputV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Conv3DBackpropInputV2 does not allow this "
                   "type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -1462,10 +1152,7 @@ struct CopyOp {
   enum Types : int { kT };
   enum Strings : int { tensor_name };
   enum StringLists : int { debug_ops_spec };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Copy = Op<CopyOp>;
 
@@ -1477,10 +1164,7 @@ struct CopyHostOp {
   enum Types : int { kT };
   enum Strings : int { tensor_name };
   enum StringLists : int { debug_ops_spec };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using CopyHost = Op<CopyHostOp>;
 
@@ -1491,10 +1175,7 @@ struct CopyToMeshOp {
   enum Outputs : int { output };
   enum Strings : int { mesh };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using CopyToMesh = Op<CopyToMeshOp>;
 
@@ -1503,10 +1184,7 @@ struct CopyToMeshGradOp {
   enum Inputs : int { input, forward_input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using CopyToMeshGrad = Op<CopyToMeshGradOp>;
 
@@ -1515,14 +1193,7 @@ struct CosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Cos does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Cos = Op<CosOp>;
 
@@ -1531,14 +1202,7 @@ struct CoshOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Cosh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Cosh = Op<CoshOp>;
 
@@ -1549,13 +1213,7 @@ struct CountUpToOp {
   enum Outputs : int { output };
   enum Ints : int { limit };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op CountUpTo does not allow this type for T; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using CountUpTo = Op<CountUpToOp>;
 
@@ -1588,14 +1246,7 @@ struct CropAndResizeOp {
   enum Types : int { kT };
   enum Strings : int { method };
   enum Floats : int { extrapolation_value };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsFloatDoubleUint8Uint16Half),
-                  "tfplug: the op CropAndResize does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsFloatDoubleUint8Uint16Half;
 };
 using CropAndResize = Op<CropAndResizeOp>;
 
@@ -1607,14 +1258,7 @@ struct CropAndResizeGradBoxesOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { method };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsFloatDoubleUint8Uint16Half),
-                  "tfplug: the op CropAndResizeGradBoxes does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsFloatDoubleUint8Uint16Half;
 };
 using CropAndResizeGradBoxes = Op<CropAndResizeGradBoxesOp>;
 
@@ -1626,13 +1270,7 @@ struct CropAndResizeGradImageOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { method };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op CropAndResizeGradImage does not allow this "
-                  "type for T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using CropAndResizeGradImage = Op<CropAndResizeGradImageOp>;
 
@@ -1641,14 +1279,7 @@ struct CrossOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Cross does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Cross = Op<CrossOp>;
 
@@ -1657,14 +1288,7 @@ struct CrossReplicaSumOp {
   enum Inputs : int { input, group_assignment };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Uint32),
-                  "tfplug: the op CrossReplicaSum does not allow this type "
-                  "for T; it allows float, double, int32, bfloat16, half, "
-                  "uint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Uint32;
 };
 using CrossReplicaSum = Op<CrossReplicaSumOp>;
 
@@ -1682,13 +1306,7 @@ struct CudnnRNNOp {
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNN does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNN = Op<CudnnRNNOp>;
 
@@ -1724,13 +1342,7 @@ struct CudnnRNNBackpropOp {
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNBackprop does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNBackprop = Op<CudnnRNNBackpropOp>;
 
@@ -1768,13 +1380,7 @@ struct CudnnRNNBackpropV2Op {
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNBackpropV2 does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNBackpropV2 = Op<CudnnRNNBackpropV2Op>;
 
@@ -1814,13 +1420,7 @@ struct CudnnRNNBackpropV3Op {
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
   enum Bools : int { time_major };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNBackpropV3 does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNBackpropV3 = Op<CudnnRNNBackpropV3Op>;
 
@@ -1838,13 +1438,7 @@ struct CudnnRNNCanonicalToParamsOp {
   enum Ints : int { num_params, seed, seed2 };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNCanonicalToParams does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNCanonicalToParams = Op<CudnnRNNCanonicalToParamsOp>;
 
@@ -1870,13 +1464,7 @@ struct CudnnRNNCanonicalToParamsV2Op {
   };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNCanonicalToParamsV2 does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNCanonicalToParamsV2 = Op<CudnnRNNCanonicalToParamsV2Op>;
 
@@ -1893,16 +1481,10 @@ struct CudnnRNNParamsSizeOp {
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNParamsSize does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op CudnnRNNParamsSize does not allow this type "
                   "for S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
@@ -1923,13 +1505,7 @@ struct CudnnRNNParamsToCanonicalOp {
   enum Ints : int { num_params, seed, seed2 };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNParamsToCanonical does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNParamsToCanonical = Op<CudnnRNNParamsToCanonicalOp>;
 
@@ -1954,13 +1530,7 @@ struct CudnnRNNParamsToCanonicalV2Op {
   };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNParamsToCanonicalV2 does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNParamsToCanonicalV2 = Op<CudnnRNNParamsToCanonicalV2Op>;
 
@@ -1984,13 +1554,7 @@ struct CudnnRNNV2Op {
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNV2 does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNV2 = Op<CudnnRNNV2Op>;
 
@@ -2016,13 +1580,7 @@ struct CudnnRNNV3Op {
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
   enum Bools : int { is_training, time_major };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CudnnRNNV3 does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using CudnnRNNV3 = Op<CudnnRNNV3Op>;
 
@@ -2033,22 +1591,8 @@ struct CumprodOp {
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Cumprod does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Cumprod does not allow this type for Tidx; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Cumprod = Op<CumprodOp>;
 
@@ -2059,22 +1603,8 @@ struct CumsumOp {
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Cumsum does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Cumsum does not allow this type for Tidx; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Cumsum = Op<CumsumOp>;
 
@@ -2085,20 +1615,8 @@ struct CumulativeLogsumexpOp {
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op CumulativeLogsumexp does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op CumulativeLogsumexp does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using CumulativeLogsumexp = Op<CumulativeLogsumexpOp>;
 

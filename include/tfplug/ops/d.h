@@ -15,15 +15,7 @@ struct DTensorAllGatherOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { input_layout, output_layout };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsInt32Uint8Int8Int64BoolUint32Uint64),
-        "tfplug: the op DTensorAllGather does not allow this type for T; it "
-        "allows float, double, int32, uint8, int8, int64, bool, bfloat16, "
-        "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Uint8Int8Int64BoolUint32Uint64;
 };
 using DTensorAllGather = Op<DTensorAllGatherOp>;
 
@@ -34,15 +26,7 @@ struct DTensorAllReduceOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { reduce_op, device_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsInt32Uint8Int8Int64BoolUint32Uint64),
-        "tfplug: the op DTensorAllReduce does not allow this type for T; it "
-        "allows float, double, int32, uint8, int8, int64, bool, bfloat16, "
-        "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Uint8Int8Int64BoolUint32Uint64;
 };
 using DTensorAllReduce = Op<DTensorAllReduceOp>;
 
@@ -53,16 +37,7 @@ struct DTensorAllScatterOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { input_layout, output_layout };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(
-            kFloatsInt32Uint8Int8StringInt64BoolUint32Uint64),
-        "tfplug: the op DTensorAllScatter does not allow this type for T; it "
-        "allows float, double, int32, uint8, int8, string, int64, bool, "
-        "bfloat16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Uint8Int8StringInt64BoolUint32Uint64;
 };
 using DTensorAllScatter = Op<DTensorAllScatterOp>;
 
@@ -73,14 +48,7 @@ struct DTensorAllToAllOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { input_layout, output_layout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64BoolUint32),
-                  "tfplug: the op DTensorAllToAll does not allow this type "
-                  "for T; it allows float, double, int32, int64, bool, "
-                  "bfloat16, half, uint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64BoolUint32;
 };
 using DTensorAllToAll = Op<DTensorAllToAllOp>;
 
@@ -92,14 +60,7 @@ struct DTensorReduceScatterOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { reduce_op, device_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatInt32Int64BoolBfloat16HalfUint32),
-        "tfplug: the op DTensorReduceScatter does not allow this type for T; "
-        "it allows float, int32, int64, bool, bfloat16, half, uint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatInt32Int64BoolBfloat16HalfUint32;
 };
 using DTensorReduceScatter = Op<DTensorReduceScatterOp>;
 
@@ -132,13 +93,7 @@ struct DataFormatDimMapOp {
   enum Outputs : int { y };
   enum Types : int { kT };
   enum Strings : int { src_format, dst_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op DataFormatDimMap does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using DataFormatDimMap = Op<DataFormatDimMapOp>;
 
@@ -149,13 +104,7 @@ struct DataFormatVecPermuteOp {
   enum Outputs : int { y };
   enum Types : int { kT };
   enum Strings : int { src_format, dst_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op DataFormatVecPermute does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using DataFormatVecPermute = Op<DataFormatVecPermuteOp>;
 
@@ -184,10 +133,7 @@ struct DataServiceDatasetOp {
     target_workers,
     cross_trainer_cache_options
   };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DataServiceDataset = Op<DataServiceDatasetOp>;
 
@@ -219,10 +165,7 @@ struct DataServiceDatasetV2Op {
     target_workers,
     cross_trainer_cache_options
   };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DataServiceDatasetV2 = Op<DataServiceDatasetV2Op>;
 
@@ -257,10 +200,7 @@ struct DataServiceDatasetV3Op {
   };
   enum Bools : int { uncompress };
   enum Functions : int { uncompress_fn };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DataServiceDatasetV3 = Op<DataServiceDatasetV3Op>;
 
@@ -295,10 +235,7 @@ struct DataServiceDatasetV4Op {
   };
   enum Bools : int { uncompress };
   enum Functions : int { uncompress_fn };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DataServiceDatasetV4 = Op<DataServiceDatasetV4Op>;
 
@@ -354,10 +291,7 @@ struct DatasetToSingleElementOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DatasetToSingleElement = Op<DatasetToSingleElementOp>;
 
@@ -373,13 +307,7 @@ struct DawsnOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Dawsn does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Dawsn = Op<DawsnOp>;
 
@@ -388,10 +316,7 @@ struct DebugGradientIdentityOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugGradientIdentity = Op<DebugGradientIdentityOp>;
 
@@ -400,10 +325,7 @@ struct DebugGradientRefIdentityOp {
   enum RefInputs : int { input };
   enum RefOutputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugGradientRefIdentity = Op<DebugGradientRefIdentityOp>;
 
@@ -417,10 +339,7 @@ struct DebugIdentityOp {
   enum Strings : int { device_name, tensor_name };
   enum StringLists : int { debug_urls };
   enum Bools : int { gated_grpc };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugIdentity = Op<DebugIdentityOp>;
 
@@ -435,10 +354,7 @@ struct DebugIdentityV2Op {
   enum Strings : int { tfdbg_context_id, op_name, tfdbg_run_id };
   enum Ints : int { output_slot, tensor_debug_mode, circular_buffer_size };
   enum StringLists : int { debug_urls };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugIdentityV2 = Op<DebugIdentityV2Op>;
 
@@ -454,10 +370,7 @@ struct DebugIdentityV3Op {
   enum Bools : int { is_input, gated_grpc };
   enum Ints : int { io_index };
   enum StringLists : int { debug_urls };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugIdentityV3 = Op<DebugIdentityV3Op>;
 
@@ -471,10 +384,7 @@ struct DebugNanCountOp {
   enum Strings : int { device_name, tensor_name };
   enum StringLists : int { debug_urls };
   enum Bools : int { gated_grpc };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugNanCount = Op<DebugNanCountOp>;
 
@@ -490,10 +400,7 @@ struct DebugNumericSummaryOp {
   enum StringLists : int { debug_urls };
   enum Floats : int { lower_bound, upper_bound };
   enum Bools : int { mute_if_healthy, gated_grpc };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugNumericSummary = Op<DebugNumericSummaryOp>;
 
@@ -506,15 +413,12 @@ struct DebugNumericSummaryV2Op {
   enum Ints : int { tensor_debug_mode, tensor_id };
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op DebugNumericSummaryV2 does not allow this "
                   "type for output_dtype; it allows float, double");
     return internal::Constrain<Types...>(this, "output_dtype");
   }
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DebugNumericSummaryV2 = Op<DebugNumericSummaryV2Op>;
 
@@ -561,9 +465,10 @@ struct DecodeCSVOp {
   enum IntLists : int { select_cols };
   template <class... Types>
   auto OUT_TYPE() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32StringInt64),
-                  "tfplug: the op DecodeCSV does not allow this type for "
-                  "OUT_TYPE; it allows float, double, int32, string, int64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32StringInt64::kSet),
+        "tfplug: the op DecodeCSV does not allow this type for OUT_TYPE; it "
+        "allows float, double, int32, string, int64");
     return internal::Constrain<Types...>(this, "OUT_TYPE");
   }
 };
@@ -593,13 +498,7 @@ struct DecodeImageOp {
   enum Ints : int { channels };
   enum Types : int { kdtype };
   enum Bools : int { expand_animations };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatUint8Uint16),
-                  "tfplug: the op DecodeImage does not allow this type for "
-                  "dtype; it allows float, uint8, uint16");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatUint8Uint16;
 };
 using DecodeImage = Op<DecodeImageOp>;
 
@@ -631,13 +530,7 @@ struct DecodeJxlOp {
   enum Outputs : int { image };
   enum Ints : int { channels };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kUint8),
-                  "tfplug: the op DecodeJxl does not allow this type for "
-                  "dtype; it allows uint8");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Uint8;
 };
 using DecodeJxl = Op<DecodeJxlOp>;
 
@@ -649,14 +542,7 @@ struct DecodePaddedRawOp {
   enum Outputs : int { output };
   enum Types : int { kout_type };
   enum Bools : int { little_endian };
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op DecodePaddedRaw does not allow this type "
-                  "for out_type; it allows float, double, int32, uint8, "
-                  "int16, int8, int64, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::FloatsIntsUint8Uint16;
 };
 using DecodePaddedRaw = Op<DecodePaddedRawOp>;
 
@@ -667,13 +553,7 @@ struct DecodePngOp {
   enum Outputs : int { image };
   enum Ints : int { channels };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kUint8Uint16),
-                  "tfplug: the op DecodePng does not allow this type for "
-                  "dtype; it allows uint8, uint16");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Uint8Uint16;
 };
 using DecodePng = Op<DecodePngOp>;
 
@@ -688,10 +568,7 @@ struct DecodeProtoV2Op {
   enum StringLists : int { field_names };
   enum TypeLists : int { koutput_types };
   enum Bools : int { sanitize };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DecodeProtoV2 = Op<DecodeProtoV2Op>;
 
@@ -702,15 +579,7 @@ struct DecodeRawOp {
   enum Outputs : int { output };
   enum Types : int { kout_type };
   enum Bools : int { little_endian };
-  template <class... Types>
-  auto out_type() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsComplexesUint8BoolUint16),
-        "tfplug: the op DecodeRaw does not allow this type for out_type; it "
-        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
-        "bool, bfloat16, uint16, complex128, half");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::FloatsIntsComplexesUint8BoolUint16;
 };
 using DecodeRaw = Op<DecodeRawOp>;
 
@@ -730,13 +599,7 @@ struct DecodeWebPOp {
   enum Outputs : int { image };
   enum Ints : int { channels };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kUint8),
-                  "tfplug: the op DecodeWebP does not allow this type for "
-                  "dtype; it allows uint8");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Uint8;
 };
 using DecodeWebP = Op<DecodeWebPOp>;
 
@@ -745,10 +608,7 @@ struct DeepCopyOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DeepCopy = Op<DeepCopyOp>;
 
@@ -806,20 +666,8 @@ struct DenseBincountOp {
   enum Outputs : int { output };
   enum Types : int { kTidx, kT };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op DenseBincount does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op DenseBincount does not allow this type for "
-                  "T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using DenseBincount = Op<DenseBincountOp>;
 
@@ -832,19 +680,13 @@ struct DenseCountSparseOutputOp {
   enum Types : int { kT, koutput_type };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op DenseCountSparseOutput does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op DenseCountSparseOutput does not allow this "
-                  "type for output_type; it allows float, double, int32, "
-                  "int64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+        "tfplug: the op DenseCountSparseOutput does not allow this type for "
+        "output_type; it allows float, double, int32, int64");
     return internal::Constrain<Types...>(this, "output_type");
   }
 };
@@ -856,13 +698,7 @@ struct DenseToCSRSparseMatrixOp {
   enum Inputs : int { dense_input, indices };
   enum Outputs : int { sparse_output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op DenseToCSRSparseMatrix does not allow this "
-                  "type for T; it allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using DenseToCSRSparseMatrix = Op<DenseToCSRSparseMatrixOp>;
 
@@ -875,14 +711,7 @@ struct DenseToDenseSetOperationOp {
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8StringUint16),
-                  "tfplug: the op DenseToDenseSetOperation does not allow "
-                  "this type for T; it allows int32, uint8, int16, int8, "
-                  "string, int64, uint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8StringUint16;
 };
 using DenseToDenseSetOperation = Op<DenseToDenseSetOperationOp>;
 
@@ -894,10 +723,7 @@ struct DenseToSparseBatchDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DenseToSparseBatchDataset = Op<DenseToSparseBatchDatasetOp>;
 
@@ -911,14 +737,7 @@ struct DenseToSparseSetOperationOp {
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8StringUint16),
-                  "tfplug: the op DenseToSparseSetOperation does not allow "
-                  "this type for T; it allows int32, uint8, int16, int8, "
-                  "string, int64, uint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8StringUint16;
 };
 using DenseToSparseSetOperation = Op<DenseToSparseSetOperationOp>;
 
@@ -930,10 +749,7 @@ struct DepthToSpaceOp {
   enum Types : int { kT };
   enum Ints : int { block_size };
   enum Strings : int { data_format };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DepthToSpace = Op<DepthToSpaceOp>;
 
@@ -947,13 +763,7 @@ struct DepthwiseConv2dNativeOp {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op DepthwiseConv2dNative does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using DepthwiseConv2dNative = Op<DepthwiseConv2dNativeOp>;
 
@@ -968,14 +778,7 @@ struct DepthwiseConv2dNativeBackpropFilterOp {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op DepthwiseConv2dNativeBackpropFilter does "
-                  "not allow this type for T; it allows float, double, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using DepthwiseConv2dNativeBackpropFilter =
     Op<DepthwiseConv2dNativeBackpropFilterOp>;
@@ -991,14 +794,7 @@ struct DepthwiseConv2dNativeBackpropInputOp {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op DepthwiseConv2dNativeBackpropInput does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using DepthwiseConv2dNativeBackpropInput =
     Op<DepthwiseConv2dNativeBackpropInputOp>;
@@ -1013,20 +809,8 @@ struct DequantizeOp {
   enum Strings : int { mode };
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op Dequantize does not allow this type for T; "
-                  "it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op Dequantize does not allow this type for "
-                  "dtype; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::Qints;
+  using TypesOf_dtype = types::FloatBfloat16;
 };
 using Dequantize = Op<DequantizeOp>;
 
@@ -1042,10 +826,7 @@ struct DeserializeManySparseOp {
   enum Inputs : int { serialized_sparse };
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using DeserializeManySparse = Op<DeserializeManySparseOp>;
 
@@ -1055,13 +836,10 @@ struct DeserializeSparseOp {
   enum Inputs : int { serialized_sparse };
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Types : int { kdtype, kTserialized };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto Tserialized() && {
-    static_assert(internal::Allows<Types...>(kStringVariant),
+    static_assert(internal::Allows<Types...>(types::StringVariant::kSet),
                   "tfplug: the op DeserializeSparse does not allow this type "
                   "for Tserialized; it allows string, variant");
     return internal::Constrain<Types...>(this, "Tserialized");
@@ -1084,10 +862,7 @@ struct DestroyTemporaryVariableOp {
   enum Outputs : int { value };
   enum Types : int { kT };
   enum Strings : int { var_name };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DestroyTemporaryVariable = Op<DestroyTemporaryVariableOp>;
 
@@ -1104,14 +879,7 @@ struct DiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexesInt32Int64),
-                  "tfplug: the op Diag does not allow this type for T; it "
-                  "allows float, double, int32, complex64, int64, bfloat16, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using Diag = Op<DiagOp>;
 
@@ -1120,14 +888,7 @@ struct DiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexesInt32Int64),
-                  "tfplug: the op DiagPart does not allow this type for T; it "
-                  "allows float, double, int32, complex64, int64, bfloat16, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using DiagPart = Op<DiagPartOp>;
 
@@ -1136,13 +897,7 @@ struct DigammaOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Digamma does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Digamma = Op<DigammaOp>;
 
@@ -1154,14 +909,7 @@ struct Dilation2DOp {
   enum Types : int { kT };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Dilation2D does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Dilation2D = Op<Dilation2DOp>;
 
@@ -1174,14 +922,7 @@ struct Dilation2DBackpropFilterOp {
   enum Types : int { kT };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Dilation2DBackpropFilter does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Dilation2DBackpropFilter = Op<Dilation2DBackpropFilterOp>;
 
@@ -1194,14 +935,7 @@ struct Dilation2DBackpropInputOp {
   enum Types : int { kT };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Dilation2DBackpropInput does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Dilation2DBackpropInput = Op<Dilation2DBackpropInputOp>;
 
@@ -1217,10 +951,7 @@ struct DirectedInterleaveDatasetOp {
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Bools : int { stop_on_empty_dataset };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using DirectedInterleaveDataset = Op<DirectedInterleaveDatasetOp>;
 
@@ -1243,15 +974,7 @@ struct DivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op Div does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Div = Op<DivOp>;
 
@@ -1260,14 +983,7 @@ struct DivNoNanOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op DivNoNan does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using DivNoNan = Op<DivNoNanOp>;
 
@@ -1276,13 +992,7 @@ struct DrawBoundingBoxesOp {
   enum Inputs : int { images, boxes };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op DrawBoundingBoxes does not allow this type "
-                  "for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using DrawBoundingBoxes = Op<DrawBoundingBoxesOp>;
 
@@ -1291,13 +1001,7 @@ struct DrawBoundingBoxesV2Op {
   enum Inputs : int { images, boxes, colors };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op DrawBoundingBoxesV2 does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using DrawBoundingBoxesV2 = Op<DrawBoundingBoxesV2Op>;
 
@@ -1327,10 +1031,7 @@ struct DumpTensorOp {
   enum Strings : int { log_dir_path, file_name, func_name, node_name };
   enum Types : int { kT };
   enum Bools : int { enabled };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DumpTensor = Op<DumpTensorOp>;
 
@@ -1350,7 +1051,7 @@ struct DynamicEnqueueTPUEmbeddingArbitraryTensorBatchOp {
   enum StringLists : int { combiners };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op "
                   "DynamicEnqueueTPUEmbeddingArbitraryTensorBatch does not "
                   "allow this type for T1; it allows int32, int64");
@@ -1358,7 +1059,7 @@ struct DynamicEnqueueTPUEmbeddingArbitraryTensorBatchOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op "
                   "DynamicEnqueueTPUEmbeddingArbitraryTensorBatch does not "
                   "allow this type for T2; it allows int32, int64");
@@ -1366,7 +1067,7 @@ struct DynamicEnqueueTPUEmbeddingArbitraryTensorBatchOp {
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op "
                   "DynamicEnqueueTPUEmbeddingArbitraryTensorBatch does not "
                   "allow this type for T3; it allows float, double");
@@ -1394,21 +1095,21 @@ struct DynamicEnqueueTPUEmbeddingRaggedTensorBatchOp {
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op DynamicEnqueueTPUEmbeddingRaggedTensorBatch "
                   "does not allow this type for T1; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op DynamicEnqueueTPUEmbeddingRaggedTensorBatch "
                   "does not allow this type for T2; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op DynamicEnqueueTPUEmbeddingRaggedTensorBatch "
                   "does not allow this type for T3; it allows float, double");
     return internal::Constrain<Types...>(this, "T3");
@@ -1424,10 +1125,7 @@ struct DynamicPartitionOp {
   enum OutputLists : int { outputs };
   enum Ints : int { num_partitions };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DynamicPartition = Op<DynamicPartitionOp>;
 
@@ -1438,10 +1136,7 @@ struct DynamicStitchOp {
   enum Outputs : int { merged };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DynamicStitch = Op<DynamicStitchOp>;
 

@@ -16,14 +16,8 @@ struct EagerPyFuncOp {
   enum Strings : int { token };
   enum Bools : int { is_async };
   enum TypeLists : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using EagerPyFunc = Op<EagerPyFuncOp>;
 
@@ -43,10 +37,7 @@ struct EditDistanceOp {
   enum Outputs : int { output };
   enum Bools : int { normalize };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using EditDistance = Op<EditDistanceOp>;
 
@@ -57,20 +48,8 @@ struct EigOp {
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op Eig does not allow this type for T; it "
-                  "allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op Eig does not allow this type for Tout; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
+  using TypesOf_Tout = types::Complexes;
 };
 using Eig = Op<EigOp>;
 
@@ -82,10 +61,7 @@ struct EinsumOp {
   enum Strings : int { equation };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Einsum = Op<EinsumOp>;
 
@@ -94,13 +70,7 @@ struct EluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Elu does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Elu = Op<EluOp>;
 
@@ -109,13 +79,7 @@ struct EluGradOp {
   enum Inputs : int { gradients, outputs };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op EluGrad does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using EluGrad = Op<EluGradOp>;
 
@@ -126,10 +90,7 @@ struct EmptyOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Bools : int { init };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using Empty = Op<EmptyOp>;
 
@@ -145,7 +106,7 @@ struct EmptyTensorListOp {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EmptyTensorList does not allow this type "
                   "for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -197,13 +158,7 @@ struct EncodePngOp {
   enum Outputs : int { contents };
   enum Ints : int { compression };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kUint8Uint16),
-                  "tfplug: the op EncodePng does not allow this type for T; "
-                  "it allows uint8, uint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Uint8Uint16;
 };
 using EncodePng = Op<EncodePngOp>;
 
@@ -247,21 +202,21 @@ struct EnqueueTPUEmbeddingArbitraryTensorBatchOp {
   enum StringLists : int { combiners };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingArbitraryTensorBatch "
                   "does not allow this type for T1; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingArbitraryTensorBatch "
                   "does not allow this type for T2; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingArbitraryTensorBatch "
                   "does not allow this type for T3; it allows float, double");
     return internal::Constrain<Types...>(this, "T3");
@@ -309,21 +264,21 @@ struct EnqueueTPUEmbeddingRaggedTensorBatchOp {
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingRaggedTensorBatch does "
                   "not allow this type for T1; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingRaggedTensorBatch does "
                   "not allow this type for T2; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingRaggedTensorBatch does "
                   "not allow this type for T3; it allows float, double");
     return internal::Constrain<Types...>(this, "T3");
@@ -347,21 +302,21 @@ struct EnqueueTPUEmbeddingSparseBatchOp {
   enum StringLists : int { combiners };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseBatch does not "
                   "allow this type for T1; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseBatch does not "
                   "allow this type for T2; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseBatch does not "
                   "allow this type for T3; it allows float, double");
     return internal::Constrain<Types...>(this, "T3");
@@ -388,21 +343,21 @@ struct EnqueueTPUEmbeddingSparseTensorBatchOp {
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseTensorBatch does "
                   "not allow this type for T1; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseTensorBatch does "
                   "not allow this type for T2; it allows int32, int64");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto T3() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op EnqueueTPUEmbeddingSparseTensorBatch does "
                   "not allow this type for T3; it allows float, double");
     return internal::Constrain<Types...>(this, "T3");
@@ -418,10 +373,7 @@ struct EnsureShapeOp {
   enum Outputs : int { output };
   enum Shapes : int { shape };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using EnsureShape = Op<EnsureShapeOp>;
 
@@ -434,10 +386,7 @@ struct EnterOp {
   enum Strings : int { frame_name };
   enum Bools : int { is_constant };
   enum Ints : int { parallel_iterations };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Enter = Op<EnterOp>;
 
@@ -448,10 +397,7 @@ struct EqualOp {
   enum Outputs : int { z };
   enum Types : int { kT };
   enum Bools : int { incompatible_shape_error };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Equal = Op<EqualOp>;
 
@@ -460,13 +406,7 @@ struct ErfOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Erf does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Erf = Op<ErfOp>;
 
@@ -475,13 +415,7 @@ struct ErfcOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Erfc does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Erfc = Op<ErfcOp>;
 
@@ -490,13 +424,7 @@ struct ErfinvOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Erfinv does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Erfinv = Op<ErfinvOp>;
 
@@ -507,22 +435,8 @@ struct EuclideanNormOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op EuclideanNorm does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op EuclideanNorm does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using EuclideanNorm = Op<EuclideanNormOp>;
 
@@ -539,10 +453,7 @@ struct ExitOp {
   enum Inputs : int { data };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Exit = Op<ExitOp>;
 
@@ -551,14 +462,7 @@ struct ExpOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Exp does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Exp = Op<ExpOp>;
 
@@ -567,13 +471,10 @@ struct ExpandDimsOp {
   enum Inputs : int { input, dim };
   enum Outputs : int { output };
   enum Types : int { kT, kTdim };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tdim() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ExpandDims does not allow this type for "
                   "Tdim; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tdim");
@@ -589,10 +490,7 @@ struct ExperimentalAssertNextDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalAssertNextDataset = Op<ExperimentalAssertNextDatasetOp>;
 
@@ -605,10 +503,7 @@ struct ExperimentalAutoShardDatasetOp {
   enum Ints : int { auto_shard_policy };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalAutoShardDataset = Op<ExperimentalAutoShardDatasetOp>;
 
@@ -620,10 +515,7 @@ struct ExperimentalBytesProducedStatsDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalBytesProducedStatsDataset =
     Op<ExperimentalBytesProducedStatsDatasetOp>;
@@ -648,14 +540,7 @@ struct ExperimentalCSVDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32StringInt64),
-                  "tfplug: the op ExperimentalCSVDataset does not allow this "
-                  "type for output_types; it allows float, double, int32, "
-                  "string, int64");
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
 using ExperimentalCSVDataset = Op<ExperimentalCSVDatasetOp>;
 
@@ -668,10 +553,7 @@ struct ExperimentalChooseFastestDatasetOp {
   enum Ints : int { N, num_experiments };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalChooseFastestDataset = Op<ExperimentalChooseFastestDatasetOp>;
 
@@ -698,10 +580,7 @@ struct ExperimentalDenseToSparseBatchDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalDenseToSparseBatchDataset =
     Op<ExperimentalDenseToSparseBatchDatasetOp>;
@@ -716,10 +595,7 @@ struct ExperimentalDirectedInterleaveDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalDirectedInterleaveDataset =
     Op<ExperimentalDirectedInterleaveDatasetOp>;
@@ -767,10 +643,7 @@ struct ExperimentalGroupByReducerDatasetOp {
     return internal::Constrain<Types...>(this,
                                          "Tfinalize_func_other_arguments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalGroupByReducerDataset =
     Op<ExperimentalGroupByReducerDatasetOp>;
@@ -811,10 +684,7 @@ struct ExperimentalGroupByWindowDatasetOp {
     return internal::Constrain<Types...>(this,
                                          "Twindow_size_func_other_arguments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalGroupByWindowDataset = Op<ExperimentalGroupByWindowDatasetOp>;
 
@@ -826,10 +696,7 @@ struct ExperimentalIgnoreErrorsDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { log_warning };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalIgnoreErrorsDataset = Op<ExperimentalIgnoreErrorsDatasetOp>;
 
@@ -847,10 +714,7 @@ struct ExperimentalLMDBDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalLMDBDataset = Op<ExperimentalLMDBDatasetOp>;
 
@@ -862,10 +726,7 @@ struct ExperimentalLatencyStatsDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalLatencyStatsDataset = Op<ExperimentalLatencyStatsDatasetOp>;
 
@@ -886,10 +747,7 @@ struct ExperimentalMapAndBatchDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalMapAndBatchDataset = Op<ExperimentalMapAndBatchDatasetOp>;
 
@@ -913,10 +771,7 @@ struct ExperimentalMapDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalMapDataset = Op<ExperimentalMapDatasetOp>;
 
@@ -935,10 +790,7 @@ struct ExperimentalMaxIntraOpParallelismDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalMaxIntraOpParallelismDataset =
     Op<ExperimentalMaxIntraOpParallelismDatasetOp>;
@@ -951,10 +803,7 @@ struct ExperimentalNonSerializableDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalNonSerializableDataset =
     Op<ExperimentalNonSerializableDatasetOp>;
@@ -982,10 +831,7 @@ struct ExperimentalParallelInterleaveDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalParallelInterleaveDataset =
     Op<ExperimentalParallelInterleaveDatasetOp>;
@@ -1004,7 +850,7 @@ struct ExperimentalParseExampleDatasetOp {
   enum Bools : int { sloppy };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ExperimentalParseExampleDataset does not "
                   "allow this type for sparse_types; it allows float, string, "
                   "int64");
@@ -1012,15 +858,12 @@ struct ExperimentalParseExampleDatasetOp {
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ExperimentalParseExampleDataset does not "
                   "allow this type for Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalParseExampleDataset = Op<ExperimentalParseExampleDatasetOp>;
 
@@ -1032,10 +875,7 @@ struct ExperimentalPrivateThreadPoolDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalPrivateThreadPoolDataset =
     Op<ExperimentalPrivateThreadPoolDatasetOp>;
@@ -1047,10 +887,7 @@ struct ExperimentalRandomDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalRandomDataset = Op<ExperimentalRandomDatasetOp>;
 
@@ -1063,10 +900,7 @@ struct ExperimentalRebatchDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_fallback };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalRebatchDataset = Op<ExperimentalRebatchDatasetOp>;
 
@@ -1089,10 +923,7 @@ struct ExperimentalScanDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalScanDataset = Op<ExperimentalScanDatasetOp>;
 
@@ -1105,10 +936,7 @@ struct ExperimentalSetStatsAggregatorDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalSetStatsAggregatorDataset =
     Op<ExperimentalSetStatsAggregatorDatasetOp>;
@@ -1121,10 +949,7 @@ struct ExperimentalSleepDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalSleepDataset = Op<ExperimentalSleepDatasetOp>;
 
@@ -1136,10 +961,7 @@ struct ExperimentalSlidingWindowDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalSlidingWindowDataset = Op<ExperimentalSlidingWindowDatasetOp>;
 
@@ -1151,10 +973,7 @@ struct ExperimentalSqlDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalSqlDataset = Op<ExperimentalSqlDatasetOp>;
 
@@ -1189,10 +1008,7 @@ struct ExperimentalTakeWhileDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalTakeWhileDataset = Op<ExperimentalTakeWhileDatasetOp>;
 
@@ -1204,10 +1020,7 @@ struct ExperimentalThreadPoolDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalThreadPoolDataset = Op<ExperimentalThreadPoolDatasetOp>;
 
@@ -1228,10 +1041,7 @@ struct ExperimentalUnbatchDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalUnbatchDataset = Op<ExperimentalUnbatchDatasetOp>;
 
@@ -1242,10 +1052,7 @@ struct ExperimentalUniqueDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ExperimentalUniqueDataset = Op<ExperimentalUniqueDatasetOp>;
 
@@ -1254,13 +1061,7 @@ struct ExpintOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Expint does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Expint = Op<ExpintOp>;
 
@@ -1269,14 +1070,7 @@ struct Expm1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Expm1 does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Expm1 = Op<Expm1Op>;
 
@@ -1312,15 +1106,7 @@ struct ExtractImagePatchesOp {
   enum IntLists : int { ksizes, strides, rates };
   enum Types : int { kT };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesBool),
-                  "tfplug: the op ExtractImagePatches does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, bool, bfloat16, uint16, "
-                  "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesBool;
 };
 using ExtractImagePatches = Op<ExtractImagePatchesOp>;
 
@@ -1331,7 +1117,7 @@ struct ExtractJpegShapeOp {
   enum Types : int { koutput_type };
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ExtractJpegShape does not allow this type "
                   "for output_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "output_type");
@@ -1347,14 +1133,7 @@ struct ExtractVolumePatchesOp {
   enum IntLists : int { ksizes, strides };
   enum Types : int { kT };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op ExtractVolumePatches does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using ExtractVolumePatches = Op<ExtractVolumePatchesOp>;
 

@@ -15,7 +15,7 @@ struct FFTOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -30,7 +30,7 @@ struct FFT2DOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -45,7 +45,7 @@ struct FFT3DOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -60,7 +60,7 @@ struct FFTNDOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op FFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -112,10 +112,7 @@ struct FakeParamOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using FakeParam = Op<FakeParamOp>;
 
@@ -218,13 +215,10 @@ struct FillOp {
   enum Inputs : int { dims, value };
   enum Outputs : int { output };
   enum Types : int { kT, kindex_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto index_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Fill does not allow this type for "
                   "index_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "index_type");
@@ -239,10 +233,7 @@ struct FilterByLastComponentDatasetOp {
   enum Outputs : int { output };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using FilterByLastComponentDataset = Op<FilterByLastComponentDatasetOp>;
 
@@ -261,10 +252,7 @@ struct FilterDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using FilterDataset = Op<FilterDatasetOp>;
 
@@ -276,10 +264,7 @@ struct FinalizeDatasetOp {
   enum Bools : int { has_captured_ref };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using FinalizeDataset = Op<FinalizeDatasetOp>;
 
@@ -302,10 +287,7 @@ struct FingerprintOp {
   enum Inputs : int { data, method };
   enum Outputs : int { fingerprint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Fingerprint = Op<FingerprintOp>;
 
@@ -410,10 +392,7 @@ struct FlatMapDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using FlatMapDataset = Op<FlatMapDatasetOp>;
 
@@ -422,13 +401,7 @@ struct FloorOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Floor does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Floor = Op<FloorOp>;
 
@@ -437,15 +410,7 @@ struct FloorDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op FloorDiv does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using FloorDiv = Op<FloorDivOp>;
 
@@ -454,14 +419,7 @@ struct FloorModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op FloorMod does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using FloorMod = Op<FloorModOp>;
 
@@ -479,10 +437,7 @@ struct ForOp {
   enum OutputLists : int { output };
   enum TypeLists : int { kT };
   enum Functions : int { body };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using For = Op<ForOp>;
 
@@ -497,13 +452,7 @@ struct FractionalAvgPoolOp {
   enum Bools : int { pseudo_random, overlapping, deterministic };
   enum Ints : int { seed, seed2 };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op FractionalAvgPool does not allow this type "
-                  "for T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalAvgPool = Op<FractionalAvgPoolOp>;
 
@@ -520,13 +469,7 @@ struct FractionalAvgPoolGradOp {
   enum Outputs : int { output };
   enum Bools : int { overlapping };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op FractionalAvgPoolGrad does not allow this "
-                  "type for T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalAvgPoolGrad = Op<FractionalAvgPoolGradOp>;
 
@@ -541,13 +484,7 @@ struct FractionalMaxPoolOp {
   enum Bools : int { pseudo_random, overlapping, deterministic };
   enum Ints : int { seed, seed2 };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op FractionalMaxPool does not allow this type "
-                  "for T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalMaxPool = Op<FractionalMaxPoolOp>;
 
@@ -565,13 +502,7 @@ struct FractionalMaxPoolGradOp {
   enum Outputs : int { output };
   enum Bools : int { overlapping };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op FractionalMaxPoolGrad does not allow this "
-                  "type for T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalMaxPoolGrad = Op<FractionalMaxPoolGradOp>;
 
@@ -580,13 +511,7 @@ struct FresnelCosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op FresnelCos does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using FresnelCos = Op<FresnelCosOp>;
 
@@ -595,13 +520,7 @@ struct FresnelSinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op FresnelSin does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using FresnelSin = Op<FresnelSinOp>;
 
@@ -622,13 +541,7 @@ struct FusedBatchNormOp {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op FusedBatchNorm does not allow this type for "
-                  "T; it allows float");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Float;
 };
 using FusedBatchNorm = Op<FusedBatchNormOp>;
 
@@ -650,13 +563,7 @@ struct FusedBatchNormGradOp {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op FusedBatchNormGrad does not allow this type "
-                  "for T; it allows float");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Float;
 };
 using FusedBatchNormGrad = Op<FusedBatchNormGradOp>;
 
@@ -678,16 +585,10 @@ struct FusedBatchNormGradV2Op {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op FusedBatchNormGradV2 does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormGradV2 does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -720,16 +621,10 @@ struct FusedBatchNormGradV3Op {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op FusedBatchNormGradV3 does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormGradV3 does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -754,16 +649,10 @@ struct FusedBatchNormV2Op {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op FusedBatchNormV2 does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op FusedBatchNormV2 does not allow this type "
                   "for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -790,16 +679,10 @@ struct FusedBatchNormV3Op {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op FusedBatchNormV3 does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op FusedBatchNormV3 does not allow this type "
                   "for U; it allows float, bfloat16");
     return internal::Constrain<Types...>(this, "U");
@@ -815,13 +698,7 @@ struct FusedPadConv2DOp {
   enum Types : int { kT };
   enum Strings : int { mode, padding };
   enum IntLists : int { strides };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op FusedPadConv2D does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using FusedPadConv2D = Op<FusedPadConv2DOp>;
 
@@ -836,13 +713,7 @@ struct FusedResizeAndPadConv2DOp {
   enum Bools : int { resize_align_corners };
   enum Strings : int { mode, padding };
   enum IntLists : int { strides };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op FusedResizeAndPadConv2D does not allow this "
-                  "type for T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using FusedResizeAndPadConv2D = Op<FusedResizeAndPadConv2DOp>;
 

@@ -14,13 +14,7 @@ struct GRUBlockCellOp {
   enum Inputs : int { x, h_prev, w_ru, w_c, b_ru, b_c };
   enum Outputs : int { r, u, c, h };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op GRUBlockCell does not allow this type for "
-                  "T; it allows float");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Float;
 };
 using GRUBlockCell = Op<GRUBlockCellOp>;
 
@@ -30,13 +24,7 @@ struct GRUBlockCellGradOp {
   enum Inputs : int { x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h };
   enum Outputs : int { d_x, d_h_prev, d_c_bar, d_r_bar_u_bar };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op GRUBlockCellGrad does not allow this type "
-                  "for T; it allows float");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Float;
 };
 using GRUBlockCellGrad = Op<GRUBlockCellGradOp>;
 
@@ -51,13 +39,7 @@ struct GatherOp {
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Gather does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using Gather = Op<GatherOp>;
 
@@ -72,13 +54,7 @@ struct GatherNdOp {
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
-                  "tfplug: the op GatherNd does not allow this type for "
-                  "Tindices; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int16Int64;
 };
 using GatherNd = Op<GatherNdOp>;
 
@@ -94,16 +70,10 @@ struct GatherV2Op {
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
-                  "tfplug: the op GatherV2 does not allow this type for "
-                  "Tindices; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int16Int64;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op GatherV2 does not allow this type for "
                   "Taxis; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Taxis");
@@ -174,10 +144,7 @@ struct GeneratorDatasetOp {
   auto Tfinalize_func_args() && {
     return internal::Constrain<Types...>(this, "Tfinalize_func_args");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using GeneratorDataset = Op<GeneratorDatasetOp>;
 
@@ -189,10 +156,7 @@ struct GetElementAtIndexOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using GetElementAtIndex = Op<GetElementAtIndexOp>;
 
@@ -272,10 +236,7 @@ struct GetSessionHandleOp {
   enum Inputs : int { value };
   enum Outputs : int { handle };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using GetSessionHandle = Op<GetSessionHandleOp>;
 
@@ -284,10 +245,7 @@ struct GetSessionHandleV2Op {
   enum Inputs : int { value };
   enum Outputs : int { handle };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using GetSessionHandleV2 = Op<GetSessionHandleV2Op>;
 
@@ -296,10 +254,7 @@ struct GetSessionTensorOp {
   enum Inputs : int { handle };
   enum Outputs : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using GetSessionTensor = Op<GetSessionTensorOp>;
 
@@ -351,10 +306,7 @@ struct GlobalShuffleDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using GlobalShuffleDataset = Op<GlobalShuffleDatasetOp>;
 
@@ -363,14 +315,7 @@ struct GreaterOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Greater does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Greater = Op<GreaterOp>;
 
@@ -379,14 +324,7 @@ struct GreaterEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op GreaterEqual does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using GreaterEqual = Op<GreaterEqualOp>;
 
@@ -432,10 +370,7 @@ struct GroupByReducerDatasetOp {
     return internal::Constrain<Types...>(this,
                                          "Tfinalize_func_other_arguments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using GroupByReducerDataset = Op<GroupByReducerDatasetOp>;
 
@@ -475,10 +410,7 @@ struct GroupByWindowDatasetOp {
     return internal::Constrain<Types...>(this,
                                          "Twindow_size_func_other_arguments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using GroupByWindowDataset = Op<GroupByWindowDatasetOp>;
 
@@ -487,10 +419,7 @@ struct GuaranteeConstOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using GuaranteeConst = Op<GuaranteeConstOp>;
 

@@ -13,13 +13,7 @@ struct HSVToRGBOp {
   enum Inputs : int { images };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op HSVToRGB does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using HSVToRGB = Op<HSVToRGBOp>;
 
@@ -66,20 +60,8 @@ struct HistogramFixedWidthOp {
   enum Inputs : int { values, value_range, nbins };
   enum Outputs : int { out };
   enum Types : int { kT, kdtype };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op HistogramFixedWidth does not allow this "
-                  "type for T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op HistogramFixedWidth does not allow this "
-                  "type for dtype; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64;
+  using TypesOf_dtype = types::Int32Int64;
 };
 using HistogramFixedWidth = Op<HistogramFixedWidthOp>;
 
@@ -88,14 +70,7 @@ struct HistogramSummaryOp {
   enum Inputs : int { tag, values };
   enum Outputs : int { summary };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op HistogramSummary does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using HistogramSummary = Op<HistogramSummaryOp>;
 
@@ -105,10 +80,7 @@ struct HostConstOp {
   enum Outputs : int { output };
   enum Tensors : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using HostConst = Op<HostConstOp>;
 

@@ -15,7 +15,7 @@ struct IFFTOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -30,7 +30,7 @@ struct IFFT2DOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -45,7 +45,7 @@ struct IFFT3DOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -60,7 +60,7 @@ struct IFFTNDOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -75,14 +75,14 @@ struct IRFFTOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -97,14 +97,14 @@ struct IRFFT2DOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT2D does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -119,14 +119,14 @@ struct IRFFT3DOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFT3D does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -141,14 +141,14 @@ struct IRFFTNDOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op IRFFTND does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op IRFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -161,10 +161,7 @@ struct IdentityOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Identity = Op<IdentityOp>;
 
@@ -173,10 +170,7 @@ struct IdentityNOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using IdentityN = Op<IdentityNOp>;
 
@@ -210,14 +204,8 @@ struct IfOp {
   auto Tcond() && {
     return internal::Constrain<Types...>(this, "Tcond");
   }
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using If = Op<IfOp>;
 
@@ -226,13 +214,7 @@ struct IgammaOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Igamma does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Igamma = Op<IgammaOp>;
 
@@ -241,13 +223,7 @@ struct IgammaGradAOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op IgammaGradA does not allow this type for T; "
-                  "it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using IgammaGradA = Op<IgammaGradAOp>;
 
@@ -256,13 +232,7 @@ struct IgammacOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Igammac does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Igammac = Op<IgammacOp>;
 
@@ -274,10 +244,7 @@ struct IgnoreErrorsDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { log_warning };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IgnoreErrorsDataset = Op<IgnoreErrorsDatasetOp>;
 
@@ -286,20 +253,8 @@ struct ImagOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op Imag does not allow this type for T; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Imag does not allow this type for Tout; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using Imag = Op<ImagOp>;
 
@@ -311,14 +266,7 @@ struct ImageProjectiveTransformV2Op {
   enum Outputs : int { transformed_images };
   enum Types : int { kdtype };
   enum Strings : int { interpolation, fill_mode };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Uint8Int64),
-                  "tfplug: the op ImageProjectiveTransformV2 does not allow "
-                  "this type for dtype; it allows float, double, int32, "
-                  "uint8, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsInt32Uint8Int64;
 };
 using ImageProjectiveTransformV2 = Op<ImageProjectiveTransformV2Op>;
 
@@ -330,14 +278,7 @@ struct ImageProjectiveTransformV3Op {
   enum Outputs : int { transformed_images };
   enum Types : int { kdtype };
   enum Strings : int { interpolation, fill_mode };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Uint8Int64),
-                  "tfplug: the op ImageProjectiveTransformV3 does not allow "
-                  "this type for dtype; it allows float, double, int32, "
-                  "uint8, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsInt32Uint8Int64;
 };
 using ImageProjectiveTransformV3 = Op<ImageProjectiveTransformV3Op>;
 
@@ -349,13 +290,7 @@ struct ImageSummaryOp {
   enum Ints : int { max_images };
   enum Types : int { kT };
   enum Tensors : int { bad_color };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleUint8Half),
-                  "tfplug: the op ImageSummary does not allow this type for "
-                  "T; it allows float, double, uint8, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleUint8Half;
 };
 using ImageSummary = Op<ImageSummaryOp>;
 
@@ -366,10 +301,7 @@ struct ImmutableConstOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum Strings : int { memory_region_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using ImmutableConst = Op<ImmutableConstOp>;
 
@@ -386,13 +318,7 @@ struct InTopKOp {
   enum Outputs : int { precision };
   enum Ints : int { k };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op InTopK does not allow this type for T; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using InTopK = Op<InTopKOp>;
 
@@ -401,13 +327,7 @@ struct InTopKV2Op {
   enum Inputs : int { predictions, targets, k };
   enum Outputs : int { precision };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op InTopKV2 does not allow this type for T; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using InTopKV2 = Op<InTopKV2Op>;
 
@@ -437,10 +357,7 @@ struct IndexFlatMapDatasetOp {
   auto Tindex_map_func_args() && {
     return internal::Constrain<Types...>(this, "Tindex_map_func_args");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IndexFlatMapDataset = Op<IndexFlatMapDatasetOp>;
 
@@ -450,10 +367,7 @@ struct InfeedDequeueOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using InfeedDequeue = Op<InfeedDequeueOp>;
 
@@ -478,10 +392,7 @@ struct InfeedEnqueueOp {
   enum Shapes : int { shape };
   enum IntLists : int { layout };
   enum Ints : int { device_ordinal };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using InfeedEnqueue = Op<InfeedEnqueueOp>;
 
@@ -572,10 +483,7 @@ struct InplaceAddOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using InplaceAdd = Op<InplaceAddOp>;
 
@@ -584,10 +492,7 @@ struct InplaceSubOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using InplaceSub = Op<InplaceSubOp>;
 
@@ -596,10 +501,7 @@ struct InplaceUpdateOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using InplaceUpdate = Op<InplaceUpdateOp>;
 
@@ -619,10 +521,7 @@ struct InterleaveDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using InterleaveDataset = Op<InterleaveDatasetOp>;
 
@@ -631,14 +530,7 @@ struct InvOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Inv does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Inv = Op<InvOp>;
 
@@ -647,14 +539,7 @@ struct InvGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op InvGrad does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using InvGrad = Op<InvGradOp>;
 
@@ -663,14 +548,7 @@ struct InvertOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op Invert does not allow this type for T; it "
-                  "allows int32, uint8, int16, int8, int64, uint16, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using Invert = Op<InvertOp>;
 
@@ -679,13 +557,7 @@ struct InvertPermutationOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op InvertPermutation does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using InvertPermutation = Op<InvertPermutationOp>;
 
@@ -712,13 +584,7 @@ struct IsFiniteOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op IsFinite does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using IsFinite = Op<IsFiniteOp>;
 
@@ -727,13 +593,7 @@ struct IsInfOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op IsInf does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using IsInf = Op<IsInfOp>;
 
@@ -742,13 +602,7 @@ struct IsNanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op IsNan does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using IsNan = Op<IsNanOp>;
 
@@ -765,10 +619,7 @@ struct IsVariableInitializedOp {
   enum RefInputs : int { ref };
   enum Outputs : int { is_initialized };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using IsVariableInitialized = Op<IsVariableInitializedOp>;
 
@@ -777,17 +628,10 @@ struct IsotonicRegressionOp {
   enum Inputs : int { input };
   enum Outputs : int { output, segments };
   enum Types : int { kT, koutput_dtype };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op IsotonicRegression does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
+    static_assert(internal::Allows<Types...>(types::Floats::kSet),
                   "tfplug: the op IsotonicRegression does not allow this type "
                   "for output_dtype; it allows float, double, bfloat16, half");
     return internal::Constrain<Types...>(this, "output_dtype");
@@ -802,10 +646,7 @@ struct IteratorOp {
   enum Strings : int { shared_name, container };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using Iterator = Op<IteratorOp>;
 
@@ -817,10 +658,7 @@ struct IteratorFromStringHandleOp {
   enum Outputs : int { resource_handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorFromStringHandle = Op<IteratorFromStringHandleOp>;
 
@@ -832,10 +670,7 @@ struct IteratorFromStringHandleV2Op {
   enum Outputs : int { resource_handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorFromStringHandleV2 = Op<IteratorFromStringHandleV2Op>;
 
@@ -860,10 +695,7 @@ struct IteratorGetNextOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorGetNext = Op<IteratorGetNextOp>;
 
@@ -874,10 +706,7 @@ struct IteratorGetNextAsOptionalOp {
   enum Outputs : int { optional };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorGetNextAsOptional = Op<IteratorGetNextAsOptionalOp>;
 
@@ -888,10 +717,7 @@ struct IteratorGetNextSyncOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorGetNextSync = Op<IteratorGetNextSyncOp>;
 
@@ -909,10 +735,7 @@ struct IteratorV2Op {
   enum Strings : int { shared_name, container };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using IteratorV2 = Op<IteratorV2Op>;
 

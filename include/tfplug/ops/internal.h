@@ -14,10 +14,7 @@ struct ArgOp_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { index };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Arg_ = Op<ArgOp_>;
 
@@ -29,10 +26,7 @@ struct ArrayToListOp_ {
   enum Types : int { kT };
   enum Ints : int { N };
   enum TypeLists : int { kout_types };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto out_types() && {
     return internal::Constrain<Types...>(this, "out_types");
@@ -56,10 +50,7 @@ struct DeviceArgOp_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { index };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DeviceArg_ = Op<DeviceArgOp_>;
 
@@ -69,10 +60,7 @@ struct DeviceRetvalOp_ {
   enum Inputs : int { input };
   enum Types : int { kT };
   enum Ints : int { index };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using DeviceRetval_ = Op<DeviceRetvalOp_>;
 
@@ -88,10 +76,7 @@ struct EagerConstOp_ {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using EagerConst_ = Op<EagerConstOp_>;
 
@@ -117,16 +102,10 @@ struct FusedBatchNormExOp_ {
   enum Ints : int { num_side_inputs };
   enum Strings : int { activation_mode, data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _FusedBatchNormEx does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _FusedBatchNormEx does not allow this type "
                   "for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -165,16 +144,10 @@ struct FusedBatchNormGradExOp_ {
   enum Ints : int { num_side_inputs };
   enum Strings : int { activation_mode, data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op _FusedBatchNormGradEx does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _FusedBatchNormGradEx does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -202,13 +175,7 @@ struct FusedConv2DOp_ {
   enum Bools : int { use_cudnn_on_gpu };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt8Qint8Half),
-                  "tfplug: the op _FusedConv2D does not allow this type for "
-                  "T; it allows float, double, int8, qint8, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt8Qint8Half;
   template <class... Types>
   auto TArgs() && {
     return internal::Constrain<Types...>(this, "TArgs");
@@ -231,13 +198,7 @@ struct FusedConv3DOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _FusedConv3D does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using FusedConv3D_ = Op<FusedConv3DOp_>;
 
@@ -256,13 +217,7 @@ struct FusedDepthwiseConv2dNativeOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _FusedDepthwiseConv2dNative does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using FusedDepthwiseConv2dNative_ = Op<FusedDepthwiseConv2dNativeOp_>;
 
@@ -279,13 +234,7 @@ struct FusedMatMulOp_ {
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _FusedMatMul does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using FusedMatMul_ = Op<FusedMatMulOp_>;
 
@@ -311,44 +260,24 @@ struct FusedQuantizedConv2DOp_ {
   enum Bools : int { is_filter_const, is_bias_const };
   enum StringLists : int { fused_ops };
   enum Floats : int { alpha };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedConv2D does not allow this "
-                  "type for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedConv2D does not allow this "
-                  "type for Tfilter; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _FusedQuantizedConv2D does not allow this "
                   "type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kFloatQint8Quint8Qint32),
-                  "tfplug: the op _FusedQuantizedConv2D does not allow this "
-                  "type for Tsummand; it allows float, qint8, quint8, qint32");
+    static_assert(
+        internal::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
+        "tfplug: the op _FusedQuantizedConv2D does not allow this type for "
+        "Tsummand; it allows float, qint8, quint8, qint32");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedConv2D does not allow this "
-                  "type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
   template <class... Types>
   auto Tdevice_inputs() && {
     return internal::Constrain<Types...>(this, "Tdevice_inputs");
@@ -390,45 +319,24 @@ struct FusedQuantizedDepthwiseConv2DOp_ {
   enum Bools : int { is_filter_const, is_bias_const };
   enum StringLists : int { fused_ops };
   enum Floats : int { alpha };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
                   "allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kFloatQint8Quint8Qint32),
-                  "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
-                  "allow this type for Tsummand; it allows float, qint8, "
-                  "quint8, qint32");
+    static_assert(
+        internal::Allows<Types...>(types::FloatQint8Quint8Qint32::kSet),
+        "tfplug: the op _FusedQuantizedDepthwiseConv2D does not allow this "
+        "type for Tsummand; it allows float, qint8, quint8, qint32");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _FusedQuantizedDepthwiseConv2D does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
   template <class... Types>
   auto Tdevice_inputs() && {
     return internal::Constrain<Types...>(this, "Tdevice_inputs");
@@ -491,10 +399,7 @@ struct HostSendOp_ {
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using HostSend_ = Op<HostSendOp_>;
 
@@ -511,14 +416,8 @@ struct IfOp_ {
   auto Tcond() && {
     return internal::Constrain<Types...>(this, "Tcond");
   }
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using If_ = Op<IfOp_>;
 
@@ -541,14 +440,8 @@ struct ListToArrayOp_ {
   enum TypeLists : int { kTin };
   enum Types : int { kT };
   enum Ints : int { N };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_T = types::Any;
 };
 using ListToArray_ = Op<ListToArrayOp_>;
 
@@ -561,13 +454,7 @@ struct MklAvgPoolOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklAvgPool does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklAvgPool_ = Op<MklAvgPoolOp_>;
 
@@ -580,13 +467,7 @@ struct MklAvgPool3DOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklAvgPool3D does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklAvgPool3D_ = Op<MklAvgPool3DOp_>;
 
@@ -600,13 +481,7 @@ struct MklAvgPool3DGradOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklAvgPool3DGrad does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklAvgPool3DGrad_ = Op<MklAvgPool3DGradOp_>;
 
@@ -620,13 +495,7 @@ struct MklAvgPoolGradOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklAvgPoolGrad does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklAvgPoolGrad_ = Op<MklAvgPoolGradOp_>;
 
@@ -638,13 +507,7 @@ struct MklBatchMatMulOp_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklBatchMatMul does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklBatchMatMul_ = Op<MklBatchMatMulOp_>;
 
@@ -656,13 +519,7 @@ struct MklBatchMatMulV2Op_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklBatchMatMulV2 does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklBatchMatMulV2_ = Op<MklBatchMatMulV2Op_>;
 
@@ -676,10 +533,7 @@ struct MklConcatOp_ {
   enum Outputs : int { output, mkl_output };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MklConcat_ = Op<MklConcatOp_>;
 
@@ -692,17 +546,8 @@ struct MklConcatV2Op_ {
   enum Outputs : int { output, mkl_output };
   enum Ints : int { N };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op _MklConcatV2 does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using MklConcatV2_ = Op<MklConcatV2Op_>;
 
@@ -711,13 +556,10 @@ struct MklConjugateTransposeOp_ {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
   enum Types : int { kT, kTperm };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklConjugateTranspose does not allow this "
                   "type for Tperm; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tperm");
@@ -738,13 +580,7 @@ struct MklConv2DOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklConv2D does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklConv2D_ = Op<MklConv2DOp_>;
 
@@ -768,13 +604,7 @@ struct MklConv2DBackpropFilterOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklConv2DBackpropFilter does not allow "
-                  "this type for T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklConv2DBackpropFilter_ = Op<MklConv2DBackpropFilterOp_>;
 
@@ -797,13 +627,7 @@ struct MklConv2DBackpropFilterWithBiasOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklConv2DBackpropFilterWithBias does not "
-                  "allow this type for T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklConv2DBackpropFilterWithBias_ = Op<MklConv2DBackpropFilterWithBiasOp_>;
 
@@ -827,13 +651,7 @@ struct MklConv2DBackpropInputOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklConv2DBackpropInput does not allow this "
-                  "type for T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklConv2DBackpropInput_ = Op<MklConv2DBackpropInputOp_>;
 
@@ -850,13 +668,7 @@ struct MklConv2DWithBiasOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklConv2DWithBias does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklConv2DWithBias_ = Op<MklConv2DWithBiasOp_>;
 
@@ -872,13 +684,7 @@ struct MklConv3DOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklConv3D does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklConv3D_ = Op<MklConv3DOp_>;
 
@@ -900,13 +706,7 @@ struct MklConv3DBackpropFilterV2Op_ {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklConv3DBackpropFilterV2 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklConv3DBackpropFilterV2_ = Op<MklConv3DBackpropFilterV2Op_>;
 
@@ -928,16 +728,10 @@ struct MklConv3DBackpropInputV2Op_ {
   enum Types : int { kT, kTshape };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklConv3DBackpropInputV2 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklConv3DBackpropInputV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -958,13 +752,7 @@ struct MklDepthwiseConv2dNativeOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklDepthwiseConv2dNative does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklDepthwiseConv2dNative_ = Op<MklDepthwiseConv2dNativeOp_>;
 
@@ -987,14 +775,7 @@ struct MklDepthwiseConv2dNativeBackpropFilterOp_ {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklDepthwiseConv2dNativeBackpropFilter "
-                  "does not allow this type for T; it allows float, double, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklDepthwiseConv2dNativeBackpropFilter_ =
     Op<MklDepthwiseConv2dNativeBackpropFilterOp_>;
@@ -1018,14 +799,7 @@ struct MklDepthwiseConv2dNativeBackpropInputOp_ {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklDepthwiseConv2dNativeBackpropInput does "
-                  "not allow this type for T; it allows float, double, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklDepthwiseConv2dNativeBackpropInput_ =
     Op<MklDepthwiseConv2dNativeBackpropInputOp_>;
@@ -1041,20 +815,8 @@ struct MklDequantizeOp_ {
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
   enum Strings : int { mode };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklDequantize does not allow this type for "
-                  "T; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklDequantize does not allow this type for "
-                  "dtype; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::Qints;
+  using TypesOf_dtype = types::FloatBfloat16;
 };
 using MklDequantize_ = Op<MklDequantizeOp_>;
 
@@ -1066,13 +828,7 @@ struct MklEinsumOp_ {
   enum Strings : int { equation };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklEinsum does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklEinsum_ = Op<MklEinsumOp_>;
 
@@ -1082,13 +838,7 @@ struct MklEluOp_ {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklElu does not allow this type for T; it "
-                  "allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklElu_ = Op<MklEluOp_>;
 
@@ -1098,13 +848,7 @@ struct MklEluGradOp_ {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklEluGrad does not allow this type for T; "
-                  "it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklEluGrad_ = Op<MklEluGradOp_>;
 
@@ -1120,13 +864,7 @@ struct MklFusedBatchMatMulV2Op_ {
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchMatMulV2 does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedBatchMatMulV2_ = Op<MklFusedBatchMatMulV2Op_>;
 
@@ -1167,15 +905,7 @@ struct MklFusedBatchNormOp_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op _MklFusedBatchNorm does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using MklFusedBatchNorm_ = Op<MklFusedBatchNormOp_>;
 
@@ -1218,16 +948,10 @@ struct MklFusedBatchNormExOp_ {
   enum Strings : int { data_format, activation_mode };
   enum Ints : int { num_side_inputs };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchNormEx does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklFusedBatchNormEx does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -1272,15 +996,7 @@ struct MklFusedBatchNormGradOp_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op _MklFusedBatchNormGrad does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using MklFusedBatchNormGrad_ = Op<MklFusedBatchNormGradOp_>;
 
@@ -1322,16 +1038,10 @@ struct MklFusedBatchNormGradV2Op_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchNormGradV2 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklFusedBatchNormGradV2 does not allow "
                   "this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -1379,16 +1089,10 @@ struct MklFusedBatchNormGradV3Op_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchNormGradV3 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklFusedBatchNormGradV3 does not allow "
                   "this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -1433,16 +1137,10 @@ struct MklFusedBatchNormV2Op_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchNormV2 does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklFusedBatchNormV2 does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -1489,16 +1187,10 @@ struct MklFusedBatchNormV3Op_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedBatchNormV3 does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklFusedBatchNormV3 does not allow this "
                   "type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -1526,13 +1218,7 @@ struct MklFusedConv2DOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedConv2D does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedConv2D_ = Op<MklFusedConv2DOp_>;
 
@@ -1555,13 +1241,7 @@ struct MklFusedDepthwiseConv2dNativeOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedDepthwiseConv2dNative does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedDepthwiseConv2dNative_ = Op<MklFusedDepthwiseConv2dNativeOp_>;
 
@@ -1575,13 +1255,7 @@ struct MklFusedInstanceNormOp_ {
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   enum IntLists : int { reduction_axes };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedInstanceNorm does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedInstanceNorm_ = Op<MklFusedInstanceNormOp_>;
 
@@ -1600,13 +1274,7 @@ struct MklFusedMatMulOp_ {
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedMatMul does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedMatMul_ = Op<MklFusedMatMulOp_>;
 
@@ -1615,13 +1283,7 @@ struct MklFusedMishOp_ {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklFusedMish does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklFusedMish_ = Op<MklFusedMishOp_>;
 
@@ -1632,13 +1294,7 @@ struct MklLayerNormOp_ {
   enum Outputs : int { y };
   enum Types : int { kT };
   enum Floats : int { epsilon };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklLayerNorm does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklLayerNorm_ = Op<MklLayerNormOp_>;
 
@@ -1650,13 +1306,7 @@ struct MklLeakyReluOp_ {
   enum Outputs : int { activations, mkl_activations };
   enum Types : int { kT };
   enum Floats : int { alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklLeakyRelu does not allow this type for "
-                  "T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklLeakyRelu_ = Op<MklLeakyReluOp_>;
 
@@ -1668,13 +1318,7 @@ struct MklLeakyReluGradOp_ {
   enum Outputs : int { backprops, mkl_backprops };
   enum Types : int { kT };
   enum Floats : int { alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklLeakyReluGrad does not allow this type "
-                  "for T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklLeakyReluGrad_ = Op<MklLeakyReluGradOp_>;
 
@@ -1686,13 +1330,7 @@ struct MklMatMulOp_ {
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b, grad_a, grad_b };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklMatMul does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklMatMul_ = Op<MklMatMulOp_>;
 
@@ -1708,13 +1346,7 @@ struct MklMaxPoolOp_ {
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklMaxPool does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklMaxPool_ = Op<MklMaxPoolOp_>;
 
@@ -1729,13 +1361,7 @@ struct MklMaxPool3DOp_ {
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklMaxPool3D does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklMaxPool3D_ = Op<MklMaxPool3DOp_>;
 
@@ -1760,16 +1386,10 @@ struct MklMaxPool3DGradOp_ {
   enum Strings : int { padding, data_format };
   enum Types : int { kT, kTInput };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklMaxPool3DGrad does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TInput() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op _MklMaxPool3DGrad does not allow this type "
                   "for TInput; it allows float, bfloat16, half");
     return internal::Constrain<Types...>(this, "TInput");
@@ -1799,13 +1419,7 @@ struct MklMaxPoolGradOp_ {
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Bools : int { workspace_enabled };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklMaxPoolGrad does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklMaxPoolGrad_ = Op<MklMaxPoolGradOp_>;
 
@@ -1818,13 +1432,7 @@ struct MklNativeAvgPoolOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklNativeAvgPool does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeAvgPool_ = Op<MklNativeAvgPoolOp_>;
 
@@ -1837,13 +1445,7 @@ struct MklNativeAvgPool3DOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklNativeAvgPool3D does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeAvgPool3D_ = Op<MklNativeAvgPool3DOp_>;
 
@@ -1856,13 +1458,7 @@ struct MklNativeAvgPool3DGradOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklNativeAvgPool3DGrad does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeAvgPool3DGrad_ = Op<MklNativeAvgPool3DGradOp_>;
 
@@ -1875,13 +1471,7 @@ struct MklNativeAvgPoolGradOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklNativeAvgPoolGrad does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeAvgPoolGrad_ = Op<MklNativeAvgPoolGradOp_>;
 
@@ -1896,13 +1486,7 @@ struct MklNativeConv2DOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv2D does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv2D_ = Op<MklNativeConv2DOp_>;
 
@@ -1918,13 +1502,7 @@ struct MklNativeConv2DBackpropFilterOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv2DBackpropFilter does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv2DBackpropFilter_ = Op<MklNativeConv2DBackpropFilterOp_>;
 
@@ -1939,13 +1517,7 @@ struct MklNativeConv2DBackpropFilterWithBiasOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv2DBackpropFilterWithBias does "
-                  "not allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv2DBackpropFilterWithBias_ =
     Op<MklNativeConv2DBackpropFilterWithBiasOp_>;
@@ -1962,13 +1534,7 @@ struct MklNativeConv2DBackpropInputOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv2DBackpropInput does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv2DBackpropInput_ = Op<MklNativeConv2DBackpropInputOp_>;
 
@@ -1984,13 +1550,7 @@ struct MklNativeConv2DWithBiasOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv2DWithBias does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv2DWithBias_ = Op<MklNativeConv2DWithBiasOp_>;
 
@@ -2005,13 +1565,7 @@ struct MklNativeConv3DOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv3D does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv3D_ = Op<MklNativeConv3DOp_>;
 
@@ -2025,13 +1579,7 @@ struct MklNativeConv3DBackpropFilterV2Op_ {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv3DBackpropFilterV2 does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeConv3DBackpropFilterV2_ = Op<MklNativeConv3DBackpropFilterV2Op_>;
 
@@ -2045,16 +1593,10 @@ struct MklNativeConv3DBackpropInputV2Op_ {
   enum Types : int { kT, kTshape };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeConv3DBackpropInputV2 does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklNativeConv3DBackpropInputV2 does not "
                   "allow this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -2073,14 +1615,7 @@ struct MklNativeDepthwiseConv2dNativeOp_ {
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op _MklNativeDepthwiseConv2dNative does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeDepthwiseConv2dNative_ = Op<MklNativeDepthwiseConv2dNativeOp_>;
 
@@ -2095,15 +1630,7 @@ struct MklNativeDepthwiseConv2dNativeBackpropFilterOp_ {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op "
-                  "_MklNativeDepthwiseConv2dNativeBackpropFilter does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeDepthwiseConv2dNativeBackpropFilter_ =
     Op<MklNativeDepthwiseConv2dNativeBackpropFilterOp_>;
@@ -2119,15 +1646,7 @@ struct MklNativeDepthwiseConv2dNativeBackpropInputOp_ {
   enum Types : int { kT };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op "
-                  "_MklNativeDepthwiseConv2dNativeBackpropInput does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using MklNativeDepthwiseConv2dNativeBackpropInput_ =
     Op<MklNativeDepthwiseConv2dNativeBackpropInputOp_>;
@@ -2150,16 +1669,7 @@ struct MklNativeFusedBatchNormOp_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op _MklNativeFusedBatchNorm does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using MklNativeFusedBatchNorm_ = Op<MklNativeFusedBatchNormOp_>;
 
@@ -2185,16 +1695,10 @@ struct MklNativeFusedBatchNormExOp_ {
   enum Strings : int { data_format, activation_mode };
   enum Ints : int { num_side_inputs };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedBatchNormEx does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklNativeFusedBatchNormEx does not allow "
                   "this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -2220,16 +1724,7 @@ struct MklNativeFusedBatchNormGradOp_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op _MklNativeFusedBatchNormGrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using MklNativeFusedBatchNormGrad_ = Op<MklNativeFusedBatchNormGradOp_>;
 
@@ -2251,16 +1746,10 @@ struct MklNativeFusedBatchNormGradV2Op_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedBatchNormGradV2 does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklNativeFusedBatchNormGradV2 does not "
                   "allow this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -2294,16 +1783,10 @@ struct MklNativeFusedBatchNormGradV3Op_ {
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedBatchNormGradV3 does not "
-                  "allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklNativeFusedBatchNormGradV3 does not "
                   "allow this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -2329,16 +1812,10 @@ struct MklNativeFusedBatchNormV2Op_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedBatchNormV2 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklNativeFusedBatchNormV2 does not allow "
                   "this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -2365,16 +1842,10 @@ struct MklNativeFusedBatchNormV3Op_ {
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedBatchNormV3 does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklNativeFusedBatchNormV3 does not allow "
                   "this type for U; it allows float");
     return internal::Constrain<Types...>(this, "U");
@@ -2402,13 +1873,7 @@ struct MklNativeFusedConv2DOp_ {
   enum Strings : int { padding, data_format, filter_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedConv2D does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TArgs() && {
     return internal::Constrain<Types...>(this, "TArgs");
@@ -2432,13 +1897,7 @@ struct MklNativeFusedConv3DOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedConv3D does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeFusedConv3D_ = Op<MklNativeFusedConv3DOp_>;
 
@@ -2459,13 +1918,7 @@ struct MklNativeFusedDepthwiseConv2dNativeOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedDepthwiseConv2dNative does "
-                  "not allow this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeFusedDepthwiseConv2dNative_ =
     Op<MklNativeFusedDepthwiseConv2dNativeOp_>;
@@ -2483,13 +1936,7 @@ struct MklNativeFusedMatMulOp_ {
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeFusedMatMul does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeFusedMatMul_ = Op<MklNativeFusedMatMulOp_>;
 
@@ -2504,13 +1951,7 @@ struct MklNativeMaxPoolOp_ {
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeMaxPool does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeMaxPool_ = Op<MklNativeMaxPoolOp_>;
 
@@ -2524,13 +1965,7 @@ struct MklNativeMaxPool3DOp_ {
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeMaxPool3D does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeMaxPool3D_ = Op<MklNativeMaxPool3DOp_>;
 
@@ -2545,16 +1980,10 @@ struct MklNativeMaxPool3DGradOp_ {
   enum Strings : int { padding, data_format };
   enum Types : int { kT, kTInput };
   enum Bools : int { workspace_enabled };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeMaxPool3DGrad does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TInput() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op _MklNativeMaxPool3DGrad does not allow this "
                   "type for TInput; it allows float, bfloat16, half");
     return internal::Constrain<Types...>(this, "TInput");
@@ -2574,13 +2003,7 @@ struct MklNativeMaxPoolGradOp_ {
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Bools : int { workspace_enabled };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativeMaxPoolGrad does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklNativeMaxPoolGrad_ = Op<MklNativeMaxPoolGradOp_>;
 
@@ -2596,16 +2019,10 @@ struct MklNativePadWithConv2DOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativePadWithConv2D does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklNativePadWithConv2D does not allow this "
                   "type for Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -2631,16 +2048,10 @@ struct MklNativePadWithFusedConv2DOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklNativePadWithFusedConv2D does not allow "
-                  "this type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklNativePadWithFusedConv2D does not allow "
                   "this type for Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -2664,10 +2075,7 @@ struct MklNativeSparseMatrixMatMulOp_ {
     transpose_output,
     conjugate_output
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MklNativeSparseMatrixMatMul_ = Op<MklNativeSparseMatrixMatMulOp_>;
 
@@ -2691,16 +2099,10 @@ struct MklPadWithConv2DOp_ {
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklPadWithConv2D does not allow this type "
-                  "for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklPadWithConv2D does not allow this type "
                   "for Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -2728,16 +2130,10 @@ struct MklPadWithFusedConv2DOp_ {
   enum Strings : int { padding, data_format };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklPadWithFusedConv2D does not allow this "
-                  "type for T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklPadWithFusedConv2D does not allow this "
                   "type for Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -2758,13 +2154,7 @@ struct MklQuantizeV2Op_ {
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
   enum Floats : int { ensure_minimum_range };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizeV2 does not allow this type for "
-                  "T; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using MklQuantizeV2_ = Op<MklQuantizeV2Op_>;
 
@@ -2777,14 +2167,7 @@ struct MklQuantizedAvgPoolOp_ {
   enum Types : int { kT };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedAvgPool does not allow this "
-                  "type for T; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using MklQuantizedAvgPool_ = Op<MklQuantizedAvgPoolOp_>;
 
@@ -2798,17 +2181,8 @@ struct MklQuantizedConcatV2Op_ {
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op _MklQuantizedConcatV2 does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using MklQuantizedConcatV2_ = Op<MklQuantizedConcatV2Op_>;
 
@@ -2832,30 +2206,9 @@ struct MklQuantizedConv2DOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2D does not allow this "
-                  "type for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2D does not allow this "
-                  "type for Tfilter; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2D does not allow this "
-                  "type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2D_ = Op<MklQuantizedConv2DOp_>;
 
@@ -2879,30 +2232,9 @@ struct MklQuantizedConv2DAndReluOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRelu does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRelu does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRelu does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DAndRelu_ = Op<MklQuantizedConv2DAndReluOp_>;
 
@@ -2929,30 +2261,9 @@ struct MklQuantizedConv2DAndReluAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndReluAndRequantize "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndReluAndRequantize "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndReluAndRequantize "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DAndReluAndRequantize_ =
     Op<MklQuantizedConv2DAndReluAndRequantizeOp_>;
@@ -2980,30 +2291,9 @@ struct MklQuantizedConv2DAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRequantize does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRequantize does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DAndRequantize does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DAndRequantize_ = Op<MklQuantizedConv2DAndRequantizeOp_>;
 
@@ -3027,30 +2317,9 @@ struct MklQuantizedConv2DPerChannelOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DPerChannel does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DPerChannel does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DPerChannel does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DPerChannel_ = Op<MklQuantizedConv2DPerChannelOp_>;
 
@@ -3075,30 +2344,9 @@ struct MklQuantizedConv2DWithBiasOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBias does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBias does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBias does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBias_ = Op<MklQuantizedConv2DWithBiasOp_>;
 
@@ -3123,30 +2371,9 @@ struct MklQuantizedConv2DWithBiasAndReluOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasAndRelu_ =
     Op<MklQuantizedConv2DWithBiasAndReluOp_>;
@@ -3175,41 +2402,17 @@ struct MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasAndReluAndRequantize does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasAndReluAndRequantize does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "_MklQuantizedConv2DWithBiasAndReluAndRequantize does not "
                   "allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasAndReluAndRequantize does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasAndReluAndRequantize_ =
     Op<MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_>;
@@ -3238,38 +2441,17 @@ struct MklQuantizedConv2DWithBiasAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRequantize "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRequantize "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _MklQuantizedConv2DWithBiasAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasAndRequantize "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasAndRequantize_ =
     Op<MklQuantizedConv2DWithBiasAndRequantizeOp_>;
@@ -3303,27 +2485,11 @@ struct MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "_MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
@@ -3332,22 +2498,14 @@ struct MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_ {
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "_MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
                   "does not allow this type for Tsummand; it allows qint8, "
                   "quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize_ =
     Op<MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_>;
@@ -3375,30 +2533,9 @@ struct MklQuantizedConv2DWithBiasSumAndReluOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasSumAndRelu does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasSumAndRelu does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedConv2DWithBiasSumAndRelu does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasSumAndRelu_ =
     Op<MklQuantizedConv2DWithBiasSumAndReluOp_>;
@@ -3431,27 +2568,11 @@ struct MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSumAndReluAndRequantize does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSumAndReluAndRequantize does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "_MklQuantizedConv2DWithBiasSumAndReluAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
@@ -3459,22 +2580,14 @@ struct MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_ {
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "_MklQuantizedConv2DWithBiasSumAndReluAndRequantize does "
                   "not allow this type for Tsummand; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedConv2DWithBiasSumAndReluAndRequantize does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedConv2DWithBiasSumAndReluAndRequantize_ =
     Op<MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_>;
@@ -3498,30 +2611,9 @@ struct MklQuantizedDepthwiseConv2DOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2D does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2D does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2D does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedDepthwiseConv2D_ = Op<MklQuantizedDepthwiseConv2DOp_>;
 
@@ -3546,30 +2638,9 @@ struct MklQuantizedDepthwiseConv2DWithBiasOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBias does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBias does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBias does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedDepthwiseConv2DWithBias_ =
     Op<MklQuantizedDepthwiseConv2DWithBiasOp_>;
@@ -3596,30 +2667,9 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedDepthwiseConv2DWithBiasAndRelu_ =
     Op<MklQuantizedDepthwiseConv2DWithBiasAndReluOp_>;
@@ -3649,42 +2699,18 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_ {
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "_MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "_MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize_ =
     Op<MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_>;
@@ -3703,7 +2729,7 @@ struct MklQuantizedMatMulWithBiasOp_ {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBias does not allow "
                   "this type for T1; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -3711,7 +2737,7 @@ struct MklQuantizedMatMulWithBiasOp_ {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBias does not allow "
                   "this type for T2; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -3719,14 +2745,14 @@ struct MklQuantizedMatMulWithBiasOp_ {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBias does not allow "
                   "this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBias does not allow "
                   "this type for Toutput; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
@@ -3759,7 +2785,7 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndDequantize "
                   "does not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -3767,7 +2793,7 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndDequantize "
                   "does not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -3775,7 +2801,7 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndDequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
@@ -3783,7 +2809,7 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndDequantize "
                   "does not allow this type for Toutput; it allows float");
     return internal::Constrain<Types...>(this, "Toutput");
@@ -3806,7 +2832,7 @@ struct MklQuantizedMatMulWithBiasAndReluOp_ {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T1; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
@@ -3814,7 +2840,7 @@ struct MklQuantizedMatMulWithBiasAndReluOp_ {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T2; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
@@ -3822,7 +2848,7 @@ struct MklQuantizedMatMulWithBiasAndReluOp_ {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for Toutput; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -3857,7 +2883,7 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "_MklQuantizedMatMulWithBiasAndReluAndRequantize does not "
                   "allow this type for T1; it allows qint8, quint8, qint32, "
@@ -3866,7 +2892,7 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "_MklQuantizedMatMulWithBiasAndReluAndRequantize does not "
                   "allow this type for T2; it allows qint8, quint8, qint32, "
@@ -3875,7 +2901,7 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "_MklQuantizedMatMulWithBiasAndReluAndRequantize does not "
                   "allow this type for Tbias; it allows float, qint32");
@@ -3883,7 +2909,7 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "_MklQuantizedMatMulWithBiasAndReluAndRequantize does not "
                   "allow this type for Toutput; it allows qint8, quint8, "
@@ -3919,7 +2945,7 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRequantize "
                   "does not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -3927,7 +2953,7 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRequantize "
                   "does not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -3935,7 +2961,7 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
@@ -3943,7 +2969,7 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _MklQuantizedMatMulWithBiasAndRequantize "
                   "does not allow this type for Toutput; it allows qint8, "
                   "quint8, qint32, qint16, quint16");
@@ -3962,14 +2988,7 @@ struct MklQuantizedMaxPoolOp_ {
   enum Types : int { kT };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _MklQuantizedMaxPool does not allow this "
-                  "type for T; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using MklQuantizedMaxPool_ = Op<MklQuantizedMaxPoolOp_>;
 
@@ -3979,13 +2998,7 @@ struct MklReluOp_ {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklRelu does not allow this type for T; it "
-                  "allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklRelu_ = Op<MklReluOp_>;
 
@@ -3995,13 +3008,7 @@ struct MklRelu6Op_ {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklRelu6 does not allow this type for T; "
-                  "it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklRelu6_ = Op<MklRelu6Op_>;
 
@@ -4011,13 +3018,7 @@ struct MklRelu6GradOp_ {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklRelu6Grad does not allow this type for "
-                  "T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklRelu6Grad_ = Op<MklRelu6GradOp_>;
 
@@ -4027,13 +3028,7 @@ struct MklReluGradOp_ {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op _MklReluGrad does not allow this type for "
-                  "T; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16;
 };
 using MklReluGrad_ = Op<MklReluGradOp_>;
 
@@ -4042,13 +3037,7 @@ struct MklSoftmaxOp_ {
   enum Inputs : int { logits };
   enum Outputs : int { softmax };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklSoftmax does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklSoftmax_ = Op<MklSoftmaxOp_>;
 
@@ -4057,13 +3046,7 @@ struct MklSwishOp_ {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op _MklSwish does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MklSwish_ = Op<MklSwishOp_>;
 
@@ -4073,14 +3056,7 @@ struct MklTanhOp_ {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op _MklTanh does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MklTanh_ = Op<MklTanhOp_>;
 
@@ -4090,14 +3066,7 @@ struct MklTanhGradOp_ {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op _MklTanhGrad does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MklTanhGrad_ = Op<MklTanhGradOp_>;
 
@@ -4106,13 +3075,10 @@ struct MklTransposeOp_ {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
   enum Types : int { kT, kTperm };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op _MklTranspose does not allow this type for "
                   "Tperm; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tperm");
@@ -4128,13 +3094,7 @@ struct NcclBroadcastRecvOp_ {
   enum Types : int { kT };
   enum Ints : int { num_devices };
   enum Strings : int { shared_name };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op _NcclBroadcastRecv does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclBroadcastRecv_ = Op<NcclBroadcastRecvOp_>;
 
@@ -4145,13 +3105,7 @@ struct NcclBroadcastSendOp_ {
   enum Types : int { kT };
   enum Ints : int { num_devices };
   enum Strings : int { shared_name };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op _NcclBroadcastSend does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclBroadcastSend_ = Op<NcclBroadcastSendOp_>;
 
@@ -4163,13 +3117,7 @@ struct NcclReduceRecvOp_ {
   enum Strings : int { reduction, shared_name };
   enum Types : int { kT };
   enum Ints : int { num_devices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op _NcclReduceRecv does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclReduceRecv_ = Op<NcclReduceRecvOp_>;
 
@@ -4180,13 +3128,7 @@ struct NcclReduceSendOp_ {
   enum Strings : int { reduction, shared_name };
   enum Types : int { kT };
   enum Ints : int { num_devices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op _NcclReduceSend does not allow this type "
-                  "for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclReduceSend_ = Op<NcclReduceSendOp_>;
 
@@ -4196,10 +3138,7 @@ struct ParallelConcatStartOp_ {
   enum Outputs : int { output };
   enum Shapes : int { shape };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using ParallelConcatStart_ = Op<ParallelConcatStartOp_>;
 
@@ -4210,10 +3149,7 @@ struct ParallelConcatUpdateOp_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { loc };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ParallelConcatUpdate_ = Op<ParallelConcatUpdateOp_>;
 
@@ -4255,21 +3191,21 @@ struct QuantizedMatMulOp_ {
   }
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kQintsFloatBfloat16),
+    static_assert(internal::Allows<Types...>(types::QintsFloatBfloat16::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for Tbias; it allows float, qint8, quint8, qint32, "
                   "bfloat16, qint16, quint16");
@@ -4277,20 +3213,13 @@ struct QuantizedMatMulOp_ {
   }
   template <class... Types>
   auto U() && {
-    static_assert(internal::Allows<Types...>(kQintsFloatBfloat16),
+    static_assert(internal::Allows<Types...>(types::QintsFloatBfloat16::kSet),
                   "tfplug: the op _QuantizedMatMul does not allow this type "
                   "for U; it allows float, qint8, quint8, qint32, bfloat16, "
                   "qint16, quint16");
     return internal::Constrain<Types...>(this, "U");
   }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kQintsFloatBfloat16),
-                  "tfplug: the op _QuantizedMatMul does not allow this type "
-                  "for Tout; it allows float, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::QintsFloatBfloat16;
 };
 using QuantizedMatMul_ = Op<QuantizedMatMulOp_>;
 
@@ -4304,14 +3233,7 @@ struct QuantizedMaxPool3DOp_ {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op _QuantizedMaxPool3D does not allow this "
-                  "type for T; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using QuantizedMaxPool3D_ = Op<QuantizedMaxPool3DOp_>;
 
@@ -4351,10 +3273,7 @@ struct RetvalOp_ {
   enum Inputs : int { input };
   enum Types : int { kT };
   enum Ints : int { index };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Retval_ = Op<RetvalOp_>;
 
@@ -4368,10 +3287,7 @@ struct ScopedAllocatorOp_ {
   enum Types : int { kT };
   enum Strings : int { sa_name };
   enum Ints : int { id, expected_call_count };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ScopedAllocator_ = Op<ScopedAllocatorOp_>;
 
@@ -4386,10 +3302,7 @@ struct ScopedAllocatorConcatOp_ {
   enum Bools : int { reshape };
   enum Strings : int { sa_name };
   enum Ints : int { id, N };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ScopedAllocatorConcat_ = Op<ScopedAllocatorConcatOp_>;
 
@@ -4403,10 +3316,7 @@ struct ScopedAllocatorSplitOp_ {
   enum Strings : int { sa_name };
   enum Ints : int { id, N };
   enum ShapeLists : int { shapes };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ScopedAllocatorSplit_ = Op<ScopedAllocatorSplitOp_>;
 
@@ -4419,10 +3329,7 @@ struct SendOp_ {
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Send_ = Op<SendOp_>;
 
@@ -4443,10 +3350,7 @@ struct SwitchNOp_ {
   enum OutputLists : int { outputs };
   enum Ints : int { num_outs };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SwitchN_ = Op<SwitchNOp_>;
 
@@ -4520,10 +3424,7 @@ struct TPUReplicateOp_ {
   auto Tguaranteed_constants() && {
     return internal::Constrain<Types...>(this, "Tguaranteed_constants");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using TPUReplicate_ = Op<TPUReplicateOp_>;
 
@@ -4534,14 +3435,7 @@ struct TensorToHashBucketFastOp_ {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { num_buckets };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op _TensorToHashBucketFast does not allow this "
-                  "type for T; it allows int32, uint8, int16, int8, int64, "
-                  "uint16, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using TensorToHashBucketFast_ = Op<TensorToHashBucketFastOp_>;
 
@@ -4552,13 +3446,7 @@ struct UnaryOpsCompositionOp_ {
   enum Outputs : int { y };
   enum Types : int { kT };
   enum StringLists : int { op_names };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op _UnaryOpsComposition does not allow this "
-                  "type for T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using UnaryOpsComposition_ = Op<UnaryOpsCompositionOp_>;
 
@@ -4594,10 +3482,7 @@ struct WhileOp_ {
   enum OutputLists : int { output };
   enum TypeLists : int { kT };
   enum Functions : int { cond, body };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using While_ = Op<WhileOp_>;
 
@@ -4609,10 +3494,7 @@ struct XlaAotOnlyVarHandleOpOp_ {
   enum Strings : int { container, shared_name, debug_name };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using XlaAotOnlyVarHandleOp_ = Op<XlaAotOnlyVarHandleOpOp_>;
 
@@ -4669,10 +3551,7 @@ struct XlaMergeOp_ {
   enum Inputs : int { partitioned_call, xla_run };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaMerge_ = Op<XlaMergeOp_>;
 

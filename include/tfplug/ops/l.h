@@ -13,13 +13,7 @@ struct L2LossOp {
   enum Inputs : int { t };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op L2Loss does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using L2Loss = Op<L2LossOp>;
 
@@ -30,10 +24,7 @@ struct LMDBDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using LMDBDataset = Op<LMDBDatasetOp>;
 
@@ -54,13 +45,7 @@ struct LRNOp {
   enum Ints : int { depth_radius };
   enum Floats : int { bias, alpha, beta };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op LRN does not allow this type for T; it "
-                  "allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using LRN = Op<LRNOp>;
 
@@ -73,13 +58,7 @@ struct LRNGradOp {
   enum Ints : int { depth_radius };
   enum Floats : int { bias, alpha, beta };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op LRNGrad does not allow this type for T; it "
-                  "allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using LRNGrad = Op<LRNGradOp>;
 
@@ -92,13 +71,7 @@ struct LSTMBlockCellOp {
   enum Floats : int { forget_bias, cell_clip };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op LSTMBlockCell does not allow this type for "
-                  "T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using LSTMBlockCell = Op<LSTMBlockCellOp>;
 
@@ -128,13 +101,7 @@ struct LSTMBlockCellGradOp {
   enum Outputs : int { cs_prev_grad, dicfo, wci_grad, wcf_grad, wco_grad };
   enum Bools : int { use_peephole };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op LSTMBlockCellGrad does not allow this type "
-                  "for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using LSTMBlockCellGrad = Op<LSTMBlockCellGradOp>;
 
@@ -145,10 +112,7 @@ struct LatencyStatsDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using LatencyStatsDataset = Op<LatencyStatsDatasetOp>;
 
@@ -159,13 +123,7 @@ struct LeakyReluOp {
   enum Outputs : int { activations };
   enum Floats : int { alpha };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op LeakyRelu does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using LeakyRelu = Op<LeakyReluOp>;
 
@@ -176,13 +134,7 @@ struct LeakyReluGradOp {
   enum Outputs : int { backprops };
   enum Floats : int { alpha };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op LeakyReluGrad does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using LeakyReluGrad = Op<LeakyReluGradOp>;
 
@@ -207,14 +159,7 @@ struct LeftShiftOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op LeftShift does not allow this type for T; "
-                  "it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using LeftShift = Op<LeftShiftOp>;
 
@@ -242,10 +187,7 @@ struct LegacyParallelInterleaveDatasetV2Op {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using LegacyParallelInterleaveDatasetV2 =
     Op<LegacyParallelInterleaveDatasetV2Op>;
@@ -255,14 +197,7 @@ struct LessOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Less does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Less = Op<LessOp>;
 
@@ -271,14 +206,7 @@ struct LessEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op LessEqual does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using LessEqual = Op<LessEqualOp>;
 
@@ -287,13 +215,7 @@ struct LgammaOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Lgamma does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Lgamma = Op<LgammaOp>;
 
@@ -302,20 +224,8 @@ struct LinSpaceOp {
   enum Inputs : int { start, stop, num };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op LinSpace does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op LinSpace does not allow this type for Tidx; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using LinSpace = Op<LinSpaceOp>;
 
@@ -331,10 +241,7 @@ struct ListDatasetOp {
   auto Tinput_types() && {
     return internal::Constrain<Types...>(this, "Tinput_types");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ListDataset = Op<ListDatasetOp>;
 
@@ -343,13 +250,10 @@ struct ListDiffOp {
   enum Inputs : int { x, y };
   enum Outputs : int { out, idx };
   enum Types : int { kT, kout_idx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ListDiff does not allow this type for "
                   "out_idx; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_idx");
@@ -364,10 +268,7 @@ struct ListSnapshotChunksDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ListSnapshotChunksDataset = Op<ListSnapshotChunksDatasetOp>;
 
@@ -420,10 +321,7 @@ struct LoadDatasetOp {
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
   enum Functions : int { reader_func };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
   template <class... Types>
   auto Treader_func_args() && {
     return internal::Constrain<Types...>(this, "Treader_func_args");
@@ -588,14 +486,7 @@ struct LogOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Log does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Log = Op<LogOp>;
 
@@ -604,14 +495,7 @@ struct Log1pOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Log1p does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Log1p = Op<Log1pOp>;
 
@@ -620,14 +504,7 @@ struct LogMatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { sign, log_abs_determinant };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op LogMatrixDeterminant does not allow this "
-                  "type for T; it allows float, double, complex64, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using LogMatrixDeterminant = Op<LogMatrixDeterminantOp>;
 
@@ -636,13 +513,7 @@ struct LogSoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { logsoftmax };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op LogSoftmax does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using LogSoftmax = Op<LogSoftmaxOp>;
 
@@ -723,14 +594,8 @@ struct LookupTableFindOp {
   enum Inputs : int { keys = 1, default_value };
   enum Outputs : int { values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableFind = Op<LookupTableFindOp>;
 
@@ -740,14 +605,8 @@ struct LookupTableFindV2Op {
   enum Inputs : int { table_handle, keys, default_value };
   enum Outputs : int { values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableFindV2 = Op<LookupTableFindV2Op>;
 
@@ -756,14 +615,8 @@ struct LookupTableImportOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableImport = Op<LookupTableImportOp>;
 
@@ -771,14 +624,8 @@ using LookupTableImport = Op<LookupTableImportOp>;
 struct LookupTableImportV2Op {
   enum Inputs : int { table_handle, keys, values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableImportV2 = Op<LookupTableImportV2Op>;
 
@@ -787,14 +634,8 @@ struct LookupTableInsertOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableInsert = Op<LookupTableInsertOp>;
 
@@ -802,14 +643,8 @@ using LookupTableInsert = Op<LookupTableInsertOp>;
 struct LookupTableInsertV2Op {
   enum Inputs : int { table_handle, keys, values };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using LookupTableInsertV2 = Op<LookupTableInsertV2Op>;
 
@@ -817,10 +652,7 @@ using LookupTableInsertV2 = Op<LookupTableInsertV2Op>;
 struct LookupTableRemoveV2Op {
   enum Inputs : int { table_handle, keys };
   enum Types : int { kTin };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tin = types::Any;
 };
 using LookupTableRemoveV2 = Op<LookupTableRemoveV2Op>;
 
@@ -850,17 +682,8 @@ struct LowerBoundOp {
   enum Inputs : int { sorted_inputs, values };
   enum Outputs : int { output };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op LowerBound does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using LowerBound = Op<LowerBoundOp>;
 
@@ -869,16 +692,10 @@ struct LuOp {
   enum Inputs : int { input };
   enum Outputs : int { lu, p };
   enum Types : int { kT, koutput_idx_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op Lu does not allow this type for T; it "
-                  "allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
   template <class... Types>
   auto output_idx_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Lu does not allow this type for "
                   "output_idx_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "output_idx_type");

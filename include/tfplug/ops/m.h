@@ -40,10 +40,7 @@ struct MapAndBatchDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MapAndBatchDataset = Op<MapAndBatchDatasetOp>;
 
@@ -83,10 +80,7 @@ struct MapDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MapDataset = Op<MapDatasetOp>;
 
@@ -108,10 +102,7 @@ struct MapDefunOp {
   auto Tcaptured() && {
     return internal::Constrain<Types...>(this, "Tcaptured");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MapDefun = Op<MapDefunOp>;
 
@@ -222,14 +213,7 @@ struct MatMulOp {
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b, grad_a, grad_b };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsUintsComplexesInt32Int64),
-                  "tfplug: the op MatMul does not allow this type for T; it "
-                  "allows float, double, int32, uint8, complex64, int64, "
-                  "bfloat16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsUintsComplexesInt32Int64;
 };
 using MatMul = Op<MatMulOp>;
 
@@ -252,13 +236,10 @@ struct MatrixBandPartOp {
   enum Inputs : int { input, num_lower, num_upper };
   enum Outputs : int { band };
   enum Types : int { kT, kTindex };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tindex() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MatrixBandPart does not allow this type for "
                   "Tindex; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tindex");
@@ -271,14 +252,7 @@ struct MatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixDeterminant does not allow this type "
-                  "for T; it allows float, double, complex64, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixDeterminant = Op<MatrixDeterminantOp>;
 
@@ -287,10 +261,7 @@ struct MatrixDiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiag = Op<MatrixDiagOp>;
 
@@ -299,10 +270,7 @@ struct MatrixDiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiagPart = Op<MatrixDiagPartOp>;
 
@@ -311,10 +279,7 @@ struct MatrixDiagPartV2Op {
   enum Inputs : int { input, k, padding_value };
   enum Outputs : int { diagonal };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiagPartV2 = Op<MatrixDiagPartV2Op>;
 
@@ -325,10 +290,7 @@ struct MatrixDiagPartV3Op {
   enum Outputs : int { diagonal };
   enum Types : int { kT };
   enum Strings : int { align };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiagPartV3 = Op<MatrixDiagPartV3Op>;
 
@@ -338,10 +300,7 @@ struct MatrixDiagV2Op {
   enum Inputs : int { diagonal, k, num_rows, num_cols, padding_value };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiagV2 = Op<MatrixDiagV2Op>;
 
@@ -353,10 +312,7 @@ struct MatrixDiagV3Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { align };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixDiagV3 = Op<MatrixDiagV3Op>;
 
@@ -365,14 +321,7 @@ struct MatrixExponentialOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixExponential does not allow this type "
-                  "for T; it allows float, double, complex64, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixExponential = Op<MatrixExponentialOp>;
 
@@ -383,13 +332,7 @@ struct MatrixInverseOp {
   enum Outputs : int { output };
   enum Bools : int { adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixInverse does not allow this type for "
-                  "T; it allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixInverse = Op<MatrixInverseOp>;
 
@@ -398,13 +341,7 @@ struct MatrixLogarithmOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op MatrixLogarithm does not allow this type "
-                  "for T; it allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Complexes;
 };
 using MatrixLogarithm = Op<MatrixLogarithmOp>;
 
@@ -413,10 +350,7 @@ struct MatrixSetDiagOp {
   enum Inputs : int { input, diagonal };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixSetDiag = Op<MatrixSetDiagOp>;
 
@@ -425,10 +359,7 @@ struct MatrixSetDiagV2Op {
   enum Inputs : int { input, diagonal, k };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixSetDiagV2 = Op<MatrixSetDiagV2Op>;
 
@@ -439,10 +370,7 @@ struct MatrixSetDiagV3Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { align };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using MatrixSetDiagV3 = Op<MatrixSetDiagV3Op>;
 
@@ -453,13 +381,7 @@ struct MatrixSolveOp {
   enum Outputs : int { output };
   enum Bools : int { adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixSolve does not allow this type for T; "
-                  "it allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixSolve = Op<MatrixSolveOp>;
 
@@ -470,13 +392,7 @@ struct MatrixSolveLsOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { fast };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixSolveLs does not allow this type for "
-                  "T; it allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixSolveLs = Op<MatrixSolveLsOp>;
 
@@ -485,14 +401,7 @@ struct MatrixSquareRootOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op MatrixSquareRoot does not allow this type "
-                  "for T; it allows float, double, complex64, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixSquareRoot = Op<MatrixSquareRootOp>;
 
@@ -503,14 +412,7 @@ struct MatrixTriangularSolveOp {
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op MatrixTriangularSolve does not allow this "
-                  "type for T; it allows float, double, complex64, bfloat16, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using MatrixTriangularSolve = Op<MatrixTriangularSolveOp>;
 
@@ -521,22 +423,8 @@ struct MaxOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsQints),
-                  "tfplug: the op Max does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Max does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Max = Op<MaxOp>;
 
@@ -548,10 +436,7 @@ struct MaxIntraOpParallelismDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MaxIntraOpParallelismDataset = Op<MaxIntraOpParallelismDatasetOp>;
 
@@ -565,14 +450,7 @@ struct MaxPoolOp {
   enum Types : int { kT };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Qint8Uint16),
-                  "tfplug: the op MaxPool does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "qint8, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Qint8Uint16;
 };
 using MaxPool = Op<MaxPoolOp>;
 
@@ -585,13 +463,7 @@ struct MaxPool3DOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op MaxPool3D does not allow this type for T; "
-                  "it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
 };
 using MaxPool3D = Op<MaxPool3DOp>;
 
@@ -605,16 +477,10 @@ struct MaxPool3DGradOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT, kTInput };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
-                  "tfplug: the op MaxPool3DGrad does not allow this type for "
-                  "T; it allows float, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TInput() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op MaxPool3DGrad does not allow this type for "
                   "TInput; it allows float, bfloat16, half");
     return internal::Constrain<Types...>(this, "TInput");
@@ -631,14 +497,7 @@ struct MaxPool3DGradGradOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPool3DGradGrad does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPool3DGradGrad = Op<MaxPool3DGradGradOp>;
 
@@ -652,14 +511,7 @@ struct MaxPoolGradOp {
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGrad does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGrad = Op<MaxPoolGradOp>;
 
@@ -672,14 +524,7 @@ struct MaxPoolGradGradOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGradGrad does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradGrad = Op<MaxPoolGradGradOp>;
 
@@ -691,14 +536,7 @@ struct MaxPoolGradGradV2Op {
   enum Outputs : int { output };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGradGradV2 does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradGradV2 = Op<MaxPoolGradGradV2Op>;
 
@@ -714,19 +552,12 @@ struct MaxPoolGradGradWithArgmaxOp {
   enum Types : int { kTargmax, kT };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolGradGradWithArgmax does not allow "
                   "this type for Targmax; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Targmax");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGradGradWithArgmax does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradGradWithArgmax = Op<MaxPoolGradGradWithArgmaxOp>;
 
@@ -738,14 +569,7 @@ struct MaxPoolGradV2Op {
   enum Outputs : int { output };
   enum Strings : int { padding, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGradV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradV2 = Op<MaxPoolGradV2Op>;
 
@@ -761,19 +585,12 @@ struct MaxPoolGradWithArgmaxOp {
   enum Types : int { kTargmax, kT };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolGradWithArgmax does not allow this "
                   "type for Targmax; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Targmax");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolGradWithArgmax does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradWithArgmax = Op<MaxPoolGradWithArgmaxOp>;
 
@@ -784,14 +601,7 @@ struct MaxPoolV2Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { padding, data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Qint8Uint16),
-                  "tfplug: the op MaxPoolV2 does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "qint8, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Qint8Uint16;
 };
 using MaxPoolV2 = Op<MaxPoolV2Op>;
 
@@ -807,19 +617,12 @@ struct MaxPoolWithArgmaxOp {
   enum Bools : int { include_batch_in_index };
   template <class... Types>
   auto Targmax() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MaxPoolWithArgmax does not allow this type "
                   "for Targmax; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Targmax");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op MaxPoolWithArgmax does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolWithArgmax = Op<MaxPoolWithArgmaxOp>;
 
@@ -828,14 +631,7 @@ struct MaximumOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Maximum does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Maximum = Op<MaximumOp>;
 
@@ -846,22 +642,8 @@ struct MeanOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Mean does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Mean does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Mean = Op<MeanOp>;
 
@@ -872,10 +654,7 @@ struct MergeOp {
   enum Outputs : int { output, value_index };
   enum Types : int { kT };
   enum Ints : int { N };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Merge = Op<MergeOp>;
 
@@ -889,14 +668,15 @@ struct MergeDedupDataOp {
   enum Types : int { kinteger_type, kfloat_type };
   template <class... Types>
   auto integer_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op MergeDedupData does not allow this type for "
-                  "integer_type; it allows int32, int64, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+        "tfplug: the op MergeDedupData does not allow this type for "
+        "integer_type; it allows int32, int64, uint32, uint64");
     return internal::Constrain<Types...>(this, "integer_type");
   }
   template <class... Types>
   auto float_type() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op MergeDedupData does not allow this type for "
                   "float_type; it allows float, bfloat16, half");
     return internal::Constrain<Types...>(this, "float_type");
@@ -940,22 +720,8 @@ struct MinOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsQints),
-                  "tfplug: the op Min does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Min does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Min = Op<MinOp>;
 
@@ -964,14 +730,7 @@ struct MinimumOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Minimum does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Minimum = Op<MinimumOp>;
 
@@ -982,13 +741,10 @@ struct MirrorPadOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
   enum Strings : int { mode };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MirrorPad does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -1003,13 +759,10 @@ struct MirrorPadGradOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
   enum Strings : int { mode };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op MirrorPadGrad does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -1040,13 +793,7 @@ struct ModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op Mod does not allow this type for T; it "
-                  "allows float, double, int32, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using Mod = Op<ModOp>;
 
@@ -1059,10 +806,7 @@ struct ModelDatasetOp {
   enum Ints : int { algorithm, cpu_budget, ram_budget };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ModelDataset = Op<ModelDatasetOp>;
 
@@ -1071,15 +815,7 @@ struct MulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op Mul does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Mul = Op<MulOp>;
 
@@ -1088,14 +824,7 @@ struct MulNoNanOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op MulNoNan does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using MulNoNan = Op<MulNoNanOp>;
 
@@ -1108,10 +837,7 @@ struct MultiDeviceIteratorOp {
   enum Strings : int { shared_name, container };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MultiDeviceIterator = Op<MultiDeviceIteratorOp>;
 
@@ -1123,10 +849,7 @@ struct MultiDeviceIteratorFromStringHandleOp {
   enum Outputs : int { multi_device_iterator };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MultiDeviceIteratorFromStringHandle =
     Op<MultiDeviceIteratorFromStringHandleOp>;
@@ -1139,10 +862,7 @@ struct MultiDeviceIteratorGetNextFromShardOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using MultiDeviceIteratorGetNextFromShard =
     Op<MultiDeviceIteratorGetNextFromShardOp>;
@@ -1171,17 +891,10 @@ struct MultinomialOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kT, koutput_dtype };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Multinomial does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Multinomial does not allow this type for "
                   "output_dtype; it allows int32, int64");
     return internal::Constrain<Types...>(this, "output_dtype");

@@ -16,13 +16,7 @@ struct NcclAllReduceOp {
   enum Strings : int { reduction, shared_name };
   enum Types : int { kT };
   enum Ints : int { num_devices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op NcclAllReduce does not allow this type for "
-                  "T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclAllReduce = Op<NcclAllReduceOp>;
 
@@ -33,13 +27,7 @@ struct NcclBroadcastOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op NcclBroadcast does not allow this type for "
-                  "T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclBroadcast = Op<NcclBroadcastOp>;
 
@@ -51,13 +39,7 @@ struct NcclReduceOp {
   enum Strings : int { reduction };
   enum Types : int { kT };
   enum Ints : int { num_devices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op NcclReduce does not allow this type for T; "
-                  "it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
 using NcclReduce = Op<NcclReduceOp>;
 
@@ -66,13 +48,7 @@ struct NdtriOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Ndtri does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Ndtri = Op<NdtriOp>;
 
@@ -89,14 +65,7 @@ struct NegOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Neg does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Neg = Op<NegOp>;
 
@@ -116,13 +85,7 @@ struct NextAfterOp {
   enum Inputs : int { x1, x2 };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op NextAfter does not allow this type for T; "
-                  "it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using NextAfter = Op<NextAfterOp>;
 
@@ -131,10 +94,7 @@ struct NextIterationOp {
   enum Inputs : int { data };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using NextIteration = Op<NextIterationOp>;
 
@@ -147,10 +107,7 @@ struct NonDeterministicIntsOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -174,16 +131,10 @@ struct NonMaxSuppressionV2Op {
   enum Inputs : int { boxes, scores, max_output_size, iou_threshold };
   enum Outputs : int { selected_indices };
   enum Types : int { kT, kT_threshold };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op NonMaxSuppressionV2 does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
+    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV2 does not allow this "
                   "type for T_threshold; it allows float, half");
     return internal::Constrain<Types...>(this, "T_threshold");
@@ -204,16 +155,10 @@ struct NonMaxSuppressionV3Op {
   };
   enum Outputs : int { selected_indices };
   enum Types : int { kT, kT_threshold };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op NonMaxSuppressionV3 does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
+    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV3 does not allow this "
                   "type for T_threshold; it allows float, half");
     return internal::Constrain<Types...>(this, "T_threshold");
@@ -236,16 +181,10 @@ struct NonMaxSuppressionV4Op {
   enum Outputs : int { selected_indices, valid_outputs };
   enum Types : int { kT, kT_threshold };
   enum Bools : int { pad_to_max_output_size };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op NonMaxSuppressionV4 does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
+    static_assert(internal::Allows<Types...>(types::FloatHalf::kSet),
                   "tfplug: the op NonMaxSuppressionV4 does not allow this "
                   "type for T_threshold; it allows float, half");
     return internal::Constrain<Types...>(this, "T_threshold");
@@ -269,13 +208,7 @@ struct NonMaxSuppressionV5Op {
   enum Outputs : int { selected_indices, selected_scores, valid_outputs };
   enum Types : int { kT };
   enum Bools : int { pad_to_max_output_size };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatHalf),
-                  "tfplug: the op NonMaxSuppressionV5 does not allow this "
-                  "type for T; it allows float, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatHalf;
 };
 using NonMaxSuppressionV5 = Op<NonMaxSuppressionV5Op>;
 
@@ -301,10 +234,7 @@ struct NonSerializableDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using NonSerializableDataset = Op<NonSerializableDatasetOp>;
 
@@ -315,10 +245,7 @@ struct NotEqualOp {
   enum Outputs : int { z };
   enum Types : int { kT };
   enum Bools : int { incompatible_shape_error };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using NotEqual = Op<NotEqualOp>;
 
@@ -329,14 +256,7 @@ struct NthElementOp {
   enum Outputs : int { values };
   enum Bools : int { reverse };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op NthElement does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using NthElement = Op<NthElementOp>;
 

@@ -15,13 +15,10 @@ struct OneHotOp {
   enum Outputs : int { output };
   enum Ints : int { axis };
   enum Types : int { kT, kTI };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto TI() && {
-    static_assert(internal::Allows<Types...>(kInt32Uint8Int8Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Uint8Int8Int64::kSet),
                   "tfplug: the op OneHot does not allow this type for TI; it "
                   "allows int32, uint8, int8, int64");
     return internal::Constrain<Types...>(this, "TI");
@@ -38,10 +35,7 @@ struct OneShotIteratorOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using OneShotIterator = Op<OneShotIteratorOp>;
 
@@ -50,15 +44,7 @@ struct OnesLikeOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesBool),
-                  "tfplug: the op OnesLike does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bool, bfloat16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesBool;
 };
 using OnesLike = Op<OnesLikeOp>;
 
@@ -71,10 +57,7 @@ struct OptimizeDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum StringLists : int { optimization_configs };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using OptimizeDataset = Op<OptimizeDatasetOp>;
 
@@ -93,10 +76,7 @@ struct OptimizeDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum StringLists : int { optimization_configs };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using OptimizeDatasetV2 = Op<OptimizeDatasetV2Op>;
 
@@ -119,10 +99,7 @@ struct OptionalGetValueOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using OptionalGetValue = Op<OptionalGetValueOp>;
 
@@ -148,10 +125,7 @@ struct OptionsDatasetOp {
   enum Strings : int { serialized_options, metadata };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using OptionsDataset = Op<OptionsDatasetOp>;
 
@@ -275,10 +249,7 @@ struct OutfeedDequeueOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum Ints : int { device_ordinal };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using OutfeedDequeue = Op<OutfeedDequeueOp>;
 
@@ -317,10 +288,7 @@ struct OutfeedDequeueV2Op {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using OutfeedDequeueV2 = Op<OutfeedDequeueV2Op>;
 
@@ -328,10 +296,7 @@ using OutfeedDequeueV2 = Op<OutfeedDequeueV2Op>;
 struct OutfeedEnqueueOp {
   enum Inputs : int { input };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using OutfeedEnqueue = Op<OutfeedEnqueueOp>;
 

@@ -15,10 +15,7 @@ struct PackOp {
   enum Outputs : int { output };
   enum Ints : int { N, axis };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Pack = Op<PackOp>;
 
@@ -27,13 +24,10 @@ struct PadOp {
   enum Inputs : int { input, paddings };
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Pad does not allow this type for Tpaddings; "
                   "it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -46,13 +40,10 @@ struct PadV2Op {
   enum Inputs : int { input, paddings, constant_values };
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op PadV2 does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -148,10 +139,7 @@ struct ParallelBatchDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { deterministic, metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelBatchDataset = Op<ParallelBatchDatasetOp>;
 
@@ -163,10 +151,7 @@ struct ParallelConcatOp {
   enum Ints : int { N };
   enum Types : int { kT };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ParallelConcat = Op<ParallelConcatOp>;
 
@@ -177,10 +162,7 @@ struct ParallelDynamicStitchOp {
   enum Outputs : int { merged };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ParallelDynamicStitch = Op<ParallelDynamicStitchOp>;
 
@@ -201,10 +183,7 @@ struct ParallelFilterDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelFilterDataset = Op<ParallelFilterDatasetOp>;
 
@@ -232,10 +211,7 @@ struct ParallelInterleaveDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelInterleaveDataset = Op<ParallelInterleaveDatasetOp>;
 
@@ -258,10 +234,7 @@ struct ParallelInterleaveDatasetV2Op {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelInterleaveDatasetV2 = Op<ParallelInterleaveDatasetV2Op>;
 
@@ -283,10 +256,7 @@ struct ParallelInterleaveDatasetV3Op {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelInterleaveDatasetV3 = Op<ParallelInterleaveDatasetV3Op>;
 
@@ -315,10 +285,7 @@ struct ParallelInterleaveDatasetV4Op {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelInterleaveDatasetV4 = Op<ParallelInterleaveDatasetV4Op>;
 
@@ -341,10 +308,7 @@ struct ParallelMapDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelMapDataset = Op<ParallelMapDatasetOp>;
 
@@ -371,10 +335,7 @@ struct ParallelMapDatasetV2Op {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ParallelMapDatasetV2 = Op<ParallelMapDatasetV2Op>;
 
@@ -386,21 +347,8 @@ struct ParameterizedTruncatedNormalOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kdtype, kT };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op ParameterizedTruncatedNormal does not allow "
-                  "this type for dtype; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ParameterizedTruncatedNormal does not allow "
-                  "this type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
 };
 using ParameterizedTruncatedNormal = Op<ParameterizedTruncatedNormalOp>;
 
@@ -423,14 +371,14 @@ struct ParseExampleOp {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExample does not allow this type for "
                   "sparse_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExample does not allow this type for "
                   "Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
@@ -459,25 +407,22 @@ struct ParseExampleDatasetOp {
   enum Bools : int { sloppy };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDataset does not allow this "
                   "type for sparse_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDataset does not allow this "
                   "type for Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
   template <class... Types>
   auto ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDataset does not allow this "
                   "type for ragged_value_types; it allows float, string, "
                   "int64");
@@ -485,7 +430,7 @@ struct ParseExampleDatasetOp {
   }
   template <class... Types>
   auto ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseExampleDataset does not allow this "
                   "type for ragged_split_types; it allows int32, int64");
     return internal::Constrain<Types...>(this, "ragged_split_types");
@@ -514,25 +459,22 @@ struct ParseExampleDatasetV2Op {
   enum Strings : int { deterministic };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDatasetV2 does not allow this "
                   "type for sparse_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDatasetV2 does not allow this "
                   "type for Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
   template <class... Types>
   auto ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleDatasetV2 does not allow this "
                   "type for ragged_value_types; it allows float, string, "
                   "int64");
@@ -540,7 +482,7 @@ struct ParseExampleDatasetV2Op {
   }
   template <class... Types>
   auto ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseExampleDatasetV2 does not allow this "
                   "type for ragged_split_types; it allows int32, int64");
     return internal::Constrain<Types...>(this, "ragged_split_types");
@@ -575,28 +517,28 @@ struct ParseExampleV2Op {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
   }
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "sparse_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "ragged_value_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "ragged_value_types");
   }
   template <class... Types>
   auto ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseExampleV2 does not allow this type for "
                   "ragged_split_types; it allows int32, int64");
     return internal::Constrain<Types...>(this, "ragged_split_types");
@@ -656,7 +598,7 @@ struct ParseSequenceExampleOp {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for context_sparse_types; it allows float, string, "
                   "int64");
@@ -664,14 +606,14 @@ struct ParseSequenceExampleOp {
   }
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for Tcontext_dense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tcontext_dense");
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for feature_list_dense_types; it allows float, "
                   "string, int64");
@@ -679,7 +621,7 @@ struct ParseSequenceExampleOp {
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExample does not allow this "
                   "type for feature_list_sparse_types; it allows float, "
                   "string, int64");
@@ -756,14 +698,14 @@ struct ParseSequenceExampleV2Op {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for Tcontext_dense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tcontext_dense");
   }
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_sparse_types; it allows float, string, "
                   "int64");
@@ -771,7 +713,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto context_ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_ragged_value_types; it allows float, "
                   "string, int64");
@@ -779,7 +721,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto context_ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for context_ragged_split_types; it allows int32, "
                   "int64");
@@ -787,7 +729,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_dense_types; it allows float, "
                   "string, int64");
@@ -795,7 +737,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_sparse_types; it allows float, "
                   "string, int64");
@@ -803,7 +745,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto feature_list_ragged_value_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_ragged_value_types; it allows float, "
                   "string, int64");
@@ -812,7 +754,7 @@ struct ParseSequenceExampleV2Op {
   }
   template <class... Types>
   auto feature_list_ragged_split_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ParseSequenceExampleV2 does not allow this "
                   "type for feature_list_ragged_split_types; it allows int32, "
                   "int64");
@@ -842,14 +784,14 @@ struct ParseSingleExampleOp {
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleExample does not allow this type "
                   "for sparse_types; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto Tdense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleExample does not allow this type "
                   "for Tdense; it allows float, string, int64");
     return internal::Constrain<Types...>(this, "Tdense");
@@ -908,7 +850,7 @@ struct ParseSingleSequenceExampleOp {
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
   auto context_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for context_sparse_types; it allows float, "
                   "string, int64");
@@ -916,7 +858,7 @@ struct ParseSingleSequenceExampleOp {
   }
   template <class... Types>
   auto Tcontext_dense() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for Tcontext_dense; it allows float, string, "
                   "int64");
@@ -924,7 +866,7 @@ struct ParseSingleSequenceExampleOp {
   }
   template <class... Types>
   auto feature_list_dense_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for feature_list_dense_types; it allows float, "
                   "string, int64");
@@ -932,7 +874,7 @@ struct ParseSingleSequenceExampleOp {
   }
   template <class... Types>
   auto feature_list_sparse_types() && {
-    static_assert(internal::Allows<Types...>(kFloatStringInt64),
+    static_assert(internal::Allows<Types...>(types::FloatStringInt64::kSet),
                   "tfplug: the op ParseSingleSequenceExample does not allow "
                   "this type for feature_list_sparse_types; it allows float, "
                   "string, int64");
@@ -946,10 +888,7 @@ struct ParseTensorOp {
   enum Inputs : int { serialized };
   enum Outputs : int { output };
   enum Types : int { kout_type };
-  template <class... Types>
-  auto out_type() && {
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Any;
 };
 using ParseTensor = Op<ParseTensorOp>;
 
@@ -962,14 +901,8 @@ struct PartitionedCallOp {
   enum TypeLists : int { kTin, kTout };
   enum Functions : int { f };
   enum Strings : int { config, config_proto, executor_type };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using PartitionedCall = Op<PartitionedCallOp>;
 
@@ -979,10 +912,7 @@ struct PlaceholderOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using Placeholder = Op<PlaceholderOp>;
 
@@ -992,10 +922,7 @@ struct PlaceholderV2Op {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using PlaceholderV2 = Op<PlaceholderV2Op>;
 
@@ -1006,10 +933,7 @@ struct PlaceholderWithDefaultOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using PlaceholderWithDefault = Op<PlaceholderWithDefaultOp>;
 
@@ -1018,13 +942,7 @@ struct PolygammaOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Polygamma does not allow this type for T; "
-                  "it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using Polygamma = Op<PolygammaOp>;
 
@@ -1033,14 +951,7 @@ struct PopulationCountOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op PopulationCount does not allow this type "
-                  "for T; it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using PopulationCount = Op<PopulationCountOp>;
 
@@ -1049,14 +960,7 @@ struct PowOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Pow does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Pow = Op<PowOp>;
 
@@ -1072,10 +976,7 @@ struct PrefetchDatasetOp {
   enum Ints : int { slack_period, buffer_size_min };
   enum Bools : int { legacy_autotune };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using PrefetchDataset = Op<PrefetchDatasetOp>;
 
@@ -1087,10 +988,7 @@ struct PrelinearizeOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum IntLists : int { layout };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using Prelinearize = Op<PrelinearizeOp>;
 
@@ -1116,10 +1014,7 @@ struct PreventGradientOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { message };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using PreventGradient = Op<PreventGradientOp>;
 
@@ -1133,10 +1028,7 @@ struct PrintOp {
   enum TypeLists : int { kU };
   enum Strings : int { message };
   enum Ints : int { first_n, summarize };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto U() && {
     return internal::Constrain<Types...>(this, "U");
@@ -1192,10 +1084,7 @@ struct PrivateThreadPoolDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using PrivateThreadPoolDataset = Op<PrivateThreadPoolDatasetOp>;
 
@@ -1206,22 +1095,8 @@ struct ProdOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Prod does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Prod does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Prod = Op<ProdOp>;
 
@@ -1232,14 +1107,8 @@ struct PyFuncOp {
   enum OutputLists : int { output };
   enum Strings : int { token };
   enum TypeLists : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using PyFunc = Op<PyFuncOp>;
 
@@ -1250,14 +1119,8 @@ struct PyFuncStatelessOp {
   enum OutputLists : int { output };
   enum Strings : int { token };
   enum TypeLists : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using PyFuncStateless = Op<PyFuncStatelessOp>;
 

@@ -15,13 +15,7 @@ struct QrOp {
   enum Outputs : int { q, r };
   enum Bools : int { full_matrices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op Qr does not allow this type for T; it "
-                  "allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Qr = Op<QrOp>;
 
@@ -35,13 +29,7 @@ struct QuantizeAndDequantizeOp {
   enum Ints : int { num_bits };
   enum Floats : int { input_min, input_max };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op QuantizeAndDequantize does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantize = Op<QuantizeAndDequantizeOp>;
 
@@ -56,13 +44,7 @@ struct QuantizeAndDequantizeV2Op {
   enum Ints : int { num_bits, axis };
   enum Types : int { kT };
   enum Strings : int { round_mode };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op QuantizeAndDequantizeV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantizeV2 = Op<QuantizeAndDequantizeV2Op>;
 
@@ -76,13 +58,7 @@ struct QuantizeAndDequantizeV3Op {
   enum Bools : int { signed_input, range_given, narrow_range };
   enum Types : int { kT };
   enum Ints : int { axis };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op QuantizeAndDequantizeV3 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantizeV3 = Op<QuantizeAndDequantizeV3Op>;
 
@@ -97,13 +73,7 @@ struct QuantizeAndDequantizeV4Op {
   enum Ints : int { num_bits, axis };
   enum Types : int { kT };
   enum Strings : int { round_mode };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op QuantizeAndDequantizeV4 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantizeV4 = Op<QuantizeAndDequantizeV4Op>;
 
@@ -115,13 +85,7 @@ struct QuantizeAndDequantizeV4GradOp {
   enum Outputs : int { input_backprop, input_min_backprop, input_max_backprop };
   enum Types : int { kT };
   enum Ints : int { axis };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op QuantizeAndDequantizeV4Grad does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantizeV4Grad = Op<QuantizeAndDequantizeV4GradOp>;
 
@@ -131,22 +95,8 @@ struct QuantizeDownAndShrinkRangeOp {
   enum Inputs : int { input, input_min, input_max };
   enum Outputs : int { output, output_min, output_max };
   enum Types : int { kTinput, kout_type };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizeDownAndShrinkRange does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizeDownAndShrinkRange does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizeDownAndShrinkRange = Op<QuantizeDownAndShrinkRangeOp>;
 
@@ -163,13 +113,7 @@ struct QuantizeV2Op {
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
   enum Floats : int { ensure_minimum_range };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizeV2 does not allow this type for T; "
-                  "it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using QuantizeV2 = Op<QuantizeV2Op>;
 
@@ -181,21 +125,21 @@ struct QuantizedAddOp {
   enum Types : int { kT1, kT2, kToutput };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "T1; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "T2; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedAdd does not allow this type for "
                   "Toutput; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Toutput");
@@ -212,13 +156,7 @@ struct QuantizedAvgPoolOp {
   enum Types : int { kT };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedAvgPool does not allow this type "
-                  "for T; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using QuantizedAvgPool = Op<QuantizedAvgPoolOp>;
 
@@ -250,22 +188,8 @@ struct QuantizedBatchNormWithGlobalNormalizationOp {
   enum Types : int { kTinput, kout_type };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedBatchNormWithGlobalNormalization "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedBatchNormWithGlobalNormalization "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedBatchNormWithGlobalNormalization =
     Op<QuantizedBatchNormWithGlobalNormalizationOp>;
@@ -279,26 +203,19 @@ struct QuantizedBiasAddOp {
   enum Types : int { kT1, kT2, kout_type };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedBiasAdd does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedBiasAdd does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T2");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedBiasAdd does not allow this type "
-                  "for out_type; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedBiasAdd = Op<QuantizedBiasAddOp>;
 
@@ -312,10 +229,7 @@ struct QuantizedConcatOp {
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using QuantizedConcat = Op<QuantizedConcatOp>;
 
@@ -329,17 +243,8 @@ struct QuantizedConcatV2Op {
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op QuantizedConcatV2 does not allow this type "
-                  "for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using QuantizedConcatV2 = Op<QuantizedConcatV2Op>;
 
@@ -361,30 +266,9 @@ struct QuantizedConv2DOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2D does not allow this type "
-                  "for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2D does not allow this type "
-                  "for Tfilter; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2D does not allow this type "
-                  "for out_type; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2D = Op<QuantizedConv2DOp>;
 
@@ -406,30 +290,9 @@ struct QuantizedConv2DAndReluOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRelu does not allow this "
-                  "type for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRelu does not allow this "
-                  "type for Tfilter; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRelu does not allow this "
-                  "type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DAndRelu = Op<QuantizedConv2DAndReluOp>;
 
@@ -454,30 +317,9 @@ struct QuantizedConv2DAndReluAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndReluAndRequantize does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndReluAndRequantize does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndReluAndRequantize does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DAndReluAndRequantize =
     Op<QuantizedConv2DAndReluAndRequantizeOp>;
@@ -503,30 +345,9 @@ struct QuantizedConv2DAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRequantize does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRequantize does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DAndRequantize does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DAndRequantize = Op<QuantizedConv2DAndRequantizeOp>;
 
@@ -548,30 +369,9 @@ struct QuantizedConv2DPerChannelOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DPerChannel does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DPerChannel does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DPerChannel does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DPerChannel = Op<QuantizedConv2DPerChannelOp>;
 
@@ -594,30 +394,9 @@ struct QuantizedConv2DWithBiasOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBias does not allow this "
-                  "type for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBias does not allow this "
-                  "type for Tfilter; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBias does not allow this "
-                  "type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBias = Op<QuantizedConv2DWithBiasOp>;
 
@@ -640,30 +419,9 @@ struct QuantizedConv2DWithBiasAndReluOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRelu does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasAndRelu = Op<QuantizedConv2DWithBiasAndReluOp>;
 
@@ -689,38 +447,17 @@ struct QuantizedConv2DWithBiasAndReluAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kTbias, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedConv2DWithBiasAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndReluAndRequantize "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasAndReluAndRequantize =
     Op<QuantizedConv2DWithBiasAndReluAndRequantizeOp>;
@@ -747,37 +484,16 @@ struct QuantizedConv2DWithBiasAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kTbias, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRequantize does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRequantize does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedConv2DWithBiasAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasAndRequantize does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasAndRequantize =
     Op<QuantizedConv2DWithBiasAndRequantizeOp>;
@@ -808,27 +524,11 @@ struct QuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
@@ -836,22 +536,14 @@ struct QuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp {
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
                   "not allow this type for Tsummand; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasSignedSumAndReluAndRequantize =
     Op<QuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp>;
@@ -877,30 +569,9 @@ struct QuantizedConv2DWithBiasSumAndReluOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasSumAndRelu does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasSumAndRelu does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedConv2DWithBiasSumAndRelu does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasSumAndRelu =
     Op<QuantizedConv2DWithBiasSumAndReluOp>;
@@ -931,27 +602,11 @@ struct QuantizedConv2DWithBiasSumAndReluAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
                   "allow this type for Tbias; it allows float, qint32");
@@ -959,22 +614,14 @@ struct QuantizedConv2DWithBiasSumAndReluAndRequantizeOp {
   }
   template <class... Types>
   auto Tsummand() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op "
                   "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
                   "allow this type for Tsummand; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Tsummand");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedConv2DWithBiasSumAndReluAndRequantize does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedConv2DWithBiasSumAndReluAndRequantize =
     Op<QuantizedConv2DWithBiasSumAndReluAndRequantizeOp>;
@@ -997,30 +644,9 @@ struct QuantizedDepthwiseConv2DOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2D does not allow "
-                  "this type for Tinput; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2D does not allow "
-                  "this type for Tfilter; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2D does not allow "
-                  "this type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedDepthwiseConv2D = Op<QuantizedDepthwiseConv2DOp>;
 
@@ -1043,30 +669,9 @@ struct QuantizedDepthwiseConv2DWithBiasOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBias does not "
-                  "allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBias does not "
-                  "allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBias does not "
-                  "allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedDepthwiseConv2DWithBias = Op<QuantizedDepthwiseConv2DWithBiasOp>;
 
@@ -1089,30 +694,9 @@ struct QuantizedDepthwiseConv2DWithBiasAndReluOp {
   enum Types : int { kTinput, kTfilter, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for Tinput; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for Tfilter; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedDepthwiseConv2DWithBiasAndRelu "
-                  "does not allow this type for out_type; it allows qint8, "
-                  "quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedDepthwiseConv2DWithBiasAndRelu =
     Op<QuantizedDepthwiseConv2DWithBiasAndReluOp>;
@@ -1139,41 +723,17 @@ struct QuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp {
   enum Types : int { kTinput, kTfilter, kTbias, kout_type };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize does "
-                  "not allow this type for Tinput; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto Tfilter() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize does "
-                  "not allow this type for Tfilter; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tfilter");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_Tfilter = types::Qints;
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op "
                   "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op "
-                  "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize does "
-                  "not allow this type for out_type; it allows qint8, quint8, "
-                  "qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize =
     Op<QuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp>;
@@ -1193,14 +753,7 @@ struct QuantizedInstanceNormOp {
     variance_epsilon,
     min_separation
   };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedInstanceNorm does not allow this "
-                  "type for T; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using QuantizedInstanceNorm = Op<QuantizedInstanceNormOp>;
 
@@ -1214,21 +767,21 @@ struct QuantizedMatMulOp {
   enum Bools : int { transpose_a, transpose_b };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for T1; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for T2; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for Toutput; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -1236,7 +789,7 @@ struct QuantizedMatMulOp {
   }
   template <class... Types>
   auto Tactivation() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMul does not allow this type "
                   "for Tactivation; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -1258,7 +811,7 @@ struct QuantizedMatMulWithBiasOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for T1; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -1266,7 +819,7 @@ struct QuantizedMatMulWithBiasOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for T2; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -1274,14 +827,14 @@ struct QuantizedMatMulWithBiasOp {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBias does not allow this "
                   "type for Toutput; it allows qint8, quint8, qint32, qint16, "
                   "quint16");
@@ -1313,7 +866,7 @@ struct QuantizedMatMulWithBiasAndDequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1321,7 +874,7 @@ struct QuantizedMatMulWithBiasAndDequantizeOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1329,14 +882,14 @@ struct QuantizedMatMulWithBiasAndDequantizeOp {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndDequantize does "
                   "not allow this type for Toutput; it allows float");
     return internal::Constrain<Types...>(this, "Toutput");
@@ -1358,7 +911,7 @@ struct QuantizedMatMulWithBiasAndReluOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T1; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
@@ -1366,7 +919,7 @@ struct QuantizedMatMulWithBiasAndReluOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for T2; it allows qint8, quint8, qint32, "
                   "qint16, quint16");
@@ -1374,7 +927,7 @@ struct QuantizedMatMulWithBiasAndReluOp {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRelu does not "
                   "allow this type for Toutput; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1407,7 +960,7 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1415,7 +968,7 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1423,7 +976,7 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for Tbias; it allows float, "
                   "qint32");
@@ -1431,7 +984,7 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndReluAndRequantize "
                   "does not allow this type for Toutput; it allows qint8, "
                   "quint8, qint32, qint16, quint16");
@@ -1465,7 +1018,7 @@ struct QuantizedMatMulWithBiasAndRequantizeOp {
   enum Strings : int { input_quant_mode };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for T1; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1473,7 +1026,7 @@ struct QuantizedMatMulWithBiasAndRequantizeOp {
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for T2; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1481,14 +1034,14 @@ struct QuantizedMatMulWithBiasAndRequantizeOp {
   }
   template <class... Types>
   auto Tbias() && {
-    static_assert(internal::Allows<Types...>(kFloatQint32),
+    static_assert(internal::Allows<Types...>(types::FloatQint32::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for Tbias; it allows float, qint32");
     return internal::Constrain<Types...>(this, "Tbias");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMatMulWithBiasAndRequantize does "
                   "not allow this type for Toutput; it allows qint8, quint8, "
                   "qint32, qint16, quint16");
@@ -1507,13 +1060,7 @@ struct QuantizedMaxPoolOp {
   enum Types : int { kT };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedMaxPool does not allow this type "
-                  "for T; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using QuantizedMaxPool = Op<QuantizedMaxPoolOp>;
 
@@ -1525,21 +1072,21 @@ struct QuantizedMulOp {
   enum Types : int { kT1, kT2, kToutput };
   template <class... Types>
   auto T1() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "T1; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T1");
   }
   template <class... Types>
   auto T2() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "T2; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "T2");
   }
   template <class... Types>
   auto Toutput() && {
-    static_assert(internal::Allows<Types...>(kQints),
+    static_assert(internal::Allows<Types...>(types::Qints::kSet),
                   "tfplug: the op QuantizedMul does not allow this type for "
                   "Toutput; it allows qint8, quint8, qint32, qint16, quint16");
     return internal::Constrain<Types...>(this, "Toutput");
@@ -1553,20 +1100,8 @@ struct QuantizedReluOp {
   enum Inputs : int { features, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
   enum Types : int { kTinput, kout_type };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedRelu does not allow this type for "
-                  "Tinput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedRelu does not allow this type for "
-                  "out_type; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedRelu = Op<QuantizedReluOp>;
 
@@ -1576,20 +1111,8 @@ struct QuantizedRelu6Op {
   enum Inputs : int { features, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
   enum Types : int { kTinput, kout_type };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedRelu6 does not allow this type for "
-                  "Tinput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedRelu6 does not allow this type for "
-                  "out_type; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedRelu6 = Op<QuantizedRelu6Op>;
 
@@ -1600,20 +1123,8 @@ struct QuantizedReluXOp {
   enum Inputs : int { features, max_value, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
   enum Types : int { kTinput, kout_type };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedReluX does not allow this type for "
-                  "Tinput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op QuantizedReluX does not allow this type for "
-                  "out_type; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using QuantizedReluX = Op<QuantizedReluXOp>;
 
@@ -1623,13 +1134,10 @@ struct QuantizedReshapeOp {
   enum Inputs : int { tensor, shape, input_min, input_max };
   enum Outputs : int { output, output_min, output_max };
   enum Types : int { kT, kTshape };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op QuantizedReshape does not allow this type "
                   "for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -1645,13 +1153,7 @@ struct QuantizedResizeBilinearOp {
   enum Outputs : int { resized_images, out_min, out_max };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatQuint8Qint32),
-                  "tfplug: the op QuantizedResizeBilinear does not allow this "
-                  "type for T; it allows float, quint8, qint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatQuint8Qint32;
 };
 using QuantizedResizeBilinear = Op<QuantizedResizeBilinearOp>;
 

@@ -15,14 +15,14 @@ struct RFFTOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT does not allow this type for Treal; it "
                   "allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT does not allow this type for Tcomplex; "
                   "it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -37,14 +37,14 @@ struct RFFT2DOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT2D does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT2D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -59,14 +59,14 @@ struct RFFT3DOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFT3D does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFT3D does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -81,14 +81,14 @@ struct RFFTNDOp {
   enum Types : int { kTreal, kTcomplex };
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op RFFTND does not allow this type for Treal; "
                   "it allows float, double");
     return internal::Constrain<Types...>(this, "Treal");
   }
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RFFTND does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -101,13 +101,7 @@ struct RGBToHSVOp {
   enum Inputs : int { images };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RGBToHSV does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RGBToHSV = Op<RGBToHSVOp>;
 
@@ -119,20 +113,8 @@ struct RaggedBincountOp {
   enum Outputs : int { output };
   enum Types : int { kTidx, kT };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RaggedBincount does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op RaggedBincount does not allow this type for "
-                  "T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using RaggedBincount = Op<RaggedBincountOp>;
 
@@ -146,19 +128,13 @@ struct RaggedCountSparseOutputOp {
   enum Types : int { kT, koutput_type };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RaggedCountSparseOutput does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op RaggedCountSparseOutput does not allow this "
-                  "type for output_type; it allows float, double, int32, "
-                  "int64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+        "tfplug: the op RaggedCountSparseOutput does not allow this type for "
+        "output_type; it allows float, double, int32, int64");
     return internal::Constrain<Types...>(this, "output_type");
   }
 };
@@ -193,42 +169,42 @@ struct RaggedCrossOp {
   enum Types : int { kout_values_type, kout_row_splits_type };
   template <class... Types>
   auto ragged_values_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "ragged_values_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "ragged_values_types");
   }
   template <class... Types>
   auto ragged_splits_types() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "ragged_splits_types; it allows int32, int64");
     return internal::Constrain<Types...>(this, "ragged_splits_types");
   }
   template <class... Types>
   auto sparse_values_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "sparse_values_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "sparse_values_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "dense_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "dense_types");
   }
   template <class... Types>
   auto out_values_type() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "out_values_type; it allows string, int64");
     return internal::Constrain<Types...>(this, "out_values_type");
   }
   template <class... Types>
   auto out_row_splits_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedCross does not allow this type for "
                   "out_row_splits_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_row_splits_type");
@@ -248,10 +224,7 @@ struct RaggedFillEmptyRowsOp {
     reverse_index_map
   };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RaggedFillEmptyRows = Op<RaggedFillEmptyRowsOp>;
 
@@ -261,10 +234,7 @@ struct RaggedFillEmptyRowsGradOp {
   enum Inputs : int { reverse_index_map, grad_values };
   enum Outputs : int { d_values, d_default_value };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RaggedFillEmptyRowsGrad = Op<RaggedFillEmptyRowsGradOp>;
 
@@ -283,16 +253,10 @@ struct RaggedGatherOp {
   auto Tvalues() && {
     return internal::Constrain<Types...>(this, "Tvalues");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RaggedGather does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedGather does not allow this type for "
                   "Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -306,16 +270,10 @@ struct RaggedRangeOp {
   enum Inputs : int { starts, limits, deltas };
   enum Outputs : int { rt_nested_splits, rt_dense_values };
   enum Types : int { kT, kTsplits };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Bfloat16),
-                  "tfplug: the op RaggedRange does not allow this type for T; "
-                  "it allows float, double, int32, int64, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Bfloat16;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedRange does not allow this type for "
                   "Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -338,7 +296,7 @@ struct RaggedTensorFromVariantOp {
   }
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorFromVariant does not allow this "
                   "type for Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -356,13 +314,10 @@ struct RaggedTensorToSparseOp {
   enum Outputs : int { sparse_indices, sparse_values, sparse_dense_shape };
   enum Ints : int { RAGGED_RANK };
   enum Types : int { kT, kTsplits };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToSparse does not allow this "
                   "type for Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -380,20 +335,17 @@ struct RaggedTensorToTensorOp {
   enum Types : int { kT, kTindex, kTshape };
   enum Ints : int { num_row_partition_tensors };
   enum StringLists : int { row_partition_types };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tindex() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToTensor does not allow this "
                   "type for Tindex; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tindex");
   }
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToTensor does not allow this "
                   "type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -417,7 +369,7 @@ struct RaggedTensorToVariantOp {
   }
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToVariant does not allow this "
                   "type for Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -437,7 +389,7 @@ struct RaggedTensorToVariantGradientOp {
   }
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RaggedTensorToVariantGradient does not "
                   "allow this type for Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -452,13 +404,7 @@ struct RandomCropOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { seed, seed2 };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsFloatDoubleUint8),
-                  "tfplug: the op RandomCrop does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsFloatDoubleUint8;
 };
 using RandomCrop = Op<RandomCropOp>;
 
@@ -470,10 +416,7 @@ struct RandomDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RandomDataset = Op<RandomDatasetOp>;
 
@@ -488,10 +431,7 @@ struct RandomDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RandomDatasetV2 = Op<RandomDatasetV2Op>;
 
@@ -504,18 +444,12 @@ struct RandomGammaOp {
   enum Types : int { kS, kT };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomGamma does not allow this type for S; "
                   "it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op RandomGamma does not allow this type for T; "
-                  "it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using RandomGamma = Op<RandomGammaOp>;
 
@@ -524,13 +458,7 @@ struct RandomGammaGradOp {
   enum Inputs : int { alpha, sample };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op RandomGammaGrad does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using RandomGammaGrad = Op<RandomGammaGradOp>;
 
@@ -542,18 +470,13 @@ struct RandomIndexShuffleOp {
   enum Outputs : int { output };
   enum Ints : int { rounds };
   enum Types : int { kdtype, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op RandomIndexShuffle does not allow this type "
-                  "for dtype; it allows int32, int64, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op RandomIndexShuffle does not allow this type "
-                  "for Tseed; it allows int32, int64, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+        "tfplug: the op RandomIndexShuffle does not allow this type for "
+        "Tseed; it allows int32, int64, uint32, uint64");
     return internal::Constrain<Types...>(this, "Tseed");
   }
 };
@@ -568,18 +491,12 @@ struct RandomPoissonOp {
   enum Types : int { kS, kdtype };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomPoisson does not allow this type for "
                   "S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op RandomPoisson does not allow this type for "
-                  "dtype; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatDoubleHalf;
 };
 using RandomPoisson = Op<RandomPoissonOp>;
 
@@ -592,25 +509,20 @@ struct RandomPoissonV2Op {
   enum Types : int { kS, kR, kdtype };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RandomPoissonV2 does not allow this type "
                   "for S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto R() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op RandomPoissonV2 does not allow this type "
-                  "for R; it allows float, double, int32, int64, half");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
+        "tfplug: the op RandomPoissonV2 does not allow this type for R; it "
+        "allows float, double, int32, int64, half");
     return internal::Constrain<Types...>(this, "R");
   }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op RandomPoissonV2 does not allow this type "
-                  "for dtype; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
 };
 using RandomPoissonV2 = Op<RandomPoissonV2Op>;
 
@@ -621,10 +533,7 @@ struct RandomShuffleOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RandomShuffle = Op<RandomShuffleOp>;
 
@@ -669,20 +578,8 @@ struct RandomStandardNormalOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kdtype, kT };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RandomStandardNormal does not allow this "
-                  "type for dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RandomStandardNormal does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
 };
 using RandomStandardNormal = Op<RandomStandardNormalOp>;
 
@@ -693,20 +590,8 @@ struct RandomUniformOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kdtype, kT };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RandomUniform does not allow this type for "
-                  "dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RandomUniform does not allow this type for "
-                  "T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
 };
 using RandomUniform = Op<RandomUniformOp>;
 
@@ -717,20 +602,8 @@ struct RandomUniformIntOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kTout, kT };
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RandomUniformInt does not allow this type "
-                  "for Tout; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RandomUniformInt does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tout = types::Int32Int64;
+  using TypesOf_T = types::Int32Int64;
 };
 using RandomUniformInt = Op<RandomUniformIntOp>;
 
@@ -739,14 +612,7 @@ struct RangeOp {
   enum Inputs : int { start, limit, delta };
   enum Outputs : int { output };
   enum Types : int { kTidx };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint16Uint32Uint64),
-                  "tfplug: the op Range does not allow this type for Tidx; it "
-                  "allows float, double, int32, int16, int8, int64, bfloat16, "
-                  "uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_Tidx = types::FloatsIntsUint16Uint32Uint64;
 };
 using Range = Op<RangeOp>;
 
@@ -760,10 +626,7 @@ struct RangeDatasetOp {
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   enum Bools : int { replicate_on_split };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RangeDataset = Op<RangeDatasetOp>;
 
@@ -772,10 +635,7 @@ struct RankOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Rank = Op<RankOp>;
 
@@ -791,10 +651,7 @@ struct ReadVariableOpOp {
   enum Inputs : int { resource };
   enum Outputs : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using ReadVariableOp = Op<ReadVariableOpOp>;
 
@@ -806,10 +663,7 @@ struct ReadVariableXlaSplitNDOp {
   enum Types : int { kT };
   enum Ints : int { N };
   enum IntLists : int { num_splits, paddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ReadVariableXlaSplitND = Op<ReadVariableXlaSplitNDOp>;
 
@@ -922,20 +776,8 @@ struct RealOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op Real does not allow this type for T; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Real does not allow this type for Tout; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using Real = Op<RealOp>;
 
@@ -944,15 +786,7 @@ struct RealDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op RealDiv does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using RealDiv = Op<RealDivOp>;
 
@@ -965,10 +799,7 @@ struct RebatchDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_fallback };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RebatchDataset = Op<RebatchDatasetOp>;
 
@@ -980,10 +811,7 @@ struct RebatchDatasetV2Op {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RebatchDatasetV2 = Op<RebatchDatasetV2Op>;
 
@@ -992,14 +820,7 @@ struct ReciprocalOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Reciprocal does not allow this type for T; "
-                  "it allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Reciprocal = Op<ReciprocalOp>;
 
@@ -1008,14 +829,7 @@ struct ReciprocalGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op ReciprocalGrad does not allow this type for "
-                  "T; it allows float, double, complex64, bfloat16, "
-                  "complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using ReciprocalGrad = Op<ReciprocalGradOp>;
 
@@ -1082,10 +896,7 @@ struct ReduceDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ReduceDataset = Op<ReduceDatasetOp>;
 
@@ -1108,10 +919,7 @@ struct RefEnterOp {
   enum Strings : int { frame_name };
   enum Bools : int { is_constant };
   enum Ints : int { parallel_iterations };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefEnter = Op<RefEnterOp>;
 
@@ -1120,10 +928,7 @@ struct RefExitOp {
   enum RefInputs : int { data };
   enum RefOutputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefExit = Op<RefExitOp>;
 
@@ -1132,10 +937,7 @@ struct RefIdentityOp {
   enum RefInputs : int { input };
   enum RefOutputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefIdentity = Op<RefIdentityOp>;
 
@@ -1147,10 +949,7 @@ struct RefMergeOp {
   enum Outputs : int { value_index = 1 };
   enum Types : int { kT };
   enum Ints : int { N };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefMerge = Op<RefMergeOp>;
 
@@ -1159,10 +958,7 @@ struct RefNextIterationOp {
   enum RefInputs : int { data };
   enum RefOutputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefNextIteration = Op<RefNextIterationOp>;
 
@@ -1174,10 +970,7 @@ struct RefSelectOp {
   enum RefOutputs : int { output };
   enum Types : int { kT };
   enum Ints : int { N };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefSelect = Op<RefSelectOp>;
 
@@ -1188,10 +981,7 @@ struct RefSwitchOp {
   enum Inputs : int { pred = 1 };
   enum RefOutputs : int { output_false, output_true };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RefSwitch = Op<RefSwitchOp>;
 
@@ -1242,10 +1032,7 @@ struct RelayoutOp {
   enum Outputs : int { output };
   enum Strings : int { layout };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Relayout = Op<RelayoutOp>;
 
@@ -1254,10 +1041,7 @@ struct RelayoutLikeOp {
   enum Inputs : int { input, layout_input };
   enum Outputs : int { output };
   enum Types : int { kT, kU };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto U() && {
     return internal::Constrain<Types...>(this, "U");
@@ -1270,14 +1054,7 @@ struct ReluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsQint8),
-                  "tfplug: the op Relu does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "qint8, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsQint8;
 };
 using Relu = Op<ReluOp>;
 
@@ -1286,14 +1063,7 @@ struct Relu6Op {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Relu6 does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Relu6 = Op<Relu6Op>;
 
@@ -1302,14 +1072,7 @@ struct Relu6GradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op Relu6Grad does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using Relu6Grad = Op<Relu6GradOp>;
 
@@ -1318,14 +1081,7 @@ struct ReluGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op ReluGrad does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using ReluGrad = Op<ReluGradOp>;
 
@@ -1337,14 +1093,8 @@ struct RemoteCallOp {
   enum OutputLists : int { output };
   enum TypeLists : int { kTin, kTout };
   enum Functions : int { f };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using RemoteCall = Op<RemoteCallOp>;
 
@@ -1356,10 +1106,7 @@ struct RepeatDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RepeatDataset = Op<RepeatDatasetOp>;
 
@@ -1369,14 +1116,7 @@ struct RequantizationRangeOp {
   enum Inputs : int { input, input_min, input_max };
   enum Outputs : int { output_min, output_max };
   enum Types : int { kTinput };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op RequantizationRange does not allow this "
-                  "type for Tinput; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
+  using TypesOf_Tinput = types::Qints;
 };
 using RequantizationRange = Op<RequantizationRangeOp>;
 
@@ -1388,14 +1128,7 @@ struct RequantizationRangePerChannelOp {
   enum Outputs : int { output_min, output_max };
   enum Types : int { kT };
   enum Floats : int { clip_value_max };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op RequantizationRangePerChannel does not "
-                  "allow this type for T; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qints;
 };
 using RequantizationRangePerChannel = Op<RequantizationRangePerChannelOp>;
 
@@ -1412,20 +1145,8 @@ struct RequantizeOp {
   };
   enum Outputs : int { output, output_min, output_max };
   enum Types : int { kTinput, kout_type };
-  template <class... Types>
-  auto Tinput() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op Requantize does not allow this type for "
-                  "Tinput; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op Requantize does not allow this type for "
-                  "out_type; it allows qint8, quint8, qint32, qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_Tinput = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using Requantize = Op<RequantizeOp>;
 
@@ -1442,22 +1163,8 @@ struct RequantizePerChannelOp {
   };
   enum Outputs : int { output, output_min, output_max };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op RequantizePerChannel does not allow this "
-                  "type for T; it allows qint8, quint8, qint32, qint16, "
-                  "quint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kQints),
-                  "tfplug: the op RequantizePerChannel does not allow this "
-                  "type for out_type; it allows qint8, quint8, qint32, "
-                  "qint16, quint16");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Qints;
+  using TypesOf_out_type = types::Qints;
 };
 using RequantizePerChannel = Op<RequantizePerChannelOp>;
 
@@ -1466,13 +1173,10 @@ struct ReshapeOp {
   enum Inputs : int { tensor, shape };
   enum Outputs : int { output };
   enum Types : int { kT, kTshape };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Reshape does not allow this type for "
                   "Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -1487,14 +1191,7 @@ struct ResizeAreaOp {
   enum Outputs : int { resized_images };
   enum Types : int { kT };
   enum Bools : int { align_corners };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op ResizeArea does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
 using ResizeArea = Op<ResizeAreaOp>;
 
@@ -1505,14 +1202,7 @@ struct ResizeBicubicOp {
   enum Outputs : int { resized_images };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op ResizeBicubic does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
 using ResizeBicubic = Op<ResizeBicubicOp>;
 
@@ -1523,13 +1213,7 @@ struct ResizeBicubicGradOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op ResizeBicubicGrad does not allow this type "
-                  "for T; it allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using ResizeBicubicGrad = Op<ResizeBicubicGradOp>;
 
@@ -1540,14 +1224,7 @@ struct ResizeBilinearOp {
   enum Outputs : int { resized_images };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op ResizeBilinear does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
 using ResizeBilinear = Op<ResizeBilinearOp>;
 
@@ -1558,13 +1235,7 @@ struct ResizeBilinearGradOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op ResizeBilinearGrad does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using ResizeBilinearGrad = Op<ResizeBilinearGradOp>;
 
@@ -1575,14 +1246,7 @@ struct ResizeNearestNeighborOp {
   enum Outputs : int { resized_images };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op ResizeNearestNeighbor does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
 using ResizeNearestNeighbor = Op<ResizeNearestNeighborOp>;
 
@@ -1593,14 +1257,7 @@ struct ResizeNearestNeighborGradOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { align_corners, half_pixel_centers };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Uint8Int8),
-                  "tfplug: the op ResizeNearestNeighborGrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int8, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Uint8Int8;
 };
 using ResizeNearestNeighborGrad = Op<ResizeNearestNeighborGradOp>;
 
@@ -1609,16 +1266,7 @@ using ResizeNearestNeighborGrad = Op<ResizeNearestNeighborGradOp>;
 struct ResourceAccumulatorApplyGradientOp {
   enum Inputs : int { handle, local_step, gradient };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceAccumulatorApplyGradient does not "
-                  "allow this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceAccumulatorApplyGradient = Op<ResourceAccumulatorApplyGradientOp>;
 
@@ -1644,16 +1292,7 @@ struct ResourceAccumulatorTakeGradientOp {
   enum Inputs : int { handle, num_required };
   enum Outputs : int { average };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceAccumulatorTakeGradient does not "
-                  "allow this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceAccumulatorTakeGradient = Op<ResourceAccumulatorTakeGradientOp>;
 
@@ -1664,15 +1303,7 @@ struct ResourceApplyAdaMaxOp {
   enum Inputs : int { var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdaMax does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdaMax = Op<ResourceApplyAdaMaxOp>;
 
@@ -1683,15 +1314,7 @@ struct ResourceApplyAdadeltaOp {
   enum Inputs : int { var, accum, accum_update, lr, rho, epsilon, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdadelta does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdadelta = Op<ResourceApplyAdadeltaOp>;
 
@@ -1701,15 +1324,7 @@ struct ResourceApplyAdagradOp {
   enum Inputs : int { var, accum, lr, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdagrad does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdagrad = Op<ResourceApplyAdagradOp>;
 
@@ -1730,15 +1345,7 @@ struct ResourceApplyAdagradDAOp {
   };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdagradDA does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdagradDA = Op<ResourceApplyAdagradDAOp>;
 
@@ -1749,15 +1356,7 @@ struct ResourceApplyAdagradV2Op {
   enum Inputs : int { var, accum, lr, epsilon, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdagradV2 does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdagradV2 = Op<ResourceApplyAdagradV2Op>;
 
@@ -1779,15 +1378,7 @@ struct ResourceApplyAdamOp {
   };
   enum Types : int { kT };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdam does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdam = Op<ResourceApplyAdamOp>;
 
@@ -1811,16 +1402,7 @@ struct ResourceApplyAdamWithAmsgradOp {
   };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAdamWithAmsgrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAdamWithAmsgrad = Op<ResourceApplyAdamWithAmsgradOp>;
 
@@ -1831,15 +1413,7 @@ struct ResourceApplyAddSignOp {
   enum Inputs : int { var, m, lr, alpha, sign_decay, beta, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyAddSign does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyAddSign = Op<ResourceApplyAddSignOp>;
 
@@ -1850,16 +1424,7 @@ struct ResourceApplyCenteredRMSPropOp {
   enum Inputs : int { var, mg, ms, mom, lr, rho, momentum, epsilon, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyCenteredRMSProp does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyCenteredRMSProp = Op<ResourceApplyCenteredRMSPropOp>;
 
@@ -1870,15 +1435,7 @@ struct ResourceApplyFtrlOp {
   enum Inputs : int { var, accum, linear, grad, lr, l1, l2, lr_power };
   enum Types : int { kT };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyFtrl does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyFtrl = Op<ResourceApplyFtrlOp>;
 
@@ -1899,15 +1456,7 @@ struct ResourceApplyFtrlV2Op {
   };
   enum Types : int { kT };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyFtrlV2 does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyFtrlV2 = Op<ResourceApplyFtrlV2Op>;
 
@@ -1917,16 +1466,7 @@ struct ResourceApplyGradientDescentOp {
   enum Inputs : int { var, alpha, delta };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyGradientDescent does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyGradientDescent = Op<ResourceApplyGradientDescentOp>;
 
@@ -1937,16 +1477,7 @@ struct ResourceApplyKerasMomentumOp {
   enum Inputs : int { var, accum, lr, grad, momentum };
   enum Types : int { kT };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyKerasMomentum does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyKerasMomentum = Op<ResourceApplyKerasMomentumOp>;
 
@@ -1957,15 +1488,7 @@ struct ResourceApplyMomentumOp {
   enum Inputs : int { var, accum, lr, grad, momentum };
   enum Types : int { kT };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyMomentum does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyMomentum = Op<ResourceApplyMomentumOp>;
 
@@ -1976,15 +1499,7 @@ struct ResourceApplyPowerSignOp {
   enum Inputs : int { var, m, lr, logbase, sign_decay, beta, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyPowerSign does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyPowerSign = Op<ResourceApplyPowerSignOp>;
 
@@ -1995,16 +1510,7 @@ struct ResourceApplyProximalAdagradOp {
   enum Inputs : int { var, accum, lr, l1, l2, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyProximalAdagrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyProximalAdagrad = Op<ResourceApplyProximalAdagradOp>;
 
@@ -2015,16 +1521,7 @@ struct ResourceApplyProximalGradientDescentOp {
   enum Inputs : int { var, alpha, l1, l2, delta };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyProximalGradientDescent does "
-                  "not allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyProximalGradientDescent =
     Op<ResourceApplyProximalGradientDescentOp>;
@@ -2036,15 +1533,7 @@ struct ResourceApplyRMSPropOp {
   enum Inputs : int { var, ms, mom, lr, rho, momentum, epsilon, grad };
   enum Types : int { kT };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceApplyRMSProp does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceApplyRMSProp = Op<ResourceApplyRMSPropOp>;
 
@@ -2056,16 +1545,7 @@ struct ResourceConditionalAccumulatorOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceConditionalAccumulator does not "
-                  "allow this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceConditionalAccumulator = Op<ResourceConditionalAccumulatorOp>;
 
@@ -2076,13 +1556,7 @@ struct ResourceCountUpToOp {
   enum Outputs : int { output };
   enum Ints : int { limit };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceCountUpTo does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using ResourceCountUpTo = Op<ResourceCountUpToOp>;
 
@@ -2094,17 +1568,8 @@ struct ResourceGatherOp {
   enum Ints : int { batch_dims };
   enum Bools : int { validate_indices };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceGather does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceGather = Op<ResourceGatherOp>;
 
@@ -2113,17 +1578,8 @@ struct ResourceGatherNdOp {
   enum Inputs : int { resource, indices };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceGatherNd does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceGatherNd = Op<ResourceGatherNdOp>;
 
@@ -2132,22 +1588,8 @@ using ResourceGatherNd = Op<ResourceGatherNdOp>;
 struct ResourceScatterAddOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterAdd does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterAdd does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterAdd = Op<ResourceScatterAddOp>;
 
@@ -2156,22 +1598,8 @@ using ResourceScatterAdd = Op<ResourceScatterAddOp>;
 struct ResourceScatterDivOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterDiv does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterDiv does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterDiv = Op<ResourceScatterDivOp>;
 
@@ -2180,22 +1608,8 @@ using ResourceScatterDiv = Op<ResourceScatterDivOp>;
 struct ResourceScatterMaxOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterMax does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterMax does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterMax = Op<ResourceScatterMaxOp>;
 
@@ -2204,22 +1618,8 @@ using ResourceScatterMax = Op<ResourceScatterMaxOp>;
 struct ResourceScatterMinOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterMin does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterMin does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterMin = Op<ResourceScatterMinOp>;
 
@@ -2228,22 +1628,8 @@ using ResourceScatterMin = Op<ResourceScatterMinOp>;
 struct ResourceScatterMulOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterMul does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterMul does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterMul = Op<ResourceScatterMulOp>;
 
@@ -2254,17 +1640,8 @@ struct ResourceScatterNdAddOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterNdAdd does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterNdAdd = Op<ResourceScatterNdAddOp>;
 
@@ -2275,17 +1652,8 @@ struct ResourceScatterNdMaxOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterNdMax does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterNdMax = Op<ResourceScatterNdMaxOp>;
 
@@ -2296,17 +1664,8 @@ struct ResourceScatterNdMinOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterNdMin does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterNdMin = Op<ResourceScatterNdMinOp>;
 
@@ -2317,17 +1676,8 @@ struct ResourceScatterNdSubOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterNdSub does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterNdSub = Op<ResourceScatterNdSubOp>;
 
@@ -2338,17 +1688,8 @@ struct ResourceScatterNdUpdateOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterNdUpdate does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterNdUpdate = Op<ResourceScatterNdUpdateOp>;
 
@@ -2357,22 +1698,8 @@ using ResourceScatterNdUpdate = Op<ResourceScatterNdUpdateOp>;
 struct ResourceScatterSubOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceScatterSub does not allow this type "
-                  "for dtype; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterSub does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterSub = Op<ResourceScatterSubOp>;
 
@@ -2381,17 +1708,8 @@ using ResourceScatterSub = Op<ResourceScatterSubOp>;
 struct ResourceScatterUpdateOp {
   enum Inputs : int { resource, indices, updates };
   enum Types : int { kdtype, kTindices };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceScatterUpdate does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_dtype = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceScatterUpdate = Op<ResourceScatterUpdateOp>;
 
@@ -2411,23 +1729,8 @@ struct ResourceSparseApplyAdadeltaOp {
   };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyAdadelta does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyAdadelta does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyAdadelta = Op<ResourceSparseApplyAdadeltaOp>;
 
@@ -2438,23 +1741,8 @@ struct ResourceSparseApplyAdagradOp {
   enum Inputs : int { var, accum, lr, grad, indices };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyAdagrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyAdagrad does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyAdagrad = Op<ResourceSparseApplyAdagradOp>;
 
@@ -2476,23 +1764,8 @@ struct ResourceSparseApplyAdagradDAOp {
   };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyAdagradDA does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyAdagradDA does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyAdagradDA = Op<ResourceSparseApplyAdagradDAOp>;
 
@@ -2503,23 +1776,8 @@ struct ResourceSparseApplyAdagradV2Op {
   enum Inputs : int { var, accum, lr, epsilon, grad, indices };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyAdagradV2 does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyAdagradV2 does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyAdagradV2 = Op<ResourceSparseApplyAdagradV2Op>;
 
@@ -2542,23 +1800,8 @@ struct ResourceSparseApplyCenteredRMSPropOp {
   };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyCenteredRMSProp does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyCenteredRMSProp does not "
-                  "allow this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyCenteredRMSProp =
     Op<ResourceSparseApplyCenteredRMSPropOp>;
@@ -2570,22 +1813,8 @@ struct ResourceSparseApplyFtrlOp {
   enum Inputs : int { var, accum, linear, grad, indices, lr, l1, l2, lr_power };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyFtrl does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyFtrl does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyFtrl = Op<ResourceSparseApplyFtrlOp>;
 
@@ -2608,23 +1837,8 @@ struct ResourceSparseApplyFtrlV2Op {
   };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyFtrlV2 does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyFtrlV2 does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyFtrlV2 = Op<ResourceSparseApplyFtrlV2Op>;
 
@@ -2635,23 +1849,8 @@ struct ResourceSparseApplyKerasMomentumOp {
   enum Inputs : int { var, accum, lr, grad, indices, momentum };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyKerasMomentum does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyKerasMomentum does not "
-                  "allow this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyKerasMomentum = Op<ResourceSparseApplyKerasMomentumOp>;
 
@@ -2662,23 +1861,8 @@ struct ResourceSparseApplyMomentumOp {
   enum Inputs : int { var, accum, lr, grad, indices, momentum };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyMomentum does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyMomentum does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyMomentum = Op<ResourceSparseApplyMomentumOp>;
 
@@ -2689,23 +1873,8 @@ struct ResourceSparseApplyProximalAdagradOp {
   enum Inputs : int { var, accum, lr, l1, l2, grad, indices };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyProximalAdagrad does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyProximalAdagrad does not "
-                  "allow this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyProximalAdagrad =
     Op<ResourceSparseApplyProximalAdagradOp>;
@@ -2717,24 +1886,8 @@ struct ResourceSparseApplyProximalGradientDescentOp {
   enum Inputs : int { var, alpha, l1, l2, grad, indices };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyProximalGradientDescent "
-                  "does not allow this type for T; it allows float, double, "
-                  "int32, uint8, int16, int8, complex64, int64, qint8, "
-                  "quint8, qint32, bfloat16, qint16, quint16, uint16, "
-                  "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyProximalGradientDescent "
-                  "does not allow this type for Tindices; it allows int32, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyProximalGradientDescent =
     Op<ResourceSparseApplyProximalGradientDescentOp>;
@@ -2746,23 +1899,8 @@ struct ResourceSparseApplyRMSPropOp {
   enum Inputs : int { var, ms, mom, lr, rho, momentum, epsilon, grad, indices };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ResourceSparseApplyRMSProp does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ResourceSparseApplyRMSProp does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ResourceSparseApplyRMSProp = Op<ResourceSparseApplyRMSPropOp>;
 
@@ -2780,13 +1918,10 @@ struct ResourceStridedSliceAssignOp {
     new_axis_mask,
     shrink_axis_mask
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ResourceStridedSliceAssign does not allow "
                   "this type for Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -3019,15 +2154,7 @@ struct ReverseOp {
   enum Inputs : int { tensor, dims };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesStringBool),
-        "tfplug: the op Reverse does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, string, complex64, int64, "
-        "bool, bfloat16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesStringBool;
 };
 using Reverse = Op<ReverseOp>;
 
@@ -3038,13 +2165,10 @@ struct ReverseSequenceOp {
   enum Outputs : int { output };
   enum Ints : int { seq_dim, batch_dim };
   enum Types : int { kT, kTlen };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op ReverseSequence does not allow this type "
                   "for Tlen; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tlen");
@@ -3057,22 +2181,8 @@ struct ReverseV2Op {
   enum Inputs : int { tensor, axis };
   enum Outputs : int { output };
   enum Types : int { kTidx, kT };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ReverseV2 does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesStringBool),
-        "tfplug: the op ReverseV2 does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, string, complex64, int64, "
-        "bool, bfloat16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
+  using TypesOf_T = types::FloatsIntsUintsComplexesStringBool;
 };
 using ReverseV2 = Op<ReverseV2Op>;
 
@@ -3084,10 +2194,7 @@ struct RewriteDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using RewriteDataset = Op<RewriteDatasetOp>;
 
@@ -3096,14 +2203,7 @@ struct RightShiftOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUints),
-                  "tfplug: the op RightShift does not allow this type for T; "
-                  "it allows int32, uint8, int16, int8, int64, uint16, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUints;
 };
 using RightShift = Op<RightShiftOp>;
 
@@ -3112,13 +2212,7 @@ struct RintOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Rint does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Rint = Op<RintOp>;
 
@@ -3127,13 +2221,7 @@ struct RiscAbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscAbs does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscAbs = Op<RiscAbsOp>;
 
@@ -3142,13 +2230,7 @@ struct RiscAddOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscAdd does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscAdd = Op<RiscAddOp>;
 
@@ -3159,13 +2241,7 @@ struct RiscBinaryArithmeticOp {
   enum Outputs : int { z };
   enum Strings : int { op_type };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscBinaryArithmetic does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscBinaryArithmetic = Op<RiscBinaryArithmeticOp>;
 
@@ -3176,13 +2252,7 @@ struct RiscBinaryComparisonOp {
   enum Outputs : int { z };
   enum Strings : int { op_type };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscBinaryComparison does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscBinaryComparison = Op<RiscBinaryComparisonOp>;
 
@@ -3207,17 +2277,8 @@ struct RiscBroadcastOp {
   enum Inputs : int { input, shape };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscBroadcast does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using RiscBroadcast = Op<RiscBroadcastOp>;
 
@@ -3242,13 +2303,7 @@ struct RiscCeilOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscCeil does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscCeil = Op<RiscCeilOp>;
 
@@ -3257,13 +2312,7 @@ struct RiscCholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscCholesky does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscCholesky = Op<RiscCholeskyOp>;
 
@@ -3275,17 +2324,8 @@ struct RiscConcatOp {
   enum Outputs : int { output };
   enum Ints : int { N };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscConcat does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using RiscConcat = Op<RiscConcatOp>;
 
@@ -3299,14 +2339,14 @@ struct RiscConditionOp {
   enum Types : int { kSrcT, kDstT };
   template <class... Types>
   auto SrcT() && {
-    static_assert(internal::Allows<Types...>(kFloats),
+    static_assert(internal::Allows<Types...>(types::Floats::kSet),
                   "tfplug: the op RiscCondition does not allow this type for "
                   "SrcT; it allows float, double, bfloat16, half");
     return internal::Constrain<Types...>(this, "SrcT");
   }
   template <class... Types>
   auto DstT() && {
-    static_assert(internal::Allows<Types...>(kFloats),
+    static_assert(internal::Allows<Types...>(types::Floats::kSet),
                   "tfplug: the op RiscCondition does not allow this type for "
                   "DstT; it allows float, double, bfloat16, half");
     return internal::Constrain<Types...>(this, "DstT");
@@ -3323,13 +2363,7 @@ struct RiscConvOp {
   enum Types : int { kT };
   enum IntLists : int { strides, dilations };
   enum Strings : int { data_format };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscConv does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscConv = Op<RiscConvOp>;
 
@@ -3338,13 +2372,7 @@ struct RiscCosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscCos does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscCos = Op<RiscCosOp>;
 
@@ -3353,13 +2381,7 @@ struct RiscDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscDiv does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscDiv = Op<RiscDivOp>;
 
@@ -3370,13 +2392,7 @@ struct RiscDotOp {
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscDot does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscDot = Op<RiscDotOp>;
 
@@ -3385,13 +2401,7 @@ struct RiscExpOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscExp does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscExp = Op<RiscExpOp>;
 
@@ -3402,7 +2412,7 @@ struct RiscFftOp {
   enum Types : int { kTcomplex };
   template <class... Types>
   auto Tcomplex() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
+    static_assert(internal::Allows<Types...>(types::Complexes::kSet),
                   "tfplug: the op RiscFft does not allow this type for "
                   "Tcomplex; it allows complex64, complex128");
     return internal::Constrain<Types...>(this, "Tcomplex");
@@ -3415,13 +2425,7 @@ struct RiscFloorOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscFloor does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscFloor = Op<RiscFloorOp>;
 
@@ -3437,16 +2441,10 @@ struct RiscGatherOp {
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscGather does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscGather does not allow this type for "
                   "Taxis; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Taxis");
@@ -3459,20 +2457,8 @@ struct RiscImagOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op RiscImag does not allow this type for T; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op RiscImag does not allow this type for Tout; "
-                  "it allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using RiscImag = Op<RiscImagOp>;
 
@@ -3481,13 +2467,7 @@ struct RiscIsFiniteOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscIsFinite does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscIsFinite = Op<RiscIsFiniteOp>;
 
@@ -3496,13 +2476,7 @@ struct RiscLogOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscLog does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscLog = Op<RiscLogOp>;
 
@@ -3532,13 +2506,7 @@ struct RiscMaxOp {
   enum Inputs : int { x, y };
   enum Outputs : int { max };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscMax does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscMax = Op<RiscMaxOp>;
 
@@ -3547,13 +2515,7 @@ struct RiscMinOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscMin does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscMin = Op<RiscMinOp>;
 
@@ -3562,13 +2524,7 @@ struct RiscMulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscMul does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscMul = Op<RiscMulOp>;
 
@@ -3577,13 +2533,7 @@ struct RiscNegOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscNeg does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscNeg = Op<RiscNegOp>;
 
@@ -3592,16 +2542,10 @@ struct RiscPadOp {
   enum Inputs : int { input, paddings, constant_values };
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscPad does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscPad does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -3618,13 +2562,7 @@ struct RiscPoolOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { pooling_type, data_format };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscPool does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscPool = Op<RiscPoolOp>;
 
@@ -3633,13 +2571,7 @@ struct RiscPowOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscPow does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscPow = Op<RiscPowOp>;
 
@@ -3650,13 +2582,7 @@ struct RiscRandomUniformOp {
   enum Outputs : int { output };
   enum Ints : int { seed };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscRandomUniform does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using RiscRandomUniform = Op<RiscRandomUniformOp>;
 
@@ -3665,20 +2591,8 @@ struct RiscRealOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kTout };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexes),
-                  "tfplug: the op RiscReal does not allow this type for T; it "
-                  "allows complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op RiscReal does not allow this type for Tout; "
-                  "it allows float, double");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_T = types::Complexes;
+  using TypesOf_Tout = types::FloatDouble;
 };
 using RiscReal = Op<RiscRealOp>;
 
@@ -3691,18 +2605,12 @@ struct RiscReduceOp {
   enum Types : int { kIndex, kT };
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscReduce does not allow this type for "
                   "Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscReduce does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscReduce = Op<RiscReduceOp>;
 
@@ -3711,13 +2619,7 @@ struct RiscRemOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscRem does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscRem = Op<RiscRemOp>;
 
@@ -3726,16 +2628,10 @@ struct RiscReshapeOp {
   enum Inputs : int { tensor, shape };
   enum Outputs : int { output };
   enum Types : int { kT, kTshape };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscReshape does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscReshape does not allow this type for "
                   "Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -3748,20 +2644,8 @@ struct RiscReverseOp {
   enum Inputs : int { tensor, axis };
   enum Outputs : int { output };
   enum Types : int { kTidx, kT };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscReverse does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscReverse does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
+  using TypesOf_T = types::Floats;
 };
 using RiscReverse = Op<RiscReverseOp>;
 
@@ -3770,20 +2654,8 @@ struct RiscScatterOp {
   enum Inputs : int { indices, updates, shape };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscScatter does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscScatter does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using RiscScatter = Op<RiscScatterOp>;
 
@@ -3792,20 +2664,8 @@ struct RiscShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscShape does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op RiscShape does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using RiscShape = Op<RiscShapeOp>;
 
@@ -3814,13 +2674,7 @@ struct RiscSignOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscSign does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscSign = Op<RiscSignOp>;
 
@@ -3829,16 +2683,10 @@ struct RiscSliceOp {
   enum Inputs : int { input, begin, size };
   enum Outputs : int { output };
   enum Types : int { kT, kIndex };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscSlice does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscSlice does not allow this type for "
                   "Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -3855,18 +2703,12 @@ struct RiscSortOp {
   enum Strings : int { direction };
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscSort does not allow this type for "
                   "Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscSort does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscSort = Op<RiscSortOp>;
 
@@ -3877,10 +2719,7 @@ struct RiscSqueezeOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum IntLists : int { squeeze_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RiscSqueeze = Op<RiscSqueezeOp>;
 
@@ -3889,13 +2728,7 @@ struct RiscSubOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscSub does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscSub = Op<RiscSubOp>;
 
@@ -3904,13 +2737,10 @@ struct RiscTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
   enum Types : int { kT, kTperm };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op RiscTranspose does not allow this type for "
                   "Tperm; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tperm");
@@ -3925,13 +2755,7 @@ struct RiscTriangularSolveOp {
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscTriangularSolve does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscTriangularSolve = Op<RiscTriangularSolveOp>;
 
@@ -3942,13 +2766,7 @@ struct RiscUnaryOp {
   enum Outputs : int { y };
   enum Strings : int { op_type };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op RiscUnary does not allow this type for T; "
-                  "it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using RiscUnary = Op<RiscUnaryOp>;
 
@@ -3962,10 +2780,7 @@ struct RiscWhileOp {
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using RiscWhile = Op<RiscWhileOp>;
 
@@ -3988,20 +2803,17 @@ struct RollOp {
   enum Inputs : int { input, shift, axis };
   enum Outputs : int { output };
   enum Types : int { kT, kTshift, kTaxis };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshift() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Roll does not allow this type for Tshift; "
                   "it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshift");
   }
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Roll does not allow this type for Taxis; it "
                   "allows int32, int64");
     return internal::Constrain<Types...>(this, "Taxis");
@@ -4014,14 +2826,7 @@ struct RoundOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Round does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Round = Op<RoundOp>;
 
@@ -4033,10 +2838,7 @@ struct RpcCallOp {
   enum LateInputs : int { timeout_in_ms };
   enum Outputs : int { future, deleter };
   enum TypeLists : int { kTin };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tin = types::Any;
 };
 using RpcCall = Op<RpcCallOp>;
 
@@ -4063,10 +2865,7 @@ struct RpcGetValueOp {
   enum Inputs : int { status_or };
   enum OutputLists : int { output };
   enum TypeLists : int { kTout };
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::Any;
 };
 using RpcGetValue = Op<RpcGetValueOp>;
 
@@ -4086,10 +2885,7 @@ struct RpcServerRegisterOp {
   enum TypeLists : int { kTin };
   enum Functions : int { f };
   enum Strings : int { input_specs, output_specs };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tin = types::Any;
 };
 using RpcServerRegister = Op<RpcServerRegisterOp>;
 
@@ -4104,14 +2900,7 @@ struct RsqrtOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Rsqrt does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Rsqrt = Op<RsqrtOp>;
 
@@ -4120,14 +2909,7 @@ struct RsqrtGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op RsqrtGrad does not allow this type for T; "
-                  "it allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using RsqrtGrad = Op<RsqrtGradOp>;
 

@@ -22,14 +22,7 @@ struct SampleDistortedBoundingBoxOp {
   enum Floats : int { min_object_covered };
   enum FloatLists : int { aspect_ratio_range, area_range };
   enum Bools : int { use_image_if_no_bounding_boxes };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8),
-                  "tfplug: the op SampleDistortedBoundingBox does not allow "
-                  "this type for T; it allows int32, uint8, int16, int8, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8;
 };
 using SampleDistortedBoundingBox = Op<SampleDistortedBoundingBoxOp>;
 
@@ -45,14 +38,7 @@ struct SampleDistortedBoundingBoxV2Op {
   enum Ints : int { seed, seed2, max_attempts };
   enum FloatLists : int { aspect_ratio_range, area_range };
   enum Bools : int { use_image_if_no_bounding_boxes };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8),
-                  "tfplug: the op SampleDistortedBoundingBoxV2 does not allow "
-                  "this type for T; it allows int32, uint8, int16, int8, "
-                  "int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8;
 };
 using SampleDistortedBoundingBoxV2 = Op<SampleDistortedBoundingBoxV2Op>;
 
@@ -64,10 +50,7 @@ struct SamplingDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SamplingDataset = Op<SamplingDatasetOp>;
 
@@ -76,10 +59,7 @@ struct SaveOp {
   enum Inputs : int { filename, tensor_names };
   enum InputLists : int { data };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Save = Op<SaveOp>;
 
@@ -117,10 +97,7 @@ struct SaveDatasetV2Op {
   auto Tshard_func_args() && {
     return internal::Constrain<Types...>(this, "Tshard_func_args");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SaveDatasetV2 = Op<SaveDatasetV2Op>;
 
@@ -130,10 +107,7 @@ struct SaveSlicesOp {
   enum Inputs : int { filename, tensor_names, shapes_and_slices };
   enum InputLists : int { data };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SaveSlices = Op<SaveSlicesOp>;
 
@@ -155,14 +129,7 @@ struct ScalarSummaryOp {
   enum Inputs : int { tags, values };
   enum Outputs : int { summary };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op ScalarSummary does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using ScalarSummary = Op<ScalarSummaryOp>;
 
@@ -175,14 +142,7 @@ struct ScaleAndTranslateOp {
   enum Types : int { kT };
   enum Strings : int { kernel_type };
   enum Bools : int { antialias };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUint8Uint16),
-                  "tfplug: the op ScaleAndTranslate does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
 using ScaleAndTranslate = Op<ScaleAndTranslateOp>;
 
@@ -195,13 +155,7 @@ struct ScaleAndTranslateGradOp {
   enum Types : int { kT };
   enum Strings : int { kernel_type };
   enum Bools : int { antialias };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op ScaleAndTranslateGrad does not allow this "
-                  "type for T; it allows float");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Float;
 };
 using ScaleAndTranslateGrad = Op<ScaleAndTranslateGradOp>;
 
@@ -226,10 +180,7 @@ struct ScanDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ScanDataset = Op<ScanDatasetOp>;
 
@@ -242,22 +193,8 @@ struct ScatterAddOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterAdd does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterAdd does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterAdd = Op<ScatterAddOp>;
 
@@ -270,22 +207,8 @@ struct ScatterDivOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterDiv does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterDiv does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterDiv = Op<ScatterDivOp>;
 
@@ -298,20 +221,8 @@ struct ScatterMaxOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op ScatterMax does not allow this type for T; "
-                  "it allows float, double, int32, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterMax does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterMax = Op<ScatterMaxOp>;
 
@@ -324,20 +235,8 @@ struct ScatterMinOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op ScatterMin does not allow this type for T; "
-                  "it allows float, double, int32, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterMin does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterMin = Op<ScatterMinOp>;
 
@@ -350,22 +249,8 @@ struct ScatterMulOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterMul does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterMul does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterMul = Op<ScatterMulOp>;
 
@@ -376,17 +261,8 @@ struct ScatterNdOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
-                  "tfplug: the op ScatterNd does not allow this type for "
-                  "Tindices; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int16Int64;
 };
 using ScatterNd = Op<ScatterNdOp>;
 
@@ -400,22 +276,8 @@ struct ScatterNdAddOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterNdAdd does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdAdd does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdAdd = Op<ScatterNdAddOp>;
 
@@ -429,22 +291,8 @@ struct ScatterNdMaxOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterNdMax does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdMax does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdMax = Op<ScatterNdMaxOp>;
 
@@ -458,22 +306,8 @@ struct ScatterNdMinOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterNdMin does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdMin does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdMin = Op<ScatterNdMinOp>;
 
@@ -485,23 +319,8 @@ struct ScatterNdNonAliasingAddOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op ScatterNdNonAliasingAdd does not allow this type for "
-        "T; it allows float, double, int32, uint8, int16, int8, complex64, "
-        "int64, bool, qint8, quint8, qint32, bfloat16, qint16, quint16, "
-        "uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdNonAliasingAdd does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdNonAliasingAdd = Op<ScatterNdNonAliasingAddOp>;
 
@@ -515,22 +334,8 @@ struct ScatterNdSubOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterNdSub does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdSub does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdSub = Op<ScatterNdSubOp>;
 
@@ -544,17 +349,8 @@ struct ScatterNdUpdateOp {
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterNdUpdate does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterNdUpdate = Op<ScatterNdUpdateOp>;
 
@@ -567,22 +363,8 @@ struct ScatterSubOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op ScatterSub does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterSub does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterSub = Op<ScatterSubOp>;
 
@@ -595,17 +377,8 @@ struct ScatterUpdateOp {
   enum RefOutputs : int { output_ref };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ScatterUpdate does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using ScatterUpdate = Op<ScatterUpdateOp>;
 
@@ -710,21 +483,8 @@ struct SegmentMaxOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SegmentMax does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentMax does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SegmentMax = Op<SegmentMaxOp>;
 
@@ -734,24 +494,11 @@ struct SegmentMaxV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SegmentMaxV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentMaxV2 does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentMaxV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -764,22 +511,8 @@ struct SegmentMeanOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SegmentMean does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentMean does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SegmentMean = Op<SegmentMeanOp>;
 
@@ -788,21 +521,8 @@ struct SegmentMinOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SegmentMin does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentMin does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SegmentMin = Op<SegmentMinOp>;
 
@@ -812,24 +532,11 @@ struct SegmentMinV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SegmentMinV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentMinV2 does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentMinV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -842,22 +549,8 @@ struct SegmentProdOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SegmentProd does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentProd does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SegmentProd = Op<SegmentProdOp>;
 
@@ -867,25 +560,11 @@ struct SegmentProdV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SegmentProdV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentProdV2 does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentProdV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -898,22 +577,8 @@ struct SegmentSumOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SegmentSum does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentSum does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SegmentSum = Op<SegmentSumOp>;
 
@@ -923,25 +588,11 @@ struct SegmentSumV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SegmentSumV2 does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SegmentSumV2 does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SegmentSumV2 does not allow this type for "
                   "Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -954,10 +605,7 @@ struct SelectOp {
   enum Inputs : int { condition, t, e };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Select = Op<SelectOp>;
 
@@ -966,10 +614,7 @@ struct SelectV2Op {
   enum Inputs : int { condition, t, e };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SelectV2 = Op<SelectV2Op>;
 
@@ -978,13 +623,7 @@ struct SelfAdjointEigOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op SelfAdjointEig does not allow this type for "
-                  "T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using SelfAdjointEig = Op<SelfAdjointEigOp>;
 
@@ -995,14 +634,7 @@ struct SelfAdjointEigV2Op {
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op SelfAdjointEigV2 does not allow this type "
-                  "for T; it allows float, double, complex64, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using SelfAdjointEigV2 = Op<SelfAdjointEigV2Op>;
 
@@ -1011,13 +643,7 @@ struct SeluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Selu does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Selu = Op<SeluOp>;
 
@@ -1026,13 +652,7 @@ struct SeluGradOp {
   enum Inputs : int { gradients, outputs };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SeluGrad does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using SeluGrad = Op<SeluGradOp>;
 
@@ -1045,10 +665,7 @@ struct SendOp {
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Send = Op<SendOp>;
 
@@ -1077,17 +694,8 @@ struct SerializeManySparseOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { serialized_sparse };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kStringVariant),
-                  "tfplug: the op SerializeManySparse does not allow this "
-                  "type for out_type; it allows string, variant");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::StringVariant;
 };
 using SerializeManySparse = Op<SerializeManySparseOp>;
 
@@ -1097,17 +705,8 @@ struct SerializeSparseOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { serialized_sparse };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kStringVariant),
-                  "tfplug: the op SerializeSparse does not allow this type "
-                  "for out_type; it allows string, variant");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::StringVariant;
 };
 using SerializeSparse = Op<SerializeSparseOp>;
 
@@ -1116,10 +715,7 @@ struct SerializeTensorOp {
   enum Inputs : int { tensor };
   enum Outputs : int { serialized };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SerializeTensor = Op<SerializeTensorOp>;
 
@@ -1130,13 +726,7 @@ struct SetSizeOp {
   enum Outputs : int { size };
   enum Bools : int { validate_indices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8StringUint16),
-                  "tfplug: the op SetSize does not allow this type for T; it "
-                  "allows int32, uint8, int16, int8, string, int64, uint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8StringUint16;
 };
 using SetSize = Op<SetSizeOp>;
 
@@ -1148,10 +738,7 @@ struct SetStatsAggregatorDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SetStatsAggregatorDataset = Op<SetStatsAggregatorDatasetOp>;
 
@@ -1160,17 +747,8 @@ struct ShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Shape does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using Shape = Op<ShapeOp>;
 
@@ -1181,17 +759,8 @@ struct ShapeNOp {
   enum OutputLists : int { output };
   enum Ints : int { N };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op ShapeN does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using ShapeN = Op<ShapeNOp>;
 
@@ -1206,10 +775,7 @@ struct ShardDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShardDataset = Op<ShardDatasetOp>;
 
@@ -1239,10 +805,7 @@ struct ShuffleAndRepeatDatasetOp {
   enum ShapeLists : int { output_shapes };
   enum Bools : int { reshuffle_each_iteration };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShuffleAndRepeatDataset = Op<ShuffleAndRepeatDatasetOp>;
 
@@ -1265,10 +828,7 @@ struct ShuffleAndRepeatDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShuffleAndRepeatDatasetV2 = Op<ShuffleAndRepeatDatasetV2Op>;
 
@@ -1283,10 +843,7 @@ struct ShuffleDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShuffleDataset = Op<ShuffleDatasetOp>;
 
@@ -1299,10 +856,7 @@ struct ShuffleDatasetV2Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShuffleDatasetV2 = Op<ShuffleDatasetV2Op>;
 
@@ -1317,10 +871,7 @@ struct ShuffleDatasetV3Op {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ShuffleDatasetV3 = Op<ShuffleDatasetV3Op>;
 
@@ -1339,14 +890,7 @@ struct SigmoidOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Sigmoid does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Sigmoid = Op<SigmoidOp>;
 
@@ -1355,14 +899,7 @@ struct SigmoidGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op SigmoidGrad does not allow this type for T; "
-                  "it allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using SigmoidGrad = Op<SigmoidGradOp>;
 
@@ -1371,14 +908,7 @@ struct SignOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsComplexes),
-                  "tfplug: the op Sign does not allow this type for T; it "
-                  "allows float, double, int32, int16, int8, complex64, "
-                  "int64, bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Sign = Op<SignOp>;
 
@@ -1387,14 +917,7 @@ struct SinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Sin does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Sin = Op<SinOp>;
 
@@ -1403,14 +926,7 @@ struct SinhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Sinh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Sinh = Op<SinhOp>;
 
@@ -1419,17 +935,8 @@ struct SizeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Size does not allow this type for out_type; "
-                  "it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using Size = Op<SizeOp>;
 
@@ -1441,10 +948,7 @@ struct SkipDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SkipDataset = Op<SkipDatasetOp>;
 
@@ -1477,10 +981,7 @@ struct SleepDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SleepDataset = Op<SleepDatasetOp>;
 
@@ -1489,13 +990,10 @@ struct SliceOp {
   enum Inputs : int { input, begin, size };
   enum Outputs : int { output };
   enum Types : int { kT, kIndex };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Slice does not allow this type for Index; "
                   "it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -1512,10 +1010,7 @@ struct SlidingWindowDatasetOp {
   enum Bools : int { drop_remainder };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SlidingWindowDataset = Op<SlidingWindowDatasetOp>;
 
@@ -1524,10 +1019,7 @@ struct SnapshotOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Snapshot = Op<SnapshotOp>;
 
@@ -1539,10 +1031,7 @@ struct SnapshotChunkDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SnapshotChunkDataset = Op<SnapshotChunkDatasetOp>;
 
@@ -1577,10 +1066,7 @@ struct SnapshotDatasetOp {
     seed2
   };
   enum Bools : int { shuffle_on_read };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SnapshotDataset = Op<SnapshotDatasetOp>;
 
@@ -1594,10 +1080,7 @@ struct SnapshotDatasetReaderOp {
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
   enum Ints : int { version };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SnapshotDatasetReader = Op<SnapshotDatasetReaderOp>;
 
@@ -1617,10 +1100,7 @@ struct SnapshotDatasetV2Op {
   enum Bools : int { hash_valid };
   enum Ints : int { hash };
   enum Functions : int { reader_func, shard_func };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
   template <class... Types>
   auto Treader_func_args() && {
     return internal::Constrain<Types...>(this, "Treader_func_args");
@@ -1640,10 +1120,7 @@ struct SnapshotNestedDatasetReaderOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SnapshotNestedDatasetReader = Op<SnapshotNestedDatasetReaderOp>;
 
@@ -1652,13 +1129,7 @@ struct SobolSampleOp {
   enum Inputs : int { dim, num_results, skip };
   enum Outputs : int { samples };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op SobolSample does not allow this type for "
-                  "dtype; it allows float, double");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatDouble;
 };
 using SobolSample = Op<SobolSampleOp>;
 
@@ -1667,13 +1138,7 @@ struct SoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { softmax };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Softmax does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Softmax = Op<SoftmaxOp>;
 
@@ -1683,14 +1148,7 @@ struct SoftmaxCrossEntropyWithLogitsOp {
   enum Inputs : int { features, labels };
   enum Outputs : int { loss, backprop };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SoftmaxCrossEntropyWithLogits does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using SoftmaxCrossEntropyWithLogits = Op<SoftmaxCrossEntropyWithLogitsOp>;
 
@@ -1699,13 +1157,7 @@ struct SoftplusOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Softplus does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Softplus = Op<SoftplusOp>;
 
@@ -1714,13 +1166,7 @@ struct SoftplusGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SoftplusGrad does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using SoftplusGrad = Op<SoftplusGradOp>;
 
@@ -1729,13 +1175,7 @@ struct SoftsignOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Softsign does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Softsign = Op<SoftsignOp>;
 
@@ -1744,13 +1184,7 @@ struct SoftsignGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SoftsignGrad does not allow this type for "
-                  "T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using SoftsignGrad = Op<SoftsignGradOp>;
 
@@ -1790,13 +1224,10 @@ struct SpaceToBatchOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTpaddings };
   enum Ints : int { block_size };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatch does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -1810,20 +1241,17 @@ struct SpaceToBatchNDOp {
   enum Inputs : int { input, block_shape, paddings };
   enum Outputs : int { output };
   enum Types : int { kT, kTblock_shape, kTpaddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatchND does not allow this type for "
                   "Tblock_shape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tblock_shape");
   }
   template <class... Types>
   auto Tpaddings() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SpaceToBatchND does not allow this type for "
                   "Tpaddings; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tpaddings");
@@ -1839,10 +1267,7 @@ struct SpaceToDepthOp {
   enum Types : int { kT };
   enum Ints : int { block_size };
   enum Strings : int { data_format };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SpaceToDepth = Op<SpaceToDepthOp>;
 
@@ -1860,16 +1285,7 @@ struct SparseAccumulatorApplyGradientOp {
   };
   enum Types : int { kdtype };
   enum Bools : int { has_known_shape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseAccumulatorApplyGradient does not "
-                  "allow this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using SparseAccumulatorApplyGradient = Op<SparseAccumulatorApplyGradientOp>;
 
@@ -1880,16 +1296,7 @@ struct SparseAccumulatorTakeGradientOp {
   enum Inputs : int { num_required = 1 };
   enum Outputs : int { indices, values, shape };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseAccumulatorTakeGradient does not "
-                  "allow this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using SparseAccumulatorTakeGradient = Op<SparseAccumulatorTakeGradientOp>;
 
@@ -1908,18 +1315,10 @@ struct SparseAddOp {
   };
   enum Outputs : int { sum_indices, sum_values, sum_shape };
   enum Types : int { kT, kTreal };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseAdd does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   template <class... Types>
   auto Treal() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
+    static_assert(internal::Allows<Types...>(types::FloatsIntsUints::kSet),
                   "tfplug: the op SparseAdd does not allow this type for "
                   "Treal; it allows float, double, int32, uint8, int16, int8, "
                   "int64, bfloat16, uint16, half, uint32, uint64");
@@ -1934,15 +1333,7 @@ struct SparseAddGradOp {
   enum Inputs : int { backprop_val_grad, a_indices, b_indices, sum_indices };
   enum Outputs : int { a_val_grad, b_val_grad };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseAddGrad does not allow this type for "
-                  "T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseAddGrad = Op<SparseAddGradOp>;
 
@@ -1955,22 +1346,8 @@ struct SparseApplyAdadeltaOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyAdadelta does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyAdadelta does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyAdadelta = Op<SparseApplyAdadeltaOp>;
 
@@ -1983,22 +1360,8 @@ struct SparseApplyAdagradOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyAdagrad does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyAdagrad does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyAdagrad = Op<SparseApplyAdagradOp>;
 
@@ -2016,22 +1379,8 @@ struct SparseApplyAdagradDAOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyAdagradDA does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyAdagradDA does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyAdagradDA = Op<SparseApplyAdagradDAOp>;
 
@@ -2044,22 +1393,8 @@ struct SparseApplyAdagradV2Op {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, update_slots };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyAdagradV2 does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyAdagradV2 does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyAdagradV2 = Op<SparseApplyAdagradV2Op>;
 
@@ -2073,23 +1408,8 @@ struct SparseApplyCenteredRMSPropOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyCenteredRMSProp does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyCenteredRMSProp does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyCenteredRMSProp = Op<SparseApplyCenteredRMSPropOp>;
 
@@ -2102,22 +1422,8 @@ struct SparseApplyFtrlOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyFtrl does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyFtrl does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyFtrl = Op<SparseApplyFtrlOp>;
 
@@ -2131,22 +1437,8 @@ struct SparseApplyFtrlV2Op {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, multiply_linear_by_lr };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyFtrlV2 does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyFtrlV2 does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyFtrlV2 = Op<SparseApplyFtrlV2Op>;
 
@@ -2159,22 +1451,8 @@ struct SparseApplyMomentumOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking, use_nesterov };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyMomentum does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyMomentum does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyMomentum = Op<SparseApplyMomentumOp>;
 
@@ -2187,23 +1465,8 @@ struct SparseApplyProximalAdagradOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyProximalAdagrad does not allow "
-                  "this type for T; it allows float, double, int32, uint8, "
-                  "int16, int8, complex64, int64, qint8, quint8, qint32, "
-                  "bfloat16, qint16, quint16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyProximalAdagrad does not allow "
-                  "this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyProximalAdagrad = Op<SparseApplyProximalAdagradOp>;
 
@@ -2216,23 +1479,8 @@ struct SparseApplyProximalGradientDescentOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyProximalGradientDescent does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyProximalGradientDescent does not "
-                  "allow this type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyProximalGradientDescent =
     Op<SparseApplyProximalGradientDescentOp>;
@@ -2246,22 +1494,8 @@ struct SparseApplyRMSPropOp {
   enum RefOutputs : int { out };
   enum Types : int { kT, kTindices };
   enum Bools : int { use_locking };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseApplyRMSProp does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseApplyRMSProp does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseApplyRMSProp = Op<SparseApplyRMSPropOp>;
 
@@ -2273,20 +1507,8 @@ struct SparseBincountOp {
   enum Outputs : int { output };
   enum Types : int { kTidx, kT };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseBincount does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op SparseBincount does not allow this type for "
-                  "T; it allows float, double, int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
+  using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using SparseBincount = Op<SparseBincountOp>;
 
@@ -2298,10 +1520,7 @@ struct SparseConcatOp {
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Ints : int { concat_dim, N };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseConcat = Op<SparseConcatOp>;
 
@@ -2313,16 +1532,7 @@ struct SparseConditionalAccumulatorOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseConditionalAccumulator does not allow "
-                  "this type for dtype; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using SparseConditionalAccumulator = Op<SparseConditionalAccumulatorOp>;
 
@@ -2336,19 +1546,13 @@ struct SparseCountSparseOutputOp {
   enum Types : int { kT, koutput_type };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseCountSparseOutput does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto output_type() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64),
-                  "tfplug: the op SparseCountSparseOutput does not allow this "
-                  "type for output_type; it allows float, double, int32, "
-                  "int64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32Int64::kSet),
+        "tfplug: the op SparseCountSparseOutput does not allow this type for "
+        "output_type; it allows float, double, int32, int64");
     return internal::Constrain<Types...>(this, "output_type");
   }
 };
@@ -2367,28 +1571,22 @@ struct SparseCrossOp {
   enum Types : int { kout_type, kinternal_type };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "sparse_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "dense_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "dense_types");
   }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
-                  "tfplug: the op SparseCross does not allow this type for "
-                  "out_type; it allows string, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::StringInt64;
   template <class... Types>
   auto internal_type() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCross does not allow this type for "
                   "internal_type; it allows string, int64");
     return internal::Constrain<Types...>(this, "internal_type");
@@ -2409,14 +1607,14 @@ struct SparseCrossHashedOp {
   enum TypeLists : int { ksparse_types, kdense_types };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossHashed does not allow this type "
                   "for sparse_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossHashed does not allow this type "
                   "for dense_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "dense_types");
@@ -2436,14 +1634,14 @@ struct SparseCrossV2Op {
   enum TypeLists : int { ksparse_types, kdense_types };
   template <class... Types>
   auto sparse_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossV2 does not allow this type for "
                   "sparse_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "sparse_types");
   }
   template <class... Types>
   auto dense_types() && {
-    static_assert(internal::Allows<Types...>(kStringInt64),
+    static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
                   "tfplug: the op SparseCrossV2 does not allow this type for "
                   "dense_types; it allows string, int64");
     return internal::Constrain<Types...>(this, "dense_types");
@@ -2457,15 +1655,7 @@ struct SparseDenseCwiseAddOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseDenseCwiseAdd does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseAdd = Op<SparseDenseCwiseAddOp>;
 
@@ -2475,15 +1665,7 @@ struct SparseDenseCwiseDivOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseDenseCwiseDiv does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseDiv = Op<SparseDenseCwiseDivOp>;
 
@@ -2493,15 +1675,7 @@ struct SparseDenseCwiseMulOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseDenseCwiseMul does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseMul = Op<SparseDenseCwiseMulOp>;
 
@@ -2517,10 +1691,7 @@ struct SparseFillEmptyRowsOp {
     reverse_index_map
   };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseFillEmptyRows = Op<SparseFillEmptyRowsOp>;
 
@@ -2530,10 +1701,7 @@ struct SparseFillEmptyRowsGradOp {
   enum Inputs : int { reverse_index_map, grad_values };
   enum Outputs : int { d_values, d_default_value };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseFillEmptyRowsGrad = Op<SparseFillEmptyRowsGradOp>;
 
@@ -2547,14 +1715,14 @@ struct SparseMatMulOp {
   enum Types : int { kTa, kTb };
   template <class... Types>
   auto Ta() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op SparseMatMul does not allow this type for "
                   "Ta; it allows float, bfloat16");
     return internal::Constrain<Types...>(this, "Ta");
   }
   template <class... Types>
   auto Tb() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
                   "tfplug: the op SparseMatMul does not allow this type for "
                   "Tb; it allows float, bfloat16");
     return internal::Constrain<Types...>(this, "Tb");
@@ -2567,13 +1735,7 @@ struct SparseMatrixAddOp {
   enum Inputs : int { a, b, alpha, beta };
   enum Outputs : int { c };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op SparseMatrixAdd does not allow this type "
-                  "for T; it allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using SparseMatrixAdd = Op<SparseMatrixAddOp>;
 
@@ -2593,10 +1755,7 @@ struct SparseMatrixMatMulOp {
     transpose_output,
     conjugate_output
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseMatrixMatMul = Op<SparseMatrixMatMulOp>;
 
@@ -2605,10 +1764,7 @@ struct SparseMatrixMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseMatrixMul = Op<SparseMatrixMulOp>;
 
@@ -2633,7 +1789,7 @@ struct SparseMatrixSoftmaxOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op SparseMatrixSoftmax does not allow this "
                   "type for type; it allows float, double");
     return internal::Constrain<Types...>(this, "type");
@@ -2649,7 +1805,7 @@ struct SparseMatrixSoftmaxGradOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
+    static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
                   "tfplug: the op SparseMatrixSoftmaxGrad does not allow this "
                   "type for type; it allows float, double");
     return internal::Constrain<Types...>(this, "type");
@@ -2665,7 +1821,7 @@ struct SparseMatrixSparseCholeskyOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op SparseMatrixSparseCholesky does not allow "
                   "this type for type; it allows float, double, complex64, "
                   "complex128");
@@ -2684,7 +1840,7 @@ struct SparseMatrixSparseMatMulOp {
   enum Bools : int { transpose_a, transpose_b, adjoint_a, adjoint_b };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op SparseMatrixSparseMatMul does not allow "
                   "this type for type; it allows float, double, complex64, "
                   "complex128");
@@ -2702,7 +1858,7 @@ struct SparseMatrixTransposeOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op SparseMatrixTranspose does not allow this "
                   "type for type; it allows float, double, complex64, "
                   "complex128");
@@ -2718,7 +1874,7 @@ struct SparseMatrixZerosOp {
   enum Types : int { ktype };
   template <class... Types>
   auto type() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
+    static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
                   "tfplug: the op SparseMatrixZeros does not allow this type "
                   "for type; it allows float, double, complex64, complex128");
     return internal::Constrain<Types...>(this, "type");
@@ -2739,14 +1895,7 @@ struct SparseReduceMaxOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SparseReduceMax does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseReduceMax = Op<SparseReduceMaxOp>;
 
@@ -2764,14 +1913,7 @@ struct SparseReduceMaxSparseOp {
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Bools : int { keep_dims };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SparseReduceMaxSparse does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseReduceMaxSparse = Op<SparseReduceMaxSparseOp>;
 
@@ -2788,15 +1930,7 @@ struct SparseReduceSumOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseReduceSum does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseReduceSum = Op<SparseReduceSumOp>;
 
@@ -2814,15 +1948,7 @@ struct SparseReduceSumSparseOp {
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Bools : int { keep_dims };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseReduceSumSparse does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseReduceSumSparse = Op<SparseReduceSumSparseOp>;
 
@@ -2832,10 +1958,7 @@ struct SparseReorderOp {
   enum Inputs : int { input_indices, input_values, input_shape };
   enum Outputs : int { output_indices, output_values };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseReorder = Op<SparseReorderOp>;
 
@@ -2855,23 +1978,11 @@ struct SparseSegmentMeanOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentMean does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentMean does not allow this type "
-                  "for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMean does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -2885,23 +1996,11 @@ struct SparseSegmentMeanGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentMeanGrad does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentMeanGrad does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -2915,23 +2014,11 @@ struct SparseSegmentMeanGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentMeanGradV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentMeanGradV2 does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanGradV2 does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -2947,31 +2034,18 @@ struct SparseSegmentMeanWithNumSegmentsOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentMeanWithNumSegments does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentMeanWithNumSegments does not "
-                  "allow this type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentMeanWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -2987,23 +2061,11 @@ struct SparseSegmentSqrtNOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSqrtN does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSqrtN does not allow this type "
-                  "for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtN does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3017,23 +2079,11 @@ struct SparseSegmentSqrtNGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSqrtNGrad does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSqrtNGrad does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3047,23 +2097,11 @@ struct SparseSegmentSqrtNGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSqrtNGradV2 does not allow "
-                  "this type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSqrtNGradV2 does not allow "
-                  "this type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNGradV2 does not allow "
                   "this type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3079,31 +2117,18 @@ struct SparseSegmentSqrtNWithNumSegmentsOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
-                  "allow this type for T; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
-                  "allow this type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSqrtNWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3120,24 +2145,11 @@ struct SparseSegmentSumOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SparseSegmentSum does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSum does not allow this type "
-                  "for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSum does not allow this type "
                   "for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3151,23 +2163,11 @@ struct SparseSegmentSumGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSumGrad does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSumGrad does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumGrad does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3181,23 +2181,11 @@ struct SparseSegmentSumGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
   enum Types : int { kT, kTidx, kTsegmentids };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSegmentSumGradV2 does not allow this "
-                  "type for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSumGradV2 does not allow this "
-                  "type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::Floats;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumGradV2 does not allow this "
                   "type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3213,32 +2201,18 @@ struct SparseSegmentSumWithNumSegmentsOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
   enum Bools : int { sparse_gradient };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SparseSegmentSumWithNumSegments does not "
-                  "allow this type for T; it allows float, double, int32, "
-                  "uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseSegmentSumWithNumSegments does not "
-                  "allow this type for Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumWithNumSegments does not "
                   "allow this type for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
   }
   template <class... Types>
   auto Tsegmentids() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSegmentSumWithNumSegments does not "
                   "allow this type for Tsegmentids; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsegmentids");
@@ -3252,10 +2226,7 @@ struct SparseSliceOp {
   enum Inputs : int { indices, values, shape, start, size };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseSlice = Op<SparseSliceOp>;
 
@@ -3270,15 +2241,7 @@ struct SparseSliceGradOp {
   };
   enum Outputs : int { val_grad };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseSliceGrad does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseSliceGrad = Op<SparseSliceGradOp>;
 
@@ -3288,13 +2251,7 @@ struct SparseSoftmaxOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op SparseSoftmax does not allow this type for "
-                  "T; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleHalf;
 };
 using SparseSoftmax = Op<SparseSoftmaxOp>;
 
@@ -3304,17 +2261,10 @@ struct SparseSoftmaxCrossEntropyWithLogitsOp {
   enum Inputs : int { features, labels };
   enum Outputs : int { loss, backprop };
   enum Types : int { kT, kTlabels };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op SparseSoftmaxCrossEntropyWithLogits does "
-                  "not allow this type for T; it allows float, double, "
-                  "bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tlabels() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op SparseSoftmaxCrossEntropyWithLogits does "
                   "not allow this type for Tlabels; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tlabels");
@@ -3337,14 +2287,7 @@ struct SparseSparseMaximumOp {
   };
   enum Outputs : int { output_indices, output_values };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op SparseSparseMaximum does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseSparseMaximum = Op<SparseSparseMaximumOp>;
 
@@ -3362,15 +2305,7 @@ struct SparseSparseMinimumOp {
   };
   enum Outputs : int { output_indices, output_values };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseSparseMinimum does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseSparseMinimum = Op<SparseSparseMinimumOp>;
 
@@ -3383,10 +2318,7 @@ struct SparseSplitOp {
   enum OutputLists : int { output_indices, output_values, output_shape };
   enum Ints : int { num_split };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using SparseSplit = Op<SparseSplitOp>;
 
@@ -3396,22 +2328,8 @@ struct SparseTensorDenseAddOp {
   enum Inputs : int { a_indices, a_values, a_shape, b };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op SparseTensorDenseAdd does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseTensorDenseAdd does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseTensorDenseAdd = Op<SparseTensorDenseAddOp>;
 
@@ -3423,17 +2341,8 @@ struct SparseTensorDenseMatMulOp {
   enum Outputs : int { product };
   enum Types : int { kT, kTindices };
   enum Bools : int { adjoint_a, adjoint_b };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseTensorDenseMatMul does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseTensorDenseMatMul = Op<SparseTensorDenseMatMulOp>;
 
@@ -3456,14 +2365,7 @@ struct SparseTensorToCSRSparseMatrixOp {
   enum Inputs : int { indices, values, dense_shape };
   enum Outputs : int { sparse_matrix };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op SparseTensorToCSRSparseMatrix does not "
-                  "allow this type for T; it allows float, double, complex64, "
-                  "complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using SparseTensorToCSRSparseMatrix = Op<SparseTensorToCSRSparseMatrixOp>;
 
@@ -3480,17 +2382,8 @@ struct SparseToDenseOp {
   enum Outputs : int { dense };
   enum Bools : int { validate_indices };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op SparseToDense does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using SparseToDense = Op<SparseToDenseOp>;
 
@@ -3511,14 +2404,7 @@ struct SparseToSparseSetOperationOp {
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8StringUint16),
-                  "tfplug: the op SparseToSparseSetOperation does not allow "
-                  "this type for T; it allows int32, uint8, int16, int8, "
-                  "string, int64, uint16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8StringUint16;
 };
 using SparseToSparseSetOperation = Op<SparseToSparseSetOperationOp>;
 
@@ -3527,13 +2413,7 @@ struct SpenceOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op Spence does not allow this type for T; it "
-                  "allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using Spence = Op<SpenceOp>;
 
@@ -3544,10 +2424,7 @@ struct SplitOp {
   enum OutputLists : int { output };
   enum Ints : int { num_split };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Split = Op<SplitOp>;
 
@@ -3561,14 +2438,15 @@ struct SplitDedupDataOp {
   enum Strings : int { tuple_mask, config };
   template <class... Types>
   auto integer_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op SplitDedupData does not allow this type for "
-                  "integer_type; it allows int32, int64, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+        "tfplug: the op SplitDedupData does not allow this type for "
+        "integer_type; it allows int32, int64, uint32, uint64");
     return internal::Constrain<Types...>(this, "integer_type");
   }
   template <class... Types>
   auto float_type() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16Half),
+    static_assert(internal::Allows<Types...>(types::FloatBfloat16Half::kSet),
                   "tfplug: the op SplitDedupData does not allow this type for "
                   "float_type; it allows float, bfloat16, half");
     return internal::Constrain<Types...>(this, "float_type");
@@ -3584,13 +2462,10 @@ struct SplitVOp {
   enum OutputLists : int { output };
   enum Ints : int { num_split };
   enum Types : int { kT, kTlen };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
-    static_assert(internal::Allows<Types...>(kInt32Int8Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int8Int64::kSet),
                   "tfplug: the op SplitV does not allow this type for Tlen; "
                   "it allows int32, int8, int64");
     return internal::Constrain<Types...>(this, "Tlen");
@@ -3606,10 +2481,7 @@ struct SqlDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using SqlDataset = Op<SqlDatasetOp>;
 
@@ -3618,14 +2490,7 @@ struct SqrtOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Sqrt does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Sqrt = Op<SqrtOp>;
 
@@ -3634,14 +2499,7 @@ struct SqrtGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op SqrtGrad does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using SqrtGrad = Op<SqrtGradOp>;
 
@@ -3650,15 +2508,7 @@ struct SquareOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op Square does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Square = Op<SquareOp>;
 
@@ -3667,14 +2517,7 @@ struct SquaredDifferenceOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexesInt32Int64),
-                  "tfplug: the op SquaredDifference does not allow this type "
-                  "for T; it allows float, double, int32, complex64, int64, "
-                  "bfloat16, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using SquaredDifference = Op<SquaredDifferenceOp>;
 
@@ -3685,10 +2528,7 @@ struct SqueezeOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum IntLists : int { squeeze_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Squeeze = Op<SqueezeOp>;
 
@@ -3749,10 +2589,7 @@ struct StackPushOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { swap_memory };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StackPush = Op<StackPushOp>;
 
@@ -3763,10 +2600,7 @@ struct StackPushV2Op {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Bools : int { swap_memory };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StackPushV2 = Op<StackPushV2Op>;
 
@@ -3853,14 +2687,8 @@ struct StatefulPartitionedCallOp {
   enum TypeLists : int { kTin, kTout };
   enum Functions : int { f };
   enum Strings : int { config, config_proto, executor_type };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using StatefulPartitionedCall = Op<StatefulPartitionedCallOp>;
 
@@ -3872,26 +2700,13 @@ struct StatefulRandomBinomialOp {
   enum Types : int { kS, kT, kdtype };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatefulRandomBinomial does not allow this "
                   "type for S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatefulRandomBinomial does not allow this "
-                  "type for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatefulRandomBinomial does not allow this "
-                  "type for dtype; it allows float, double, int32, int64, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
+  using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
 };
 using StatefulRandomBinomial = Op<StatefulRandomBinomialOp>;
 
@@ -3901,10 +2716,7 @@ struct StatefulStandardNormalOp {
   enum Inputs : int { resource, shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -3918,10 +2730,7 @@ struct StatefulStandardNormalV2Op {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -3935,10 +2744,7 @@ struct StatefulTruncatedNormalOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -3952,10 +2758,7 @@ struct StatefulUniformOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -3969,10 +2772,7 @@ struct StatefulUniformFullIntOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -3986,10 +2786,7 @@ struct StatefulUniformIntOp {
   enum Inputs : int { resource, algorithm, shape, minval, maxval };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -4006,14 +2803,8 @@ struct StatelessCaseOp {
   enum TypeLists : int { kTin, kTout };
   enum FunctionLists : int { branches };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using StatelessCase = Op<StatelessCaseOp>;
 
@@ -4031,14 +2822,8 @@ struct StatelessIfOp {
   auto Tcond() && {
     return internal::Constrain<Types...>(this, "Tcond");
   }
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using StatelessIf = Op<StatelessIfOp>;
 
@@ -4048,24 +2833,17 @@ struct StatelessMultinomialOp {
   enum Inputs : int { logits, num_samples, seed };
   enum Outputs : int { output };
   enum Types : int { kT, kTseed, koutput_dtype };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op StatelessMultinomial does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessMultinomial does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
   }
   template <class... Types>
   auto output_dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessMultinomial does not allow this "
                   "type for output_dtype; it allows int32, int64");
     return internal::Constrain<Types...>(this, "output_dtype");
@@ -4081,26 +2859,19 @@ struct StatelessParameterizedTruncatedNormalOp {
   enum Types : int { kS, kTseed, kdtype };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessParameterizedTruncatedNormal does "
                   "not allow this type for S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessParameterizedTruncatedNormal does "
                   "not allow this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
   }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op StatelessParameterizedTruncatedNormal does "
-                  "not allow this type for dtype; it allows float, double, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatDoubleHalf;
 };
 using StatelessParameterizedTruncatedNormal =
     Op<StatelessParameterizedTruncatedNormalOp>;
@@ -4113,33 +2884,20 @@ struct StatelessRandomBinomialOp {
   enum Types : int { kS, kTseed, kT, kdtype };
   template <class... Types>
   auto S() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomBinomial does not allow this "
                   "type for S; it allows int32, int64");
     return internal::Constrain<Types...>(this, "S");
   }
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomBinomial does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
   }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatelessRandomBinomial does not allow this "
-                  "type for T; it allows float, double, int32, int64, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatelessRandomBinomial does not allow this "
-                  "type for dtype; it allows float, double, int32, int64, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::FloatDoubleInt32Int64Half;
+  using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
 };
 using StatelessRandomBinomial = Op<StatelessRandomBinomialOp>;
 
@@ -4149,23 +2907,11 @@ struct StatelessRandomGammaV2Op {
   enum Inputs : int { shape, seed, alpha };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op StatelessRandomGammaV2 does not allow this "
-                  "type for dtype; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomGammaV2 does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::FloatDoubleHalf;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGammaV2 does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4179,16 +2925,10 @@ struct StatelessRandomGammaV3Op {
   enum Inputs : int { shape, key, counter, alg, alpha };
   enum Outputs : int { output };
   enum Types : int { kdtype, kshape_dtype };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleHalf),
-                  "tfplug: the op StatelessRandomGammaV3 does not allow this "
-                  "type for dtype; it allows float, double, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatDoubleHalf;
   template <class... Types>
   auto shape_dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGammaV3 does not allow this "
                   "type for shape_dtype; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_dtype");
@@ -4209,7 +2949,7 @@ struct StatelessRandomGetKeyCounterOp {
   enum Types : int { kTseed };
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGetKeyCounter does not allow "
                   "this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4225,7 +2965,7 @@ struct StatelessRandomGetKeyCounterAlgOp {
   enum Types : int { kTseed };
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomGetKeyCounterAlg does not "
                   "allow this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4238,23 +2978,11 @@ struct StatelessRandomNormalOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessRandomNormal does not allow this "
-                  "type for dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomNormal does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomNormal does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4268,16 +2996,10 @@ struct StatelessRandomNormalV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessRandomNormalV2 does not allow this "
-                  "type for dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomNormalV2 does not allow this "
                   "type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -4292,30 +3014,17 @@ struct StatelessRandomPoissonOp {
   enum Types : int { kRtype, kdtype, kT, kTseed };
   template <class... Types>
   auto Rtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatelessRandomPoisson does not allow this "
-                  "type for Rtype; it allows float, double, int32, int64, "
-                  "half");
+    static_assert(
+        internal::Allows<Types...>(types::FloatDoubleInt32Int64Half::kSet),
+        "tfplug: the op StatelessRandomPoisson does not allow this type for "
+        "Rtype; it allows float, double, int32, int64, half");
     return internal::Constrain<Types...>(this, "Rtype");
   }
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleInt32Int64Half),
-                  "tfplug: the op StatelessRandomPoisson does not allow this "
-                  "type for dtype; it allows float, double, int32, int64, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomPoisson does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::FloatDoubleInt32Int64Half;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomPoisson does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4328,23 +3037,11 @@ struct StatelessRandomUniformOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessRandomUniform does not allow this "
-                  "type for dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomUniform does not allow this "
-                  "type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniform does not allow this "
                   "type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4357,27 +3054,14 @@ struct StatelessRandomUniformFullIntOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op StatelessRandomUniformFullInt does not "
-                  "allow this type for dtype; it allows int32, int64, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomUniformFullInt does not "
-                  "allow this type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Int32Int64Uint32Uint64;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op StatelessRandomUniformFullInt does not "
-                  "allow this type for Tseed; it allows int32, int64, uint32, "
-                  "uint64");
+    static_assert(
+        internal::Allows<Types...>(types::Int32Int64Uint32Uint64::kSet),
+        "tfplug: the op StatelessRandomUniformFullInt does not allow this "
+        "type for Tseed; it allows int32, int64, uint32, uint64");
     return internal::Constrain<Types...>(this, "Tseed");
   }
 };
@@ -4389,17 +3073,10 @@ struct StatelessRandomUniformFullIntV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op StatelessRandomUniformFullIntV2 does not "
-                  "allow this type for dtype; it allows int32, int64, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformFullIntV2 does not "
                   "allow this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -4413,23 +3090,11 @@ struct StatelessRandomUniformIntOp {
   enum Inputs : int { shape, seed, minval, maxval };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomUniformInt does not allow "
-                  "this type for dtype; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessRandomUniformInt does not allow "
-                  "this type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Int32Int64;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformInt does not allow "
                   "this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4443,17 +3108,10 @@ struct StatelessRandomUniformIntV2Op {
   enum Inputs : int { shape, key, counter, alg, minval, maxval };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64Uint32Uint64),
-                  "tfplug: the op StatelessRandomUniformIntV2 does not allow "
-                  "this type for dtype; it allows int32, int64, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformIntV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -4467,17 +3125,10 @@ struct StatelessRandomUniformV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessRandomUniformV2 does not allow "
-                  "this type for dtype; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessRandomUniformV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -4498,17 +3149,10 @@ struct StatelessSampleDistortedBoundingBoxOp {
   enum FloatLists : int { aspect_ratio_range, area_range };
   enum Ints : int { max_attempts };
   enum Bools : int { use_image_if_no_bounding_boxes };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kIntsUint8),
-                  "tfplug: the op StatelessSampleDistortedBoundingBox does "
-                  "not allow this type for T; it allows int32, uint8, int16, "
-                  "int8, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::IntsUint8;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessSampleDistortedBoundingBox does "
                   "not allow this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4523,10 +3167,7 @@ struct StatelessShuffleOp {
   enum Inputs : int { value, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StatelessShuffle = Op<StatelessShuffleOp>;
 
@@ -4535,24 +3176,11 @@ struct StatelessTruncatedNormalOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
   enum Types : int { kdtype, kT, kTseed };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessTruncatedNormal does not allow "
-                  "this type for dtype; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op StatelessTruncatedNormal does not allow "
-                  "this type for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
   template <class... Types>
   auto Tseed() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessTruncatedNormal does not allow "
                   "this type for Tseed; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tseed");
@@ -4566,17 +3194,10 @@ struct StatelessTruncatedNormalV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StatelessTruncatedNormalV2 does not allow "
-                  "this type for dtype; it allows float, double, bfloat16, "
-                  "half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StatelessTruncatedNormalV2 does not allow "
                   "this type for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -4594,10 +3215,7 @@ struct StatelessWhileOp {
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StatelessWhile = Op<StatelessWhileOp>;
 
@@ -4656,20 +3274,8 @@ struct StochasticCastToIntOp {
   enum Inputs : int { input, key, counter, alg };
   enum Outputs : int { output };
   enum Types : int { kTin, kTout };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op StochasticCastToInt does not allow this "
-                  "type for Tin; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int8),
-                  "tfplug: the op StochasticCastToInt does not allow this "
-                  "type for Tout; it allows int32, int16, int8");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Floats;
+  using TypesOf_Tout = types::Int32Int16Int8;
 };
 using StochasticCastToInt = Op<StochasticCastToIntOp>;
 
@@ -4678,10 +3284,7 @@ struct StopGradientOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StopGradient = Op<StopGradientOp>;
 
@@ -4711,13 +3314,10 @@ struct StridedSliceOp {
     new_axis_mask,
     shrink_axis_mask
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op StridedSlice does not allow this type for "
                   "Index; it allows int32, int16, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -4741,13 +3341,10 @@ struct StridedSliceAssignOp {
     new_axis_mask,
     shrink_axis_mask
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StridedSliceAssign does not allow this type "
                   "for Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -4770,13 +3367,10 @@ struct StridedSliceGradOp {
     new_axis_mask,
     shrink_axis_mask
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StridedSliceGrad does not allow this type "
                   "for Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -4792,10 +3386,7 @@ struct StringFormatOp {
   enum TypeLists : int { kT };
   enum Strings : int { template_, placeholder };
   enum Ints : int { summarize };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using StringFormat = Op<StringFormatOp>;
 
@@ -4841,7 +3432,7 @@ struct StringNGramsOp {
   enum Types : int { kTsplits };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op StringNGrams does not allow this type for "
                   "Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -4909,14 +3500,7 @@ struct StringToNumberOp {
   enum Inputs : int { string_tensor };
   enum Outputs : int { output };
   enum Types : int { kout_type };
-  template <class... Types>
-  auto out_type() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatDoubleInt32Int64Uint32Uint64),
-        "tfplug: the op StringToNumber does not allow this type for out_type; "
-        "it allows float, double, int32, int64, uint32, uint64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::FloatDoubleInt32Int64Uint32Uint64;
 };
 using StringToNumber = Op<StringToNumberOp>;
 
@@ -4934,15 +3518,7 @@ struct SubOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op Sub does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Sub = Op<SubOp>;
 
@@ -4953,13 +3529,7 @@ struct SubstrOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { unit };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Substr does not allow this type for T; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Int32Int64;
 };
 using Substr = Op<SubstrOp>;
 
@@ -4970,22 +3540,8 @@ struct SumOp {
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
   enum Types : int { kT, kTidx };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op Sum does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op Sum does not allow this type for Tidx; it "
-                  "allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using Sum = Op<SumOp>;
 
@@ -5004,13 +3560,7 @@ struct SvdOp {
   enum Outputs : int { s, u, v };
   enum Bools : int { compute_uv, full_matrices };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDoubleHalf),
-                  "tfplug: the op Svd does not allow this type for T; it "
-                  "allows float, double, complex64, complex128, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Svd = Op<SvdOp>;
 
@@ -5019,10 +3569,7 @@ struct SwitchOp {
   enum Inputs : int { data, pred };
   enum Outputs : int { output_false, output_true };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Switch = Op<SwitchOp>;
 
@@ -5033,14 +3580,8 @@ struct SymbolicGradientOp {
   enum OutputLists : int { output };
   enum TypeLists : int { kTin, kTout };
   enum Functions : int { f };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using SymbolicGradient = Op<SymbolicGradientOp>;
 

@@ -51,10 +51,7 @@ struct TPUAnnotateTensorsWithDynamicShapeOp {
   enum InputLists : int { tensors };
   enum OutputLists : int { tpu_tensors };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUAnnotateTensorsWithDynamicShape =
     Op<TPUAnnotateTensorsWithDynamicShapeOp>;
@@ -99,10 +96,7 @@ struct TPUCopyWithDynamicShapeOp {
   enum OutputLists : int { tpu_tensors };
   enum Ints : int { N };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUCopyWithDynamicShape = Op<TPUCopyWithDynamicShapeOp>;
 
@@ -112,13 +106,7 @@ struct TPUDummyInputOp {
   enum Outputs : int { output };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloatBfloat16),
-                  "tfplug: the op TPUDummyInput does not allow this type for "
-                  "dtype; it allows float, bfloat16");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::FloatBfloat16;
 };
 using TPUDummyInput = Op<TPUDummyInputOp>;
 
@@ -184,14 +172,8 @@ struct TPUPartitionedCallOp {
   enum TypeLists : int { kTin, kTout };
   enum Functions : int { f };
   enum Ints : int { autotuner_thresh };
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using TPUPartitionedCall = Op<TPUPartitionedCallOp>;
 
@@ -202,10 +184,7 @@ struct TPUPartitionedInputOp {
   enum Outputs : int { output };
   enum Ints : int { N, partition_dim };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUPartitionedInput = Op<TPUPartitionedInputOp>;
 
@@ -218,10 +197,7 @@ struct TPUPartitionedInputV2Op {
   enum Types : int { kT };
   enum IntLists : int { partition_dims };
   enum Bools : int { is_packed };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUPartitionedInputV2 = Op<TPUPartitionedInputV2Op>;
 
@@ -232,10 +208,7 @@ struct TPUPartitionedOutputOp {
   enum OutputLists : int { output };
   enum Types : int { kT };
   enum Ints : int { num_splits, partition_dim };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUPartitionedOutput = Op<TPUPartitionedOutputOp>;
 
@@ -247,10 +220,7 @@ struct TPUPartitionedOutputV2Op {
   enum Types : int { kT };
   enum Ints : int { num_splits };
   enum IntLists : int { partition_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUPartitionedOutputV2 = Op<TPUPartitionedOutputV2Op>;
 
@@ -289,10 +259,7 @@ struct TPUReplicatedInputOp {
   enum Ints : int { N, index };
   enum Types : int { kT };
   enum Bools : int { is_mirrored_variable, is_packed };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUReplicatedInput = Op<TPUReplicatedInputOp>;
 
@@ -303,10 +270,7 @@ struct TPUReplicatedOutputOp {
   enum OutputLists : int { outputs };
   enum Ints : int { num_replicas };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TPUReplicatedOutput = Op<TPUReplicatedOutputOp>;
 
@@ -334,10 +298,7 @@ struct TakeDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using TakeDataset = Op<TakeDatasetOp>;
 
@@ -349,10 +310,7 @@ struct TakeManySparseFromTensorsMapOp {
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Types : int { kdtype };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TakeManySparseFromTensorsMap = Op<TakeManySparseFromTensorsMapOp>;
 
@@ -371,10 +329,7 @@ struct TakeWhileDatasetOp {
   auto Targuments() && {
     return internal::Constrain<Types...>(this, "Targuments");
   }
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using TakeWhileDataset = Op<TakeWhileDatasetOp>;
 
@@ -383,14 +338,7 @@ struct TanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Tan does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Tan = Op<TanOp>;
 
@@ -399,14 +347,7 @@ struct TanhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Tanh does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Tanh = Op<TanhOp>;
 
@@ -415,14 +356,7 @@ struct TanhGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op TanhGrad does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using TanhGrad = Op<TanhGradOp>;
 
@@ -433,10 +367,7 @@ struct TemporaryVariableOp {
   enum Shapes : int { shape };
   enum Types : int { kdtype };
   enum Strings : int { var_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TemporaryVariable = Op<TemporaryVariableOp>;
 
@@ -450,10 +381,7 @@ struct TensorArrayOp {
   enum Bools : int { dynamic_size, clear_after_read };
   enum Strings : int { tensor_array_name };
   enum Shapes : int { element_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArray = Op<TensorArrayOp>;
 
@@ -484,10 +412,7 @@ struct TensorArrayConcatOp {
   enum Outputs : int { value, lengths };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape_except0 };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayConcat = Op<TensorArrayConcatOp>;
 
@@ -499,10 +424,7 @@ struct TensorArrayConcatV2Op {
   enum Outputs : int { value, lengths };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape_except0 };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayConcatV2 = Op<TensorArrayConcatV2Op>;
 
@@ -514,10 +436,7 @@ struct TensorArrayConcatV3Op {
   enum Outputs : int { value, lengths };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape_except0 };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayConcatV3 = Op<TensorArrayConcatV3Op>;
 
@@ -530,10 +449,7 @@ struct TensorArrayGatherOp {
   enum Outputs : int { value };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayGather = Op<TensorArrayGatherOp>;
 
@@ -545,10 +461,7 @@ struct TensorArrayGatherV2Op {
   enum Outputs : int { value };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayGatherV2 = Op<TensorArrayGatherV2Op>;
 
@@ -560,10 +473,7 @@ struct TensorArrayGatherV3Op {
   enum Outputs : int { value };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayGatherV3 = Op<TensorArrayGatherV3Op>;
 
@@ -613,10 +523,7 @@ struct TensorArrayPackOp {
   enum Outputs : int { value };
   enum Types : int { kdtype };
   enum Shapes : int { element_shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayPack = Op<TensorArrayPackOp>;
 
@@ -627,10 +534,7 @@ struct TensorArrayReadOp {
   enum Inputs : int { index = 1, flow_in };
   enum Outputs : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayRead = Op<TensorArrayReadOp>;
 
@@ -640,10 +544,7 @@ struct TensorArrayReadV2Op {
   enum Inputs : int { handle, index, flow_in };
   enum Outputs : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayReadV2 = Op<TensorArrayReadV2Op>;
 
@@ -653,10 +554,7 @@ struct TensorArrayReadV3Op {
   enum Inputs : int { handle, index, flow_in };
   enum Outputs : int { value };
   enum Types : int { kdtype };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayReadV3 = Op<TensorArrayReadV3Op>;
 
@@ -667,10 +565,7 @@ struct TensorArrayScatterOp {
   enum Inputs : int { indices = 1, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayScatter = Op<TensorArrayScatterOp>;
 
@@ -680,10 +575,7 @@ struct TensorArrayScatterV2Op {
   enum Inputs : int { handle, indices, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayScatterV2 = Op<TensorArrayScatterV2Op>;
 
@@ -693,10 +585,7 @@ struct TensorArrayScatterV3Op {
   enum Inputs : int { handle, indices, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayScatterV3 = Op<TensorArrayScatterV3Op>;
 
@@ -729,10 +618,7 @@ struct TensorArraySplitOp {
   enum Inputs : int { value = 1, lengths, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArraySplit = Op<TensorArraySplitOp>;
 
@@ -742,10 +628,7 @@ struct TensorArraySplitV2Op {
   enum Inputs : int { handle, value, lengths, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArraySplitV2 = Op<TensorArraySplitV2Op>;
 
@@ -755,10 +638,7 @@ struct TensorArraySplitV3Op {
   enum Inputs : int { handle, value, lengths, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArraySplitV3 = Op<TensorArraySplitV3Op>;
 
@@ -769,10 +649,7 @@ struct TensorArrayUnpackOp {
   enum Inputs : int { value = 1, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayUnpack = Op<TensorArrayUnpackOp>;
 
@@ -786,10 +663,7 @@ struct TensorArrayV2Op {
   enum Shapes : int { element_shape };
   enum Bools : int { dynamic_size, clear_after_read };
   enum Strings : int { tensor_array_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayV2 = Op<TensorArrayV2Op>;
 
@@ -804,10 +678,7 @@ struct TensorArrayV3Op {
   enum Shapes : int { element_shape };
   enum Bools : int { dynamic_size, clear_after_read, identical_element_shapes };
   enum Strings : int { tensor_array_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using TensorArrayV3 = Op<TensorArrayV3Op>;
 
@@ -818,10 +689,7 @@ struct TensorArrayWriteOp {
   enum Inputs : int { index = 1, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayWrite = Op<TensorArrayWriteOp>;
 
@@ -831,10 +699,7 @@ struct TensorArrayWriteV2Op {
   enum Inputs : int { handle, index, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayWriteV2 = Op<TensorArrayWriteV2Op>;
 
@@ -844,10 +709,7 @@ struct TensorArrayWriteV3Op {
   enum Inputs : int { handle, index, value, flow_in };
   enum Outputs : int { flow_out };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorArrayWriteV3 = Op<TensorArrayWriteV3Op>;
 
@@ -906,7 +768,7 @@ struct TensorListConcatV2Op {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListConcatV2 does not allow this type "
                   "for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -921,7 +783,7 @@ struct TensorListElementShapeOp {
   enum Types : int { kshape_type };
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListElementShape does not allow this "
                   "type for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -941,7 +803,7 @@ struct TensorListFromTensorOp {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListFromTensor does not allow this "
                   "type for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -974,7 +836,7 @@ struct TensorListGetItemOp {
   }
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListGetItem does not allow this type "
                   "for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -1040,7 +902,7 @@ struct TensorListReserveOp {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListReserve does not allow this type "
                   "for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -1068,7 +930,7 @@ struct TensorListScatterOp {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListScatter does not allow this type "
                   "for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -1102,7 +964,7 @@ struct TensorListScatterV2Op {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListScatterV2 does not allow this "
                   "type for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -1137,7 +999,7 @@ struct TensorListSplitOp {
   }
   template <class... Types>
   auto shape_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorListSplit does not allow this type "
                   "for shape_type; it allows int32, int64");
     return internal::Constrain<Types...>(this, "shape_type");
@@ -1249,17 +1111,8 @@ struct TensorScatterAddOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op TensorScatterAdd does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using TensorScatterAdd = Op<TensorScatterAddOp>;
 
@@ -1270,17 +1123,8 @@ struct TensorScatterMaxOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op TensorScatterMax does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using TensorScatterMax = Op<TensorScatterMaxOp>;
 
@@ -1291,17 +1135,8 @@ struct TensorScatterMinOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op TensorScatterMin does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using TensorScatterMin = Op<TensorScatterMinOp>;
 
@@ -1312,17 +1147,8 @@ struct TensorScatterSubOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op TensorScatterSub does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using TensorScatterSub = Op<TensorScatterSubOp>;
 
@@ -1333,17 +1159,8 @@ struct TensorScatterUpdateOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { bad_indices_policy };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64Uint16),
-                  "tfplug: the op TensorScatterUpdate does not allow this "
-                  "type for Tindices; it allows int32, int16, int64, uint16");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int16Int64Uint16;
 };
 using TensorScatterUpdate = Op<TensorScatterUpdateOp>;
 
@@ -1379,13 +1196,10 @@ struct TensorStridedSliceUpdateOp {
     new_axis_mask,
     shrink_axis_mask
   };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op TensorStridedSliceUpdate does not allow "
                   "this type for Index; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Index");
@@ -1402,10 +1216,7 @@ struct TensorSummaryOp {
   enum Types : int { kT };
   enum Strings : int { description, display_name };
   enum StringLists : int { labels };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorSummary = Op<TensorSummaryOp>;
 
@@ -1415,10 +1226,7 @@ struct TensorSummaryV2Op {
   enum Inputs : int { tag, tensor, serialized_summary_metadata };
   enum Outputs : int { summary };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TensorSummaryV2 = Op<TensorSummaryV2Op>;
 
@@ -1458,10 +1266,7 @@ struct ThreadPoolDatasetOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ThreadPoolDataset = Op<ThreadPoolDatasetOp>;
 
@@ -1498,13 +1303,10 @@ struct TileOp {
   enum Inputs : int { input, multiples };
   enum Outputs : int { output };
   enum Types : int { kT, kTmultiples };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tmultiples() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Tile does not allow this type for "
                   "Tmultiples; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tmultiples");
@@ -1517,10 +1319,7 @@ struct TileGradOp {
   enum Inputs : int { input, multiples };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using TileGrad = Op<TileGradOp>;
 
@@ -1535,10 +1334,7 @@ struct ToBoolOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ToBool = Op<ToBoolOp>;
 
@@ -1550,14 +1346,7 @@ struct TopKOp {
   enum Ints : int { k };
   enum Bools : int { sorted };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op TopK does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using TopK = Op<TopKOp>;
 
@@ -1577,24 +1366,17 @@ struct TopKV2Op {
   enum Outputs : int { values, indices };
   enum Bools : int { sorted };
   enum Types : int { kT, kTk, kindex_type };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op TopKV2 does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, int64, "
-                  "bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tk() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op TopKV2 does not allow this type for Tk; it "
                   "allows int32, int16, int64");
     return internal::Constrain<Types...>(this, "Tk");
   }
   template <class... Types>
   auto index_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int16Int64::kSet),
                   "tfplug: the op TopKV2 does not allow this type for "
                   "index_type; it allows int32, int16, int64");
     return internal::Constrain<Types...>(this, "index_type");
@@ -1623,13 +1405,10 @@ struct TransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
   enum Types : int { kT, kTperm };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Transpose does not allow this type for "
                   "Tperm; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tperm");
@@ -1643,13 +1422,7 @@ struct TridiagonalMatMulOp {
   enum Inputs : int { superdiag, maindiag, subdiag, rhs };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op TridiagonalMatMul does not allow this type "
-                  "for T; it allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using TridiagonalMatMul = Op<TridiagonalMatMulOp>;
 
@@ -1660,13 +1433,7 @@ struct TridiagonalSolveOp {
   enum Outputs : int { output };
   enum Bools : int { partial_pivoting, perturb_singular };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kComplexesFloatDouble),
-                  "tfplug: the op TridiagonalSolve does not allow this type "
-                  "for T; it allows float, double, complex64, complex128");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::ComplexesFloatDouble;
 };
 using TridiagonalSolve = Op<TridiagonalSolveOp>;
 
@@ -1675,15 +1442,7 @@ struct TruncateDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexes),
-                  "tfplug: the op TruncateDiv does not allow this type for T; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, bfloat16, uint16, complex128, half, "
-                  "uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using TruncateDiv = Op<TruncateDivOp>;
 
@@ -1692,13 +1451,7 @@ struct TruncateModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsInt32Int64),
-                  "tfplug: the op TruncateMod does not allow this type for T; "
-                  "it allows float, double, int32, int64, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsInt32Int64;
 };
 using TruncateMod = Op<TruncateModOp>;
 
@@ -1709,20 +1462,8 @@ struct TruncatedNormalOp {
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
   enum Types : int { kdtype, kT };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op TruncatedNormal does not allow this type "
-                  "for dtype; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op TruncatedNormal does not allow this type "
-                  "for T; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_dtype = types::Floats;
+  using TypesOf_T = types::Int32Int64;
 };
 using TruncatedNormal = Op<TruncatedNormalOp>;
 

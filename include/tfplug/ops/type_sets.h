@@ -7,285 +7,1110 @@
 
 #include "tfplug/op.h"
 
-// The sets of types that type attributes allow.
-namespace tfplug::ops {
+// The sets of types that type attributes allow. Check is for Op's functions.
+namespace tfplug::ops::types {
 
-inline constexpr uint64_t kComplexes =
-    internal::SetOf(DataType::kComplex64, DataType::kComplex128);
-inline constexpr uint64_t kComplexesFloatDouble =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
-                    DataType::kComplex128);
-inline constexpr uint64_t kComplexesFloatDoubleHalf =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
-                    DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kComplexesVariant = internal::SetOf(
-    DataType::kComplex64, DataType::kComplex128, DataType::kVariant);
-inline constexpr uint64_t kFloat = internal::SetOf(DataType::kFloat);
-inline constexpr uint64_t kFloatBfloat16 =
-    internal::SetOf(DataType::kFloat, DataType::kBfloat16);
-inline constexpr uint64_t kFloatBfloat16Half =
-    internal::SetOf(DataType::kFloat, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatComplex64Bfloat16 = internal::SetOf(
-    DataType::kFloat, DataType::kComplex64, DataType::kBfloat16);
-inline constexpr uint64_t kFloatDouble =
-    internal::SetOf(DataType::kFloat, DataType::kDouble);
-inline constexpr uint64_t kFloatDoubleHalf =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf);
-inline constexpr uint64_t kFloatDoubleInt32Int64 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64);
-inline constexpr uint64_t kFloatDoubleInt32Int64Bfloat16 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kInt64, DataType::kBfloat16);
-inline constexpr uint64_t kFloatDoubleInt32Int64BoolHalf =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kInt64, DataType::kBool, DataType::kHalf);
-inline constexpr uint64_t kFloatDoubleInt32Int64Half =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kInt64, DataType::kHalf);
-inline constexpr uint64_t kFloatDoubleInt32Int64Uint32Uint64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kInt64, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatDoubleInt32StringInt64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kString, DataType::kInt64);
-inline constexpr uint64_t kFloatDoubleInt8Qint8Half =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt8,
-                    DataType::kQint8, DataType::kHalf);
-inline constexpr uint64_t kFloatDoubleUint8Half = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kUint8, DataType::kHalf);
-inline constexpr uint64_t kFloatHalf =
-    internal::SetOf(DataType::kFloat, DataType::kHalf);
-inline constexpr uint64_t kFloatInt32 =
-    internal::SetOf(DataType::kFloat, DataType::kInt32);
-inline constexpr uint64_t kFloatInt32Bfloat16HalfUint32 =
-    internal::SetOf(DataType::kFloat, DataType::kInt32, DataType::kBfloat16,
-                    DataType::kHalf, DataType::kUint32);
-inline constexpr uint64_t kFloatInt32Int64BoolBfloat16HalfUint32 =
-    internal::SetOf(DataType::kFloat, DataType::kInt32, DataType::kInt64,
-                    DataType::kBool, DataType::kBfloat16, DataType::kHalf,
-                    DataType::kUint32);
-inline constexpr uint64_t kFloatQint32 =
-    internal::SetOf(DataType::kFloat, DataType::kQint32);
-inline constexpr uint64_t kFloatQint8Quint8Qint32 = internal::SetOf(
-    DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32);
-inline constexpr uint64_t kFloatQuint8Qint32 =
-    internal::SetOf(DataType::kFloat, DataType::kQuint8, DataType::kQint32);
-inline constexpr uint64_t kFloatStringInt64 =
-    internal::SetOf(DataType::kFloat, DataType::kString, DataType::kInt64);
-inline constexpr uint64_t kFloatUint16 =
-    internal::SetOf(DataType::kFloat, DataType::kUint16);
-inline constexpr uint64_t kFloatUint8Uint16 =
-    internal::SetOf(DataType::kFloat, DataType::kUint8, DataType::kUint16);
-inline constexpr uint64_t kFloats = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsComplexes = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kComplex64,
-    DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsComplexesInt32Int16Int64 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
-    DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
-    DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsComplexesInt32Int64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
-                    DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsInt32 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsInt32Int64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsInt32Int64BoolUint32 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64,
-    DataType::kBool, DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
-inline constexpr uint64_t kFloatsInt32Uint32 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
-inline constexpr uint64_t kFloatsInt32Uint8Int64 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsInt32Uint8Int8 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt8, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsInt32Uint8Int8Int64BoolUint32Uint64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt8, DataType::kInt64,
-                    DataType::kBool, DataType::kBfloat16, DataType::kHalf,
-                    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsInt32Uint8Int8StringInt64BoolUint32Uint64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt8, DataType::kString,
-                    DataType::kInt64, DataType::kBool, DataType::kBfloat16,
-                    DataType::kHalf, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsInts = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
-    DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsComplexes = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
-    DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsComplexesUint8 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsComplexesUint8BoolUint16 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBool, DataType::kBfloat16, DataType::kUint16,
-    DataType::kComplex128, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsComplexesUint8String = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kString, DataType::kComplex64,
-    DataType::kInt64, DataType::kBfloat16, DataType::kComplex128,
-    DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsUint16Uint32Uint64 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
-    DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kUint16,
-    DataType::kHalf, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUint8Qint8Uint16 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
-    DataType::kBfloat16, DataType::kUint16, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsUint8Uint16 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
-    DataType::kUint16, DataType::kHalf);
-inline constexpr uint64_t kFloatsIntsUints = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
-    DataType::kUint16, DataType::kHalf, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsBool = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
-    DataType::kBfloat16, DataType::kUint16, DataType::kHalf, DataType::kUint32,
-    DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexes = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
-    DataType::kHalf, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesBool = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBool, DataType::kBfloat16, DataType::kUint16,
-    DataType::kComplex128, DataType::kHalf, DataType::kUint32,
-    DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesQints = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kQint8, DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
-    DataType::kQint16, DataType::kQuint16, DataType::kUint16,
-    DataType::kComplex128, DataType::kHalf, DataType::kUint32,
-    DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesQintsBool = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
-    DataType::kBool, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
-    DataType::kBfloat16, DataType::kQint16, DataType::kQuint16,
-    DataType::kUint16, DataType::kComplex128, DataType::kHalf,
-    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesQintsVariant =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt16, DataType::kInt8,
-                    DataType::kComplex64, DataType::kInt64, DataType::kQint8,
-                    DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
-                    DataType::kQint16, DataType::kQuint16, DataType::kUint16,
-                    DataType::kComplex128, DataType::kHalf, DataType::kVariant,
-                    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesStringBool = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kString, DataType::kComplex64,
-    DataType::kInt64, DataType::kBool, DataType::kBfloat16, DataType::kUint16,
-    DataType::kComplex128, DataType::kHalf, DataType::kUint32,
-    DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsComplexesStringBoolVariant =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt16, DataType::kInt8,
-                    DataType::kString, DataType::kComplex64, DataType::kInt64,
-                    DataType::kBool, DataType::kBfloat16, DataType::kUint16,
-                    DataType::kComplex128, DataType::kHalf, DataType::kVariant,
-                    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsQint8 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
-    DataType::kBfloat16, DataType::kUint16, DataType::kHalf, DataType::kUint32,
-    DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsQints = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
-    DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
-    DataType::kQint16, DataType::kQuint16, DataType::kUint16, DataType::kHalf,
-    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsIntsUintsQintsBool = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
-    DataType::kQint8, DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
-    DataType::kQint16, DataType::kQuint16, DataType::kUint16, DataType::kHalf,
-    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kFloatsUintsComplexesInt32Int16Int64 =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt16, DataType::kComplex64,
-                    DataType::kInt64, DataType::kBfloat16, DataType::kUint16,
-                    DataType::kComplex128, DataType::kHalf, DataType::kUint32,
-                    DataType::kUint64);
-inline constexpr uint64_t kFloatsUintsComplexesInt32Int64 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
-    DataType::kUint16, DataType::kComplex128, DataType::kHalf,
-    DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kInt32Int16Int64 =
-    internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt64);
-inline constexpr uint64_t kInt32Int16Int64Uint16 = internal::SetOf(
-    DataType::kInt32, DataType::kInt16, DataType::kInt64, DataType::kUint16);
-inline constexpr uint64_t kInt32Int16Int8 =
-    internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt8);
-inline constexpr uint64_t kInt32Int64 =
-    internal::SetOf(DataType::kInt32, DataType::kInt64);
-inline constexpr uint64_t kInt32Int64Uint32Uint64 = internal::SetOf(
-    DataType::kInt32, DataType::kInt64, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kInt32Int8Int64 =
-    internal::SetOf(DataType::kInt32, DataType::kInt8, DataType::kInt64);
-inline constexpr uint64_t kInt32Uint8Int8Int64 = internal::SetOf(
-    DataType::kInt32, DataType::kUint8, DataType::kInt8, DataType::kInt64);
-inline constexpr uint64_t kInt32Uint8Int8Int64Uint32Uint64 =
-    internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt8,
-                    DataType::kInt64, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kIntsFloatDoubleUint8 = internal::SetOf(
-    DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-    DataType::kInt16, DataType::kInt8, DataType::kInt64);
-inline constexpr uint64_t kIntsFloatDoubleUint8Uint16Half =
-    internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                    DataType::kUint8, DataType::kInt16, DataType::kInt8,
-                    DataType::kInt64, DataType::kUint16, DataType::kHalf);
-inline constexpr uint64_t kIntsUint8 =
-    internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
-                    DataType::kInt8, DataType::kInt64);
-inline constexpr uint64_t kIntsUint8StringUint16 = internal::SetOf(
-    DataType::kInt32, DataType::kUint8, DataType::kInt16, DataType::kInt8,
-    DataType::kString, DataType::kInt64, DataType::kUint16);
-inline constexpr uint64_t kIntsUints = internal::SetOf(
-    DataType::kInt32, DataType::kUint8, DataType::kInt16, DataType::kInt8,
-    DataType::kInt64, DataType::kUint16, DataType::kUint32, DataType::kUint64);
-inline constexpr uint64_t kQint32 = internal::SetOf(DataType::kQint32);
-inline constexpr uint64_t kQint8 = internal::SetOf(DataType::kQint8);
-inline constexpr uint64_t kQint8Qint32 =
-    internal::SetOf(DataType::kQint8, DataType::kQint32);
-inline constexpr uint64_t kQint8Quint8Qint32 =
-    internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32);
-inline constexpr uint64_t kQints =
-    internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32,
-                    DataType::kQint16, DataType::kQuint16);
-inline constexpr uint64_t kQintsFloatBfloat16 = internal::SetOf(
-    DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
-    DataType::kBfloat16, DataType::kQint16, DataType::kQuint16);
-inline constexpr uint64_t kStringInt64 =
-    internal::SetOf(DataType::kString, DataType::kInt64);
-inline constexpr uint64_t kStringVariant =
-    internal::SetOf(DataType::kString, DataType::kVariant);
-inline constexpr uint64_t kUint8 = internal::SetOf(DataType::kUint8);
-inline constexpr uint64_t kUint8Uint16 =
-    internal::SetOf(DataType::kUint8, DataType::kUint16);
+struct Any {
+  static constexpr uint64_t kSet = ~uint64_t{0};
+  template <bool allowed>
+  static constexpr void Check() {}
+};
 
-}  // namespace tfplug::ops
+struct Complexes {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kComplex64, DataType::kComplex128);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows complex64, complex128");
+  }
+};
+
+struct ComplexesFloatDouble {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
+                      DataType::kComplex128);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, complex64, complex128");
+  }
+};
+
+struct ComplexesFloatDoubleHalf {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kComplex64,
+                      DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, complex64, complex128, "
+                  "half");
+  }
+};
+
+struct ComplexesVariant {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kComplex64, DataType::kComplex128, DataType::kVariant);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows complex64, complex128, variant");
+  }
+};
+
+struct Float {
+  static constexpr uint64_t kSet = internal::SetOf(DataType::kFloat);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float");
+  }
+};
+
+struct FloatBfloat16 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kBfloat16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, bfloat16");
+  }
+};
+
+struct FloatBfloat16Half {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, bfloat16, half");
+  }
+};
+
+struct FloatComplex64Bfloat16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kComplex64, DataType::kBfloat16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, complex64, bfloat16");
+  }
+};
+
+struct FloatDouble {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double");
+  }
+};
+
+struct FloatDoubleHalf {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, half");
+  }
+};
+
+struct FloatDoubleInt32Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64");
+  }
+};
+
+struct FloatDoubleInt32Int64Bfloat16 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kInt64, DataType::kBfloat16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, bfloat16");
+  }
+};
+
+struct FloatDoubleInt32Int64BoolHalf {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kInt64, DataType::kBool, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, bool, "
+                  "half");
+  }
+};
+
+struct FloatDoubleInt32Int64Half {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kInt64, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, half");
+  }
+};
+
+struct FloatDoubleInt32Int64Uint32Uint64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kInt64, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, uint32, "
+                  "uint64");
+  }
+};
+
+struct FloatDoubleInt32StringInt64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kString, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, string, int64");
+  }
+};
+
+struct FloatDoubleInt8Qint8Half {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt8,
+                      DataType::kQint8, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int8, qint8, half");
+  }
+};
+
+struct FloatDoubleUint8Half {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kUint8, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, uint8, half");
+  }
+};
+
+struct FloatHalf {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, half");
+  }
+};
+
+struct FloatInt32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kInt32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, int32");
+  }
+};
+
+struct FloatInt32Bfloat16HalfUint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kInt32, DataType::kBfloat16,
+                      DataType::kHalf, DataType::kUint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, int32, bfloat16, half, uint32");
+  }
+};
+
+struct FloatInt32Int64BoolBfloat16HalfUint32 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kInt32, DataType::kInt64, DataType::kBool,
+      DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, int32, int64, bool, bfloat16, "
+                  "half, uint32");
+  }
+};
+
+struct FloatQint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, qint32");
+  }
+};
+
+struct FloatQint8Quint8Qint32 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, qint8, quint8, qint32");
+  }
+};
+
+struct FloatQuint8Qint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kQuint8, DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, quint8, qint32");
+  }
+};
+
+struct FloatStringInt64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kString, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, string, int64");
+  }
+};
+
+struct FloatUint16 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kUint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, uint16");
+  }
+};
+
+struct FloatUint8Uint16 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kUint8, DataType::kUint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, uint8, uint16");
+  }
+};
+
+struct Floats {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kBfloat16,
+                      DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, bfloat16, half");
+  }
+};
+
+struct FloatsComplexes {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kComplex64,
+      DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, complex64, bfloat16, "
+                  "complex128, half");
+  }
+};
+
+struct FloatsComplexesInt32Int16Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
+      DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
+      DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int16, "
+                  "complex64, int64, bfloat16, complex128, half");
+  }
+};
+
+struct FloatsComplexesInt32Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32,
+      DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
+      DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, complex64, "
+                  "int64, bfloat16, complex128, half");
+  }
+};
+
+struct FloatsInt32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, bfloat16, half");
+  }
+};
+
+struct FloatsInt32Int64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, "
+                  "bfloat16, half");
+  }
+};
+
+struct FloatsInt32Int64BoolUint32 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64,
+      DataType::kBool, DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int64, bool, "
+                  "bfloat16, half, uint32");
+  }
+};
+
+struct FloatsInt32Uint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, bfloat16, half, "
+                  "uint32");
+  }
+};
+
+struct FloatsInt32Uint8Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int64, "
+                  "bfloat16, half");
+  }
+};
+
+struct FloatsInt32Uint8Int8 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt8, DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int8, "
+                  "bfloat16, half");
+  }
+};
+
+struct FloatsInt32Uint8Int8Int64BoolUint32Uint64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt8, DataType::kInt64, DataType::kBool, DataType::kBfloat16,
+      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int8, "
+                  "int64, bool, bfloat16, half, uint32, uint64");
+  }
+};
+
+struct FloatsInt32Uint8Int8StringInt64BoolUint32Uint64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kUint8, DataType::kInt8, DataType::kString,
+                      DataType::kInt64, DataType::kBool, DataType::kBfloat16,
+                      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int8, "
+                  "string, int64, bool, bfloat16, half, uint32, uint64");
+  }
+};
+
+struct FloatsInts {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
+      DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int16, int8, "
+                  "int64, bfloat16, half");
+  }
+};
+
+struct FloatsIntsComplexes {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
+      DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int16, int8, "
+                  "complex64, int64, bfloat16, complex128, half");
+  }
+};
+
+struct FloatsIntsComplexesUint8 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBfloat16, DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, bfloat16, complex128, half");
+  }
+};
+
+struct FloatsIntsComplexesUint8BoolUint16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBool, DataType::kBfloat16, DataType::kUint16,
+      DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, bool, bfloat16, uint16, "
+                  "complex128, half");
+  }
+};
+
+struct FloatsIntsComplexesUint8String {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kString,
+      DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
+      DataType::kComplex128, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, string, complex64, int64, bfloat16, complex128, half");
+  }
+};
+
+struct FloatsIntsUint16Uint32Uint64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt16,
+      DataType::kInt8, DataType::kInt64, DataType::kBfloat16, DataType::kUint16,
+      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, int16, int8, "
+                  "int64, bfloat16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUint8Qint8Uint16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
+      DataType::kBfloat16, DataType::kUint16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, qint8, bfloat16, uint16, half");
+  }
+};
+
+struct FloatsIntsUint8Uint16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
+      DataType::kUint16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, bfloat16, uint16, half");
+  }
+};
+
+struct FloatsIntsUints {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBfloat16,
+      DataType::kUint16, DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, bfloat16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsBool {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
+      DataType::kBfloat16, DataType::kUint16, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, bool, bfloat16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexes {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
+      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, bfloat16, uint16, complex128, "
+                  "half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesBool {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBool, DataType::kBfloat16, DataType::kUint16,
+      DataType::kComplex128, DataType::kHalf, DataType::kUint32,
+      DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, bool, bfloat16, uint16, "
+                  "complex128, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesQints {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+      DataType::kBfloat16, DataType::kQint16, DataType::kQuint16,
+      DataType::kUint16, DataType::kComplex128, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesQintsBool {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kBool, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+      DataType::kBfloat16, DataType::kQint16, DataType::kQuint16,
+      DataType::kUint16, DataType::kComplex128, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, bool, qint8, quint8, qint32, "
+                  "bfloat16, qint16, quint16, uint16, complex128, half, "
+                  "uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesQintsVariant {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kComplex64, DataType::kInt64,
+      DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+      DataType::kBfloat16, DataType::kQint16, DataType::kQuint16,
+      DataType::kUint16, DataType::kComplex128, DataType::kHalf,
+      DataType::kVariant, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+                  "qint16, quint16, uint16, complex128, half, variant, "
+                  "uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesStringBool {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kString,
+      DataType::kComplex64, DataType::kInt64, DataType::kBool,
+      DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
+      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, string, complex64, int64, bool, bfloat16, uint16, "
+                  "complex128, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsComplexesStringBoolVariant {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kUint8, DataType::kInt16, DataType::kInt8,
+                      DataType::kString, DataType::kComplex64, DataType::kInt64,
+                      DataType::kBool, DataType::kBfloat16, DataType::kUint16,
+                      DataType::kComplex128, DataType::kHalf,
+                      DataType::kVariant, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, string, complex64, int64, bool, bfloat16, uint16, "
+                  "complex128, half, variant, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsQint8 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
+      DataType::kBfloat16, DataType::kUint16, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, qint8, bfloat16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsQints {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kQint8,
+      DataType::kQuint8, DataType::kQint32, DataType::kBfloat16,
+      DataType::kQint16, DataType::kQuint16, DataType::kUint16, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, qint8, quint8, qint32, bfloat16, qint16, "
+                  "quint16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsIntsUintsQintsBool {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
+      DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+      DataType::kBfloat16, DataType::kQint16, DataType::kQuint16,
+      DataType::kUint16, DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, bool, qint8, quint8, qint32, bfloat16, "
+                  "qint16, quint16, uint16, half, uint32, uint64");
+  }
+};
+
+struct FloatsUintsComplexesInt32Int16Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kComplex64, DataType::kInt64,
+      DataType::kBfloat16, DataType::kUint16, DataType::kComplex128,
+      DataType::kHalf, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "complex64, int64, bfloat16, uint16, complex128, half, "
+                  "uint32, uint64");
+  }
+};
+
+struct FloatsUintsComplexesInt32Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kComplex64, DataType::kInt64, DataType::kBfloat16,
+      DataType::kUint16, DataType::kComplex128, DataType::kHalf,
+      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, "
+                  "complex64, int64, bfloat16, uint16, complex128, half, "
+                  "uint32, uint64");
+  }
+};
+
+struct Int32Int16Int64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int16, int64");
+  }
+};
+
+struct Int32Int16Int64Uint16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kInt32, DataType::kInt16, DataType::kInt64, DataType::kUint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int16, int64, uint16");
+  }
+};
+
+struct Int32Int16Int8 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt8);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int16, int8");
+  }
+};
+
+struct Int32Int64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int64");
+  }
+};
+
+struct Int32Int64Uint32Uint64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kInt32, DataType::kInt64, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int64, uint32, uint64");
+  }
+};
+
+struct Int32Int8Int64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kInt8, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, int8, int64");
+  }
+};
+
+struct Int32Uint8Int8Int64 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kInt32, DataType::kUint8, DataType::kInt8, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, uint8, int8, int64");
+  }
+};
+
+struct Int32Uint8Int8Int64Uint32Uint64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt8,
+                      DataType::kInt64, DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, uint8, int8, int64, uint32, "
+                  "uint64");
+  }
+};
+
+struct IntsFloatDoubleUint8 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
+      DataType::kInt16, DataType::kInt8, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64");
+  }
+};
+
+struct IntsFloatDoubleUint8Uint16Half {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
+                      DataType::kUint8, DataType::kInt16, DataType::kInt8,
+                      DataType::kInt64, DataType::kUint16, DataType::kHalf);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, double, int32, uint8, int16, "
+                  "int8, int64, uint16, half");
+  }
+};
+
+struct IntsUint8 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
+                      DataType::kInt8, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, uint8, int16, int8, int64");
+  }
+};
+
+struct IntsUint8StringUint16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kInt32, DataType::kUint8, DataType::kInt16, DataType::kInt8,
+      DataType::kString, DataType::kInt64, DataType::kUint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, uint8, int16, int8, string, "
+                  "int64, uint16");
+  }
+};
+
+struct IntsUints {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt16,
+                      DataType::kInt8, DataType::kInt64, DataType::kUint16,
+                      DataType::kUint32, DataType::kUint64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows int32, uint8, int16, int8, int64, "
+                  "uint16, uint32, uint64");
+  }
+};
+
+struct Qint32 {
+  static constexpr uint64_t kSet = internal::SetOf(DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows qint32");
+  }
+};
+
+struct Qint8 {
+  static constexpr uint64_t kSet = internal::SetOf(DataType::kQint8);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows qint8");
+  }
+};
+
+struct Qint8Qint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kQint8, DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows qint8, qint32");
+  }
+};
+
+struct Qint8Quint8Qint32 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows qint8, quint8, qint32");
+  }
+};
+
+struct Qints {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+                      DataType::kQint16, DataType::kQuint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows qint8, quint8, qint32, qint16, "
+                  "quint16");
+  }
+};
+
+struct QintsFloatBfloat16 {
+  static constexpr uint64_t kSet = internal::SetOf(
+      DataType::kFloat, DataType::kQint8, DataType::kQuint8, DataType::kQint32,
+      DataType::kBfloat16, DataType::kQint16, DataType::kQuint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows float, qint8, quint8, qint32, "
+                  "bfloat16, qint16, quint16");
+  }
+};
+
+struct StringInt64 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kString, DataType::kInt64);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows string, int64");
+  }
+};
+
+struct StringVariant {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kString, DataType::kVariant);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows string, variant");
+  }
+};
+
+struct Uint8 {
+  static constexpr uint64_t kSet = internal::SetOf(DataType::kUint8);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows uint8");
+  }
+};
+
+struct Uint8Uint16 {
+  static constexpr uint64_t kSet =
+      internal::SetOf(DataType::kUint8, DataType::kUint16);
+  template <bool allowed>
+  static constexpr void Check() {
+    static_assert(allowed,
+                  "tfplug: the op does not allow this type for this "
+                  "attribute; it allows uint8, uint16");
+  }
+};
+
+}  // namespace tfplug::ops::types
 
 #endif  // TFPLUG_OPS_TYPE_SETS_H_

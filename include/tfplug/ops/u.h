@@ -17,10 +17,7 @@ struct UnbatchOp {
   enum Ints : int { timeout_micros };
   enum Strings : int { container, shared_name };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Unbatch = Op<UnbatchOp>;
 
@@ -32,10 +29,7 @@ struct UnbatchDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using UnbatchDataset = Op<UnbatchDatasetOp>;
 
@@ -47,10 +41,7 @@ struct UnbatchGradOp {
   enum Outputs : int { batched_grad };
   enum Strings : int { container, shared_name };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using UnbatchGrad = Op<UnbatchGradOp>;
 
@@ -61,10 +52,7 @@ struct UncompressElementOp {
   enum OutputLists : int { components };
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using UncompressElement = Op<UncompressElementOp>;
 
@@ -80,7 +68,7 @@ struct UnicodeDecodeOp {
   enum Types : int { kTsplits };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeDecode does not allow this type for "
                   "Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -101,7 +89,7 @@ struct UnicodeDecodeWithOffsetsOp {
   enum Types : int { kTsplits };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeDecodeWithOffsets does not allow "
                   "this type for Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -120,7 +108,7 @@ struct UnicodeEncodeOp {
   enum Types : int { kTsplits };
   template <class... Types>
   auto Tsplits() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnicodeEncode does not allow this type for "
                   "Tsplits; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tsplits");
@@ -177,20 +165,8 @@ struct UniformDequantizeOp {
     quantization_min_val,
     quantization_max_val
   };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kQint8Quint8Qint32),
-                  "tfplug: the op UniformDequantize does not allow this type "
-                  "for Tin; it allows qint8, quint8, qint32");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op UniformDequantize does not allow this type "
-                  "for Tout; it allows float");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Qint8Quint8Qint32;
+  using TypesOf_Tout = types::Float;
 };
 using UniformDequantize = Op<UniformDequantizeOp>;
 
@@ -207,20 +183,8 @@ struct UniformQuantizeOp {
     quantization_min_val,
     quantization_max_val
   };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op UniformQuantize does not allow this type "
-                  "for Tin; it allows float");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kQint8Quint8Qint32),
-                  "tfplug: the op UniformQuantize does not allow this type "
-                  "for Tout; it allows qint8, quint8, qint32");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Float;
+  using TypesOf_Tout = types::Qint8Quint8Qint32;
 };
 using UniformQuantize = Op<UniformQuantizeOp>;
 
@@ -256,13 +220,7 @@ struct UniformQuantizedAddOp {
     output_quantization_max_val
   };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQint32),
-                  "tfplug: the op UniformQuantizedAdd does not allow this "
-                  "type for T; it allows qint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qint32;
 };
 using UniformQuantizedAdd = Op<UniformQuantizedAddOp>;
 
@@ -279,13 +237,7 @@ struct UniformQuantizedClipByValueOp {
     quantization_min_val,
     quantization_max_val
   };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kQint32),
-                  "tfplug: the op UniformQuantizedClipByValue does not allow "
-                  "this type for T; it allows qint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Qint32;
 };
 using UniformQuantizedClipByValue = Op<UniformQuantizedClipByValueOp>;
 
@@ -333,20 +285,8 @@ struct UniformQuantizedConvolutionOp {
     output_quantization_min_val,
     output_quantization_max_val
   };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kQint8),
-                  "tfplug: the op UniformQuantizedConvolution does not allow "
-                  "this type for Tin; it allows qint8");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kQint32),
-                  "tfplug: the op UniformQuantizedConvolution does not allow "
-                  "this type for Tout; it allows qint32");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Qint8;
+  using TypesOf_Tout = types::Qint32;
 };
 using UniformQuantizedConvolution = Op<UniformQuantizedConvolutionOp>;
 
@@ -377,25 +317,19 @@ struct UniformQuantizedConvolutionHybridOp {
   };
   template <class... Types>
   auto Tlhs() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op UniformQuantizedConvolutionHybrid does not "
                   "allow this type for Tlhs; it allows float");
     return internal::Constrain<Types...>(this, "Tlhs");
   }
   template <class... Types>
   auto Trhs() && {
-    static_assert(internal::Allows<Types...>(kQint8),
+    static_assert(internal::Allows<Types...>(types::Qint8::kSet),
                   "tfplug: the op UniformQuantizedConvolutionHybrid does not "
                   "allow this type for Trhs; it allows qint8");
     return internal::Constrain<Types...>(this, "Trhs");
   }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op UniformQuantizedConvolutionHybrid does not "
-                  "allow this type for Tout; it allows float");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::Float;
 };
 using UniformQuantizedConvolutionHybrid =
     Op<UniformQuantizedConvolutionHybridOp>;
@@ -432,20 +366,8 @@ struct UniformQuantizedDotOp {
     output_quantization_min_val,
     output_quantization_max_val
   };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kQint8),
-                  "tfplug: the op UniformQuantizedDot does not allow this "
-                  "type for Tin; it allows qint8");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kQint32),
-                  "tfplug: the op UniformQuantizedDot does not allow this "
-                  "type for Tout; it allows qint32");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Qint8;
+  using TypesOf_Tout = types::Qint32;
 };
 using UniformQuantizedDot = Op<UniformQuantizedDotOp>;
 
@@ -464,25 +386,19 @@ struct UniformQuantizedDotHybridOp {
   };
   template <class... Types>
   auto Tlhs() && {
-    static_assert(internal::Allows<Types...>(kFloat),
+    static_assert(internal::Allows<Types...>(types::Float::kSet),
                   "tfplug: the op UniformQuantizedDotHybrid does not allow "
                   "this type for Tlhs; it allows float");
     return internal::Constrain<Types...>(this, "Tlhs");
   }
   template <class... Types>
   auto Trhs() && {
-    static_assert(internal::Allows<Types...>(kQint8),
+    static_assert(internal::Allows<Types...>(types::Qint8::kSet),
                   "tfplug: the op UniformQuantizedDotHybrid does not allow "
                   "this type for Trhs; it allows qint8");
     return internal::Constrain<Types...>(this, "Trhs");
   }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kFloat),
-                  "tfplug: the op UniformQuantizedDotHybrid does not allow "
-                  "this type for Tout; it allows float");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tout = types::Float;
 };
 using UniformQuantizedDotHybrid = Op<UniformQuantizedDotHybridOp>;
 
@@ -509,20 +425,8 @@ struct UniformRequantizeOp {
     output_quantization_min_val,
     output_quantization_max_val
   };
-  template <class... Types>
-  auto Tin() && {
-    static_assert(internal::Allows<Types...>(kQint8Qint32),
-                  "tfplug: the op UniformRequantize does not allow this type "
-                  "for Tin; it allows qint8, qint32");
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    static_assert(internal::Allows<Types...>(kQint8Qint32),
-                  "tfplug: the op UniformRequantize does not allow this type "
-                  "for Tout; it allows qint8, qint32");
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Qint8Qint32;
+  using TypesOf_Tout = types::Qint8Qint32;
 };
 using UniformRequantize = Op<UniformRequantizeOp>;
 
@@ -531,13 +435,10 @@ struct UniqueOp {
   enum Inputs : int { x };
   enum Outputs : int { y, idx };
   enum Types : int { kT, kout_idx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op Unique does not allow this type for "
                   "out_idx; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_idx");
@@ -553,10 +454,7 @@ struct UniqueDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using UniqueDataset = Op<UniqueDatasetOp>;
 
@@ -565,20 +463,17 @@ struct UniqueV2Op {
   enum Inputs : int { x, axis };
   enum Outputs : int { y, idx };
   enum Types : int { kT, kTaxis, kout_idx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueV2 does not allow this type for "
                   "Taxis; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Taxis");
   }
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueV2 does not allow this type for "
                   "out_idx; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_idx");
@@ -591,13 +486,10 @@ struct UniqueWithCountsOp {
   enum Inputs : int { x };
   enum Outputs : int { y, idx, count };
   enum Types : int { kT, kout_idx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCounts does not allow this type "
                   "for out_idx; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_idx");
@@ -610,20 +502,17 @@ struct UniqueWithCountsV2Op {
   enum Inputs : int { x, axis };
   enum Outputs : int { y, idx, count };
   enum Types : int { kT, kTaxis, kout_idx };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCountsV2 does not allow this type "
                   "for Taxis; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Taxis");
   }
   template <class... Types>
   auto out_idx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UniqueWithCountsV2 does not allow this type "
                   "for out_idx; it allows int32, int64");
     return internal::Constrain<Types...>(this, "out_idx");
@@ -638,10 +527,7 @@ struct UnpackOp {
   enum OutputLists : int { output };
   enum Ints : int { num, axis };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using Unpack = Op<UnpackOp>;
 
@@ -650,13 +536,7 @@ struct UnravelIndexOp {
   enum Inputs : int { indices, dims };
   enum Outputs : int { output };
   enum Types : int { kTidx };
-  template <class... Types>
-  auto Tidx() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UnravelIndex does not allow this type for "
-                  "Tidx; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tidx");
-  }
+  using TypesOf_Tidx = types::Int32Int64;
 };
 using UnravelIndex = Op<UnravelIndexOp>;
 
@@ -668,16 +548,10 @@ struct UnsortedSegmentJoinOp {
   enum Outputs : int { output };
   enum Strings : int { separator };
   enum Types : int { kTindices, kTnumsegments };
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UnsortedSegmentJoin does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentJoin does not allow this "
                   "type for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -691,24 +565,11 @@ struct UnsortedSegmentMaxOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op UnsortedSegmentMax does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UnsortedSegmentMax does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentMax does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -722,24 +583,11 @@ struct UnsortedSegmentMinOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op UnsortedSegmentMin does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UnsortedSegmentMin does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentMin does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -753,25 +601,11 @@ struct UnsortedSegmentProdOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op UnsortedSegmentProd does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UnsortedSegmentProd does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentProd does not allow this "
                   "type for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -785,25 +619,11 @@ struct UnsortedSegmentSumOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices, kTnumsegments };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op UnsortedSegmentSum does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int16Int64),
-                  "tfplug: the op UnsortedSegmentSum does not allow this type "
-                  "for Tindices; it allows int32, int16, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int16Int64;
   template <class... Types>
   auto Tnumsegments() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op UnsortedSegmentSum does not allow this type "
                   "for Tnumsegments; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tnumsegments");
@@ -847,17 +667,8 @@ struct UpperBoundOp {
   enum Inputs : int { sorted_inputs, values };
   enum Outputs : int { output };
   enum Types : int { kT, kout_type };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op UpperBound does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_out_type = types::Int32Int64;
 };
 using UpperBound = Op<UpperBoundOp>;
 

@@ -17,10 +17,7 @@ struct VarHandleOpOp {
   enum Types : int { kdtype };
   enum Shapes : int { shape };
   enum StringLists : int { allowed_devices };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using VarHandleOp = Op<VarHandleOpOp>;
 
@@ -38,10 +35,7 @@ struct VariableOp {
   enum Shapes : int { shape };
   enum Types : int { kdtype };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using Variable = Op<VariableOp>;
 
@@ -50,13 +44,7 @@ struct VariableShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kout_type };
-  template <class... Types>
-  auto out_type() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op VariableShape does not allow this type for "
-                  "out_type; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "out_type");
-  }
+  using TypesOf_out_type = types::Int32Int64;
 };
 using VariableShape = Op<VariableShapeOp>;
 
@@ -67,10 +55,7 @@ struct VariableV2Op {
   enum Shapes : int { shape };
   enum Types : int { kdtype };
   enum Strings : int { container, shared_name };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using VariableV2 = Op<VariableV2Op>;
 

@@ -19,10 +19,7 @@ struct WeightedFlatMapDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using WeightedFlatMapDataset = Op<WeightedFlatMapDatasetOp>;
 
@@ -31,16 +28,7 @@ struct WhereOp {
   enum Inputs : int { input };
   enum Outputs : int { index };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op Where does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, complex64, int64, bool, "
-        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
 using Where = Op<WhereOp>;
 
@@ -54,10 +42,7 @@ struct WhileOp {
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using While = Op<WhileOp>;
 
@@ -86,10 +71,7 @@ struct WindowDatasetOp {
   enum TypeLists : int { koutput_types };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using WindowDataset = Op<WindowDatasetOp>;
 
@@ -100,10 +82,7 @@ struct WindowOpOp {
   enum Outputs : int { handle };
   enum TypeLists : int { koutput_types, kTinputs };
   enum ShapeLists : int { output_shapes };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
   template <class... Types>
   auto Tinputs() && {
     return internal::Constrain<Types...>(this, "Tinputs");
@@ -151,14 +130,7 @@ using WriteGraphSummary = Op<WriteGraphSummaryOp>;
 struct WriteHistogramSummaryOp {
   enum Inputs : int { writer, step, tag, values };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsBool),
-                  "tfplug: the op WriteHistogramSummary does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bool, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsBool;
 };
 using WriteHistogramSummary = Op<WriteHistogramSummaryOp>;
 
@@ -169,13 +141,7 @@ struct WriteImageSummaryOp {
   enum Inputs : int { writer, step, tag, tensor, bad_color };
   enum Ints : int { max_images };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDoubleUint8Half),
-                  "tfplug: the op WriteImageSummary does not allow this type "
-                  "for T; it allows float, double, uint8, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDoubleUint8Half;
 };
 using WriteImageSummary = Op<WriteImageSummaryOp>;
 
@@ -190,14 +156,7 @@ using WriteRawProtoSummary = Op<WriteRawProtoSummaryOp>;
 struct WriteScalarSummaryOp {
   enum Inputs : int { writer, step, tag, value };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
-                  "tfplug: the op WriteScalarSummary does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "int64, bfloat16, uint16, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUints;
 };
 using WriteScalarSummary = Op<WriteScalarSummaryOp>;
 
@@ -206,10 +165,7 @@ using WriteScalarSummary = Op<WriteScalarSummaryOp>;
 struct WriteSummaryOp {
   enum Inputs : int { writer, step, tensor, tag, summary_metadata };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using WriteSummary = Op<WriteSummaryOp>;
 

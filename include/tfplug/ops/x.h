@@ -13,14 +13,7 @@ struct XdivyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Xdivy does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Xdivy = Op<XdivyOp>;
 
@@ -32,13 +25,7 @@ struct XlaAllReduceOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { reduce_op, mode };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatInt32Bfloat16HalfUint32),
-                  "tfplug: the op XlaAllReduce does not allow this type for "
-                  "T; it allows float, int32, bfloat16, half, uint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatInt32Bfloat16HalfUint32;
 };
 using XlaAllReduce = Op<XlaAllReduceOp>;
 
@@ -48,22 +35,8 @@ struct XlaBroadcastHelperOp {
   enum Inputs : int { lhs, rhs, broadcast_dims };
   enum Outputs : int { lhs_output, rhs_output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaBroadcastHelper does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaBroadcastHelper does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaBroadcastHelper = Op<XlaBroadcastHelperOp>;
 
@@ -82,14 +55,8 @@ struct XlaCallModuleOp {
   enum StringLists : int { dim_args_spec, platforms, disabled_checks };
   enum FunctionLists : int { function_list };
   enum Bools : int { has_token_input_output, use_shardy_partitioner };
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
+  using TypesOf_Tout = types::Any;
+  using TypesOf_Tin = types::Any;
 };
 using XlaCallModule = Op<XlaCallModuleOp>;
 
@@ -98,10 +65,7 @@ struct XlaClusterOutputOp {
   enum Inputs : int { input };
   enum Outputs : int { outputs };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaClusterOutput = Op<XlaClusterOutputOp>;
 
@@ -113,10 +77,7 @@ struct XlaConcatNDOp {
   enum Types : int { kT };
   enum Ints : int { N };
   enum IntLists : int { num_concats, paddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaConcatND = Op<XlaConcatNDOp>;
 
@@ -137,22 +98,8 @@ struct XlaConvOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Strings : int { dimension_numbers, precision_config };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaConv does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaConv does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaConv = Op<XlaConvOp>;
 
@@ -177,37 +124,33 @@ struct XlaConvV2Op {
   enum Ints : int { batch_group_count };
   template <class... Types>
   auto LhsT() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaConvV2 does not allow this type for "
-                  "LhsT; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaConvV2 does not allow this type for LhsT; it "
+        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
+        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+        "complex128, half, uint32, uint64");
     return internal::Constrain<Types...>(this, "LhsT");
   }
   template <class... Types>
   auto RhsT() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaConvV2 does not allow this type for "
-                  "RhsT; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaConvV2 does not allow this type for RhsT; it "
+        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
+        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+        "complex128, half, uint32, uint64");
     return internal::Constrain<Types...>(this, "RhsT");
   }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaConvV2 does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto preferred_element_type() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaConvV2 does not allow this type for "
-                  "preferred_element_type; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaConvV2 does not allow this type for "
+        "preferred_element_type; it allows float, double, int32, uint8, "
+        "int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+        "qint16, quint16, uint16, complex128, half, uint32, uint64");
     return internal::Constrain<Types...>(this, "preferred_element_type");
   }
 };
@@ -222,14 +165,8 @@ struct XlaCustomCallOp {
   enum TypeLists : int { kT };
   enum Types : int { kdtype };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_dtype = types::Any;
 };
 using XlaCustomCall = Op<XlaCustomCallOp>;
 
@@ -272,15 +209,7 @@ struct XlaDotOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { dimension_numbers, precision_config };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaDot does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using XlaDot = Op<XlaDotOp>;
 
@@ -293,30 +222,32 @@ struct XlaDotV2Op {
   enum Strings : int { dimension_numbers, precision_config };
   template <class... Types>
   auto LhsT() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaDotV2 does not allow this type for LhsT; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaDotV2 does not allow this type for LhsT; it allows "
+        "float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
+        "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
+        "uint32, uint64");
     return internal::Constrain<Types...>(this, "LhsT");
   }
   template <class... Types>
   auto RhsT() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaDotV2 does not allow this type for RhsT; "
-                  "it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaDotV2 does not allow this type for RhsT; it allows "
+        "float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
+        "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
+        "uint32, uint64");
     return internal::Constrain<Types...>(this, "RhsT");
   }
   template <class... Types>
   auto preferred_element_type() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaDotV2 does not allow this type for "
-                  "preferred_element_type; it allows float, double, int32, "
-                  "uint8, int16, int8, complex64, int64, qint8, quint8, "
-                  "qint32, bfloat16, qint16, quint16, uint16, complex128, "
-                  "half, uint32, uint64");
+    static_assert(
+        internal::Allows<Types...>(types::FloatsIntsUintsComplexesQints::kSet),
+        "tfplug: the op XlaDotV2 does not allow this type for "
+        "preferred_element_type; it allows float, double, int32, uint8, "
+        "int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+        "qint16, quint16, uint16, complex128, half, uint32, uint64");
     return internal::Constrain<Types...>(this, "preferred_element_type");
   }
 };
@@ -328,17 +259,8 @@ struct XlaDynamicSliceOp {
   enum Inputs : int { input, start_indices, size_indices };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaDynamicSlice does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaDynamicSlice = Op<XlaDynamicSliceOp>;
 
@@ -347,17 +269,8 @@ struct XlaDynamicUpdateSliceOp {
   enum Inputs : int { input, update, indices };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaDynamicUpdateSlice does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaDynamicUpdateSlice = Op<XlaDynamicUpdateSliceOp>;
 
@@ -368,13 +281,7 @@ struct XlaEinsumOp {
   enum Outputs : int { product };
   enum Strings : int { equation };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatComplex64Bfloat16),
-                  "tfplug: the op XlaEinsum does not allow this type for T; "
-                  "it allows float, complex64, bfloat16");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatComplex64Bfloat16;
 };
 using XlaEinsum = Op<XlaEinsumOp>;
 
@@ -387,23 +294,8 @@ struct XlaGatherOp {
   enum Strings : int { dimension_numbers };
   enum Bools : int { indices_are_sorted };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op XlaGather does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, complex64, int64, bool, "
-        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaGather does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaGather = Op<XlaGatherOp>;
 
@@ -444,14 +336,8 @@ struct XlaIfOp {
   auto Tcond() && {
     return internal::Constrain<Types...>(this, "Tcond");
   }
-  template <class... Types>
-  auto Tin() && {
-    return internal::Constrain<Types...>(this, "Tin");
-  }
-  template <class... Types>
-  auto Tout() && {
-    return internal::Constrain<Types...>(this, "Tout");
-  }
+  using TypesOf_Tin = types::Any;
+  using TypesOf_Tout = types::Any;
 };
 using XlaIf = Op<XlaIfOp>;
 
@@ -462,7 +348,7 @@ struct XlaKeyValueSortOp {
   enum Types : int { kK, kV };
   template <class... Types>
   auto K() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUints),
+    static_assert(internal::Allows<Types...>(types::FloatsIntsUints::kSet),
                   "tfplug: the op XlaKeyValueSort does not allow this type "
                   "for K; it allows float, double, int32, uint8, int16, int8, "
                   "int64, bfloat16, uint16, half, uint32, uint64");
@@ -523,10 +409,7 @@ struct XlaOptimizationBarrierOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
   enum TypeLists : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaOptimizationBarrier = Op<XlaOptimizationBarrierOp>;
 
@@ -542,17 +425,8 @@ struct XlaPadOp {
   };
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaPad does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::Any;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaPad = Op<XlaPadOp>;
 
@@ -563,10 +437,7 @@ struct XlaRecvOp {
   enum Types : int { kdtype };
   enum Strings : int { tensor_name };
   enum Shapes : int { shape };
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using XlaRecv = Op<XlaRecvOp>;
 
@@ -644,16 +515,7 @@ struct XlaReduceOp {
   enum Types : int { kT };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op XlaReduce does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, complex64, int64, bool, "
-        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
 using XlaReduce = Op<XlaReduceOp>;
 
@@ -664,13 +526,7 @@ struct XlaReducePrecisionOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Ints : int { exponent_bits, mantissa_bits };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloats),
-                  "tfplug: the op XlaReducePrecision does not allow this type "
-                  "for T; it allows float, double, bfloat16, half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Floats;
 };
 using XlaReducePrecision = Op<XlaReducePrecisionOp>;
 
@@ -682,13 +538,7 @@ struct XlaReduceScatterOp {
   enum Outputs : int { output };
   enum Types : int { kT };
   enum Strings : int { reduce_op };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatInt32Bfloat16HalfUint32),
-                  "tfplug: the op XlaReduceScatter does not allow this type "
-                  "for T; it allows float, int32, bfloat16, half, uint32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatInt32Bfloat16HalfUint32;
 };
 using XlaReduceScatter = Op<XlaReduceScatterOp>;
 
@@ -709,23 +559,8 @@ struct XlaReduceWindowOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Functions : int { computation };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op XlaReduceWindow does not allow this type for T; it "
-        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
-        "bool, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaReduceWindow does not allow this type "
-                  "for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaReduceWindow = Op<XlaReduceWindowOp>;
 
@@ -734,10 +569,7 @@ struct XlaRemoveDynamicDimensionSizeOp {
   enum Inputs : int { input, dim_index };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaRemoveDynamicDimensionSize = Op<XlaRemoveDynamicDimensionSizeOp>;
 
@@ -753,17 +585,10 @@ struct XlaRngBitGeneratorOp {
   enum Inputs : int { algorithm, initial_state, shape };
   enum Outputs : int { output_key, output };
   enum Types : int { kdtype, kTshape };
-  template <class... Types>
-  auto dtype() && {
-    static_assert(internal::Allows<Types...>(kInt32Uint8Int8Int64Uint32Uint64),
-                  "tfplug: the op XlaRngBitGenerator does not allow this type "
-                  "for dtype; it allows int32, uint8, int8, int64, uint32, "
-                  "uint64");
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Int32Uint8Int8Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
+    static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
                   "tfplug: the op XlaRngBitGenerator does not allow this type "
                   "for Tshape; it allows int32, int64");
     return internal::Constrain<Types...>(this, "Tshape");
@@ -780,23 +605,8 @@ struct XlaScatterOp {
   enum Strings : int { dimension_numbers };
   enum Bools : int { indices_are_sorted };
   enum Types : int { kT, kTindices };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op XlaScatter does not allow this type for T; it allows "
-        "float, double, int32, uint8, int16, int8, complex64, int64, bool, "
-        "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaScatter does not allow this type for "
-                  "Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaScatter = Op<XlaScatterOp>;
 
@@ -815,22 +625,8 @@ struct XlaSelectAndScatterOp {
   enum Outputs : int { output };
   enum Types : int { kT, kTindices };
   enum Functions : int { select, scatter };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaSelectAndScatter does not allow this "
-                  "type for T; it allows float, double, int32, uint8, int16, "
-                  "int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
-                  "qint16, quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
-  template <class... Types>
-  auto Tindices() && {
-    static_assert(internal::Allows<Types...>(kInt32Int64),
-                  "tfplug: the op XlaSelectAndScatter does not allow this "
-                  "type for Tindices; it allows int32, int64");
-    return internal::Constrain<Types...>(this, "Tindices");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
+  using TypesOf_Tindices = types::Int32Int64;
 };
 using XlaSelectAndScatter = Op<XlaSelectAndScatterOp>;
 
@@ -843,15 +639,7 @@ struct XlaSelfAdjointEigOp {
   enum Ints : int { max_iter };
   enum Floats : int { epsilon };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaSelfAdjointEig does not allow this type "
-                  "for T; it allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using XlaSelfAdjointEig = Op<XlaSelfAdjointEigOp>;
 
@@ -861,10 +649,7 @@ struct XlaSendOp {
   enum Inputs : int { tensor };
   enum Types : int { kT };
   enum Strings : int { tensor_name };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSend = Op<XlaSendOp>;
 
@@ -903,10 +688,7 @@ struct XlaSendToHostOp {
   enum Inputs : int { input };
   enum Types : int { kTinput };
   enum Strings : int { key };
-  template <class... Types>
-  auto Tinput() && {
-    return internal::Constrain<Types...>(this, "Tinput");
-  }
+  using TypesOf_Tinput = types::Any;
 };
 using XlaSendToHost = Op<XlaSendToHostOp>;
 
@@ -923,10 +705,7 @@ struct XlaSetDynamicDimensionSizeOp {
   enum Inputs : int { input, dim_index, size };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSetDynamicDimensionSize = Op<XlaSetDynamicDimensionSizeOp>;
 
@@ -938,10 +717,7 @@ struct XlaShardingOp {
   enum Types : int { kT };
   enum Strings : int { sharding };
   enum IntLists : int { unspecified_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSharding = Op<XlaShardingOp>;
 
@@ -950,10 +726,7 @@ struct XlaSortOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSort = Op<XlaSortOp>;
 
@@ -972,10 +745,7 @@ struct XlaSparseActivationsUnstackOp {
   auto input_dtype() && {
     return internal::Constrain<Types...>(this, "input_dtype");
   }
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using XlaSparseActivationsUnstack = Op<XlaSparseActivationsUnstackOp>;
 
@@ -1685,13 +1455,7 @@ struct XlaSparseDenseMatmulGradWithCsrInputOp {
   enum Functions : int { custom_computation };
   enum Strings : int { table_name };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatInt32),
-                  "tfplug: the op XlaSparseDenseMatmulGradWithCsrInput does "
-                  "not allow this type for T; it allows float, int32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatInt32;
 };
 using XlaSparseDenseMatmulGradWithCsrInput =
     Op<XlaSparseDenseMatmulGradWithCsrInputOp>;
@@ -1871,13 +1635,7 @@ struct XlaSparseDenseMatmulWithCsrInputOp {
   enum Floats : int { quantization_config_low, quantization_config_high };
   enum Strings : int { table_name };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatInt32),
-                  "tfplug: the op XlaSparseDenseMatmulWithCsrInput does not "
-                  "allow this type for T; it allows float, int32");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatInt32;
 };
 using XlaSparseDenseMatmulWithCsrInput = Op<XlaSparseDenseMatmulWithCsrInputOp>;
 
@@ -1925,10 +1683,7 @@ struct XlaSparseGradientsStackOp {
   auto input_dtype() && {
     return internal::Constrain<Types...>(this, "input_dtype");
   }
-  template <class... Types>
-  auto dtype() && {
-    return internal::Constrain<Types...>(this, "dtype");
-  }
+  using TypesOf_dtype = types::Any;
 };
 using XlaSparseGradientsStack = Op<XlaSparseGradientsStackOp>;
 
@@ -1940,10 +1695,7 @@ struct XlaSplitNDOp {
   enum Types : int { kT };
   enum Ints : int { N };
   enum IntLists : int { num_splits, paddings };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSplitND = Op<XlaSplitNDOp>;
 
@@ -1956,10 +1708,7 @@ struct XlaSpmdFullToShardShapeOp {
   enum Strings : int { manual_sharding };
   enum Ints : int { dim };
   enum IntLists : int { unspecified_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSpmdFullToShardShape = Op<XlaSpmdFullToShardShapeOp>;
 
@@ -1974,10 +1723,7 @@ struct XlaSpmdShardToFullShapeOp {
   enum Shapes : int { full_shape };
   enum Ints : int { dim };
   enum IntLists : int { unspecified_dims };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaSpmdShardToFullShape = Op<XlaSpmdShardToFullShapeOp>;
 
@@ -1990,15 +1736,7 @@ struct XlaSvdOp {
   enum Floats : int { epsilon };
   enum Strings : int { precision_config };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsIntsUintsComplexesQints),
-                  "tfplug: the op XlaSvd does not allow this type for T; it "
-                  "allows float, double, int32, uint8, int16, int8, "
-                  "complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
-                  "quint16, uint16, complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using XlaSvd = Op<XlaSvdOp>;
 
@@ -2011,16 +1749,7 @@ struct XlaVariadicReduceOp {
   enum Types : int { kT };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
-  template <class... Types>
-  auto T() && {
-    static_assert(
-        internal::Allows<Types...>(kFloatsIntsUintsComplexesQintsBool),
-        "tfplug: the op XlaVariadicReduce does not allow this type for T; it "
-        "allows float, double, int32, uint8, int16, int8, complex64, int64, "
-        "bool, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-        "complex128, half, uint32, uint64");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
 using XlaVariadicReduce = Op<XlaVariadicReduceOp>;
 
@@ -2032,10 +1761,7 @@ struct XlaVariadicReduceV2Op {
   enum TypeLists : int { kT };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaVariadicReduceV2 = Op<XlaVariadicReduceV2Op>;
 
@@ -2048,10 +1774,7 @@ struct XlaVariadicSortOp {
   enum TypeLists : int { kT };
   enum Functions : int { comparator };
   enum Bools : int { is_stable };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaVariadicSort = Op<XlaVariadicSortOp>;
 
@@ -2062,10 +1785,7 @@ struct XlaWhileOp {
   enum OutputLists : int { output };
   enum TypeLists : int { kT };
   enum Functions : int { cond, body };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using XlaWhile = Op<XlaWhileOp>;
 
@@ -2074,14 +1794,7 @@ struct Xlog1pyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Xlog1py does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Xlog1py = Op<Xlog1pyOp>;
 
@@ -2090,14 +1803,7 @@ struct XlogyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatsComplexes),
-                  "tfplug: the op Xlogy does not allow this type for T; it "
-                  "allows float, double, complex64, bfloat16, complex128, "
-                  "half");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatsComplexes;
 };
 using Xlogy = Op<XlogyOp>;
 

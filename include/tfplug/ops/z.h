@@ -13,10 +13,7 @@ struct ZerosLikeOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::Any;
 };
 using ZerosLike = Op<ZerosLikeOp>;
 
@@ -25,13 +22,7 @@ struct ZetaOp {
   enum Inputs : int { x, q };
   enum Outputs : int { z };
   enum Types : int { kT };
-  template <class... Types>
-  auto T() && {
-    static_assert(internal::Allows<Types...>(kFloatDouble),
-                  "tfplug: the op Zeta does not allow this type for T; it "
-                  "allows float, double");
-    return internal::Constrain<Types...>(this, "T");
-  }
+  using TypesOf_T = types::FloatDouble;
 };
 using Zeta = Op<ZetaOp>;
 
@@ -44,10 +35,7 @@ struct ZipDatasetOp {
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Strings : int { metadata };
-  template <class... Types>
-  auto output_types() && {
-    return internal::Constrain<Types...>(this, "output_types");
-  }
+  using TypesOf_output_types = types::Any;
 };
 using ZipDataset = Op<ZipDatasetOp>;
 

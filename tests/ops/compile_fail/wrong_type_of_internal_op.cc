@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the op _FusedMatMul does not allow this type for T; it allows
-// float, bfloat16, half
+// expect: tfplug: the op does not allow this type for this attribute
+// expect: it allows float, bfloat16, half
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: the op Sum does not allow this type for Tidx; it allows
-// int32, int64
+// expect: tfplug: the op does not allow this type for this attribute
+// expect: it allows int32, int64
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 
