@@ -340,9 +340,11 @@ set_up() {
   exec 9>"$CACHE/lock"
   flock 9
   rm -rf "$CACHE"/tmp.*
-  make_abseil || exit 1
-  make_protobuf || exit 1
+  # While pip waits for its downloads.
+  { make_abseil && make_protobuf; } &
+  local libraries=$!
   make_venv
+  wait "$libraries" || exit 1
   exec 9>&-
 
   local prefix
