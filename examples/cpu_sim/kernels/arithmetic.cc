@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/elementwise.h"
+#include "kernels/narrow.h"
 
 namespace cpu_sim {
 namespace {
@@ -52,7 +53,11 @@ constexpr auto kFloorMod = [](const auto& a, const auto& b) {
     RegisterBinary<kMaximum, float, int64_t>("Maximum") &&
     RegisterBinary<kMinimum, float, int64_t>("Minimum") &&
     RegisterBinary<kPow, float>("Pow") &&
-    RegisterBinary<kFloorMod, int64_t>("FloorMod");
+    RegisterBinary<kFloorMod, int64_t>("FloorMod") &&
+    RegisterNarrow<kAdd, 2>("AddV2") && RegisterNarrow<kSub, 2>("Sub") &&
+    RegisterNarrow<kMul, 2>("Mul") && RegisterNarrow<kDiv, 2>("RealDiv") &&
+    RegisterNarrow<kMaximum, 2>("Maximum") &&
+    RegisterNarrow<kMinimum, 2>("Minimum");
 
 // ---- Of one tensor ---------------------------------------------------------
 
@@ -82,7 +87,9 @@ constexpr auto kFloor = [](const auto& x) { return x.floor(); };
     RegisterUnary<kRsqrt, float>("Rsqrt") &&
     RegisterUnary<kExp, float>("Exp") && RegisterUnary<kLog, float>("Log") &&
     RegisterUnary<kLog1p, float>("Log1p") &&
-    RegisterUnary<kFloor, float>("Floor");
+    RegisterUnary<kFloor, float>("Floor") && RegisterNarrow<kNeg, 1>("Neg") &&
+    RegisterNarrow<kSquare, 1>("Square") && RegisterNarrow<kSqrt, 1>("Sqrt") &&
+    RegisterNarrow<kRsqrt, 1>("Rsqrt") && RegisterNarrow<kExp, 1>("Exp");
 
 // ---- Of any number of tensors ----------------------------------------------
 

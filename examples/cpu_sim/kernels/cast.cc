@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/narrow_types.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
@@ -47,7 +48,8 @@ struct CastTable {
         .template TypeConstraint<Types...>("DstT");
   }
 };
-using Casts = CastTable<bool, uint8_t, int32_t, int64_t, float, double>;
+using Casts = CastTable<bool, uint8_t, int32_t, int64_t, tfplug::Half,
+                        tfplug::BFloat16, float, double>;
 
 absl::Span<char> Bytes(const tfplug::Tensor& tensor) {
   return absl::Span<char>(static_cast<char*>(tensor.data()),

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/graph.h>
 
+#include "passes/bool_lists.h"
 #include "passes/fusion.h"
+#include "passes/list_gradients.h"
 
 // Besides what tfplug itself does to graphs: variables are updated by kernels
 // of this device, and TensorFlow rewrites to nothing that it has no kernel for.
-TFPLUG_REGISTER_GRAPH_PASSES("SIM", cpu_sim::Fusion);
+TFPLUG_REGISTER_GRAPH_PASSES("SIM", cpu_sim::Fusion, cpu_sim::BoolLists,
+                             cpu_sim::ListGradients);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/r.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+#include <tfplug/variables.h>
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/combine.h"
+
+// Slices of a variable, changed where they are. Core exports what it
+// takes in 2.6 to 2.18; else these are errors that name the way round.
+namespace cpu_sim {
+namespace {
+
+namespace ops = tfplug::ops;
+
+using Code = tfplug::VariableCode<Stream>;
+
+absl::Status Explain(const absl::Status& lacking, const char* instead) {
+  if (lacking.code() != absl::StatusCode::kUnimplemented) return lacking;
+  return absl::UnimplementedError(std::string(lacking.message()) +
+                                  "; use the variable's value, " + instead);
+}
+
+// The variable, the first input, as its dimension 0 is indexed: `count` slices,
+// together of shape `shape`.
+absl::StatusOr<IndexedSlices> SlicesOf(const tfplug::Tensor& variable,
+                                       const tfplug::Tensor& indices) {
+  tfplug::Shape one_by_one = indices.shape();
+  one_by_one.add_dim(1);
+  return MakeIndexedSlices(variable.shape(), one_by_one);
+}
+
+template <typename Combine, typename T, typename Index>
+class ResourceScatter final : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::ResourceScatterAdd;  // the others have the same arguments
+    const auto lock =
+        tfplug::LockVariables<Code>(context, {Op::resource},
+                                    /*exclusive=*/true, /*sparse=*/true);
+    if (!lock.ok()) {
+      return Explain(lock.status(),
+                     "v.assign(tf.tensor_scatter_nd_add(v, ...))");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const tfplug::Tensor variable,
+        tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
+                                     /*is_variant=*/false, /*sparse=*/true));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices, context.input(Op::indices));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates, context.input(Op::updates));
+    TFPLUG_ASSIGN_OR_RETURN(const IndexedSlices slices,
+                            SlicesOf(variable, indices));
+    if (updates.shape() != slices.shape) {
+      return absl::InvalidArgumentError("want updates of shape " +
+                                        slices.shape.ToString() + ", not " +
+                                        updates.shape().ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&ScatterSlices<Combine, T, Index>, variable.flat<T>(),
+                          indices.flat<Index>(), updates.flat<T>(),
+                          slices.count, slices.coordinates, slices.slice_size);
+  }
+};
+
+template <class Op, typename Combine, typename... Index>
+bool Register() {
+  return (
+      tfplug::RegisterKernel<ResourceScatter<Combine, float, Index>>(
+          Op().template dtype<float>().template Tindices<Index>().HostMemory(
+              Op::resource)) &&
+      ...);
+}
+
+[[maybe_unused]] const bool kernels =
+    Register<ops::ResourceScatterUpdate, CombineSet, int32_t, int64_t>() &&
+    Register<ops::ResourceScatterAdd, CombineAdd, int32_t, int64_t>() &&
+    Register<ops::ResourceScatterSub, CombineSub, int32_t, int64_t>() &&
+    Register<ops::ResourceScatterMul, CombineMul, int32_t, int64_t>() &&
+    Register<ops::ResourceScatterMax, CombineMax, int32_t, int64_t>() &&
+    Register<ops::ResourceScatterMin, CombineMin, int32_t, int64_t>();
+
+}  // namespace
+}  // namespace cpu_sim

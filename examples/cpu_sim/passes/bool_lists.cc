@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/bool_lists.h"
+
+#include <tfplug/status_macros.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cpu_sim {
+namespace {
+
+using tfplug::DataType;
+using tfplug::Graph;
+using tfplug::Node;
+using tfplug::Output;
+using tfplug::Use;
+
+constexpr DataType kInList = DataType::kHalf;
+
+// Where tensors go into an op on lists and come out of it; -1: they do not.
+struct ListOp {
+  const char* op;
+  int input;
+  int output;
+};
+constexpr ListOp kListOps[] = {
+    {"EmptyTensorList", -1, -1},     {"TensorListReserve", -1, -1},
+    {"TensorListFromTensor", 0, -1}, {"TensorListSetItem", 2, -1},
+    {"TensorListPushBack", 1, -1},   {"TensorListGetItem", -1, 0},
+    {"TensorListStack", -1, 0},      {"TensorListPopBack", -1, 1},
+    {"TensorListGather", -1, 0},
+};
+
+absl::StatusOr<Node> AddCast(Graph& graph, Node node, const char* suffix,
+                             Output from, DataType from_type,
+                             DataType to_type) {
+  const std::string name = std::string(node.name()) + suffix;
+  TFPLUG_ASSIGN_OR_RETURN(Node cast,
+                          graph.AddNode(graph.UniqueName(name), "Cast"));
+  cast.SetDevice(node.device());
+  cast.SetAttr("SrcT", from_type);
+  cast.SetAttr("DstT", to_type);
+  cast.SetAttr("Truncate", false);
+  TFPLUG_RETURN_IF_ERROR(cast.AddInput(from));
+  return cast;
+}
+
+absl::Status Convert(Graph& graph, Node node, const ListOp& list_op) {
+  node.SetAttr("element_dtype", kInList);
+  if (list_op.input >= 0) {
+    TFPLUG_ASSIGN_OR_RETURN(
+        Node cast, AddCast(graph, node, "/in", node.input(list_op.input),
+                           DataType::kBool, kInList));
+    TFPLUG_RETURN_IF_ERROR(node.SetInput(list_op.input, cast));
+  }
+  if (list_op.output >= 0) {
+    std::vector<Use> uses;
+    for (Use use : node.uses(list_op.output)) uses.push_back(use);
+    TFPLUG_ASSIGN_OR_RETURN(
+        Node cast, AddCast(graph, node, "/out", Output(node, list_op.output),
+                           kInList, DataType::kBool));
+    for (const Use& use : uses) {
+      TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, cast));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BoolLists::Run(tfplug::Graph& graph,
+                            const tfplug::PassContext& context) {
+  std::vector<std::pair<Node, const ListOp*>> found;
+  for (const ListOp& list_op : kListOps) {
+    if (!graph.has_op(list_op.op)) continue;
+    for (Node node : graph.nodes(list_op.op)) {
+      const auto dtype = node.GetAttr<DataType>("element_dtype");
+      if (!dtype.ok() || *dtype != DataType::kBool ||
+          !context.IsOnDevice(node.device())) {
+        continue;
+      }
+      // One list must not be of both types: all of them, or none.
+      if (list_op.output >= 0 && context.IsPreserved(node.name())) {
+        return absl::OkStatus();
+      }
+      found.emplace_back(node, &list_op);
+    }
+  }
+  for (const auto& [node, list_op] : found) {
+    TFPLUG_RETURN_IF_ERROR(Convert(graph, node, *list_op));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cpu_sim

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_PASSES_BOOL_LISTS_H_
+#define CPU_SIM_PASSES_BOOL_LISTS_H_
+
+#include <tfplug/graph.h>
+
+#include "absl/status/status.h"
+
+namespace cpu_sim {
+
+// Lists of bool tensors, such as the masks that Keras' recurrent layers walk
+// through, on a device: core has kernels for lists of numbers for every device,
+// for lists of bool it has none. They become lists of half, of 0 and 1; tensors
+// are cast on their way in and out.
+class BoolLists final : public tfplug::GraphPass {
+ public:
+  absl::Status Run(tfplug::Graph& graph,
+                   const tfplug::PassContext& context) override;
+};
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_PASSES_BOOL_LISTS_H_
