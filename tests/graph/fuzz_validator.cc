@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The validator accepts exactly what protobuf parses. For longer: CONTRIBUTING.md.
+// The validator accepts exactly what protobuf parses. For longer:
+// CONTRIBUTING.md.
 #include <cstdio>
 #include <cstdlib>
 
