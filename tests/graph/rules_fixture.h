@@ -39,6 +39,8 @@ class RulesFixture {
     core.TF_DeleteFunctionLibraryDefinition =
         [](abi::TF_FunctionLibraryDefinition*) {};
     core.TF_LookUpOpDef = &LookUpOpDef;
+    // Shapes are known that a test states.
+    core.TF_NewGraphProperties = nullptr;
     // What the tests' rules make, as far as it matters.
     DefineOp("_FusedMatMul",
              {"T: type", "transpose_a: bool", "transpose_b: bool",
