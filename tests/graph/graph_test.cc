@@ -36,7 +36,7 @@ Graph Parsed(const std::string& bytes) {
   REQUIRE_MESSAGE(graph.ok(), graph.status().ToString());
   return *std::move(graph);
 }
-std::string Names(const std::vector<Node>& nodes) {
+std::string Names(const NodeList& nodes) {
   std::string names;
   for (Node node : nodes) {
     names += (names.empty() ? "" : " ") + std::string(node.name());

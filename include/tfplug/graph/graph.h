@@ -69,6 +69,39 @@ class NodeRange {
   uint32_t op_;
 };
 
+// Nodes in an array of the graph's.
+class NodeList {
+ public:
+  NodeList(internal::GraphCore* graph, const uint32_t* nodes, size_t size)
+      : graph_(graph), nodes_(nodes), size_(size) {}
+
+  size_t size() const { return size_; }
+  Node operator[](size_t i) const { return Node(graph_, nodes_[i]); }
+
+  class Iterator {
+   public:
+    Iterator(internal::GraphCore* graph, const uint32_t* at)
+        : graph_(graph), at_(at) {}
+    Node operator*() const { return Node(graph_, *at_); }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    internal::GraphCore* graph_;
+    const uint32_t* at_;
+  };
+  Iterator begin() const { return Iterator(graph_, nodes_); }
+  Iterator end() const { return Iterator(graph_, nodes_ + size_); }
+
+ private:
+  internal::GraphCore* graph_;
+  const uint32_t* nodes_;
+  size_t size_;
+};
+
 struct GraphFunction;
 
 // Memory that Graphs leave to the ones after them: for a pipeline, or a thread,
@@ -130,7 +163,8 @@ class Graph {
   // Each node after those that it takes inputs from, control edges included;
   // the edges that close loops, from NextIteration to Merge, do not count. That
   // of the file if it is one. INVALID_ARGUMENT names the nodes of a cycle.
-  absl::StatusOr<std::vector<Node>> TopologicalOrder();
+  // The list is the graph's; it says the same until this is asked for again.
+  absl::StatusOr<NodeList> TopologicalOrder();
 
   // The functions of the graph's library, as graphs to read and edit; what is
   // said there comes into this graph's bytes. Core hands a library to plug-ins
@@ -283,14 +317,11 @@ inline size_t Graph::ByteSize() {
   return internal::GraphWriter(*core_).ByteSize();
 }
 
-inline absl::StatusOr<std::vector<Node>> Graph::TopologicalOrder() {
-  internal::Array<uint32_t> order;
-  absl::Status status = internal::TopologicalSort(*core_).Run(order);
+inline absl::StatusOr<NodeList> Graph::TopologicalOrder() {
+  internal::TopologicalSort sort(*core_);
+  absl::Status status = sort.Run();
   if (!status.ok()) return status;
-  std::vector<Node> nodes;
-  nodes.reserve(order.size());
-  for (uint32_t n : order) nodes.emplace_back(core_.get(), n);
-  return nodes;
+  return NodeList(core_.get(), sort.order().data(), sort.order().size());
 }
 
 inline absl::Status Graph::CheckNode(Node node, const char* what) const {

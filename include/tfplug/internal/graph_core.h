@@ -99,10 +99,18 @@ class GraphCore {
   // from a node.
   template <class F>
   void ForEachSource(uint32_t n, const F& f) const {
-    const EdgeNumbers numbers = MadeInputs(n);
-    for (uint32_t i = 0; i < numbers.size(); ++i) {
-      const uint32_t source = edges_[numbers[i]].source;
-      if (ABSL_PREDICT_TRUE(source != kNoNode)) f(source);
+    const NodeEdit* const edit = overlay_.Find(n);
+    if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
+      for (const InputEdit& input : edit->input_list) {
+        const uint32_t source = edges_[input.edge].source;
+        if (source != kNoNode) f(source);
+      }
+    } else if (ABSL_PREDICT_TRUE(n < num_parsed_)) {
+      const Edge* const end = edges_.data() + index_.first_edge(n + 1);
+      for (const Edge* edge = edges_.data() + index_.first_edge(n); edge < end;
+           ++edge) {
+        if (ABSL_PREDICT_TRUE(edge->source != kNoNode)) f(edge->source);
+      }
     }
   }
   // After uses(): calls f(user) for each edge from `n`.
@@ -152,7 +160,10 @@ class GraphCore {
  private:
   friend class GraphEditor;
   friend class InputText;
+  friend class TopologicalSort;
   static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
+  // How many nodes before its turn a node's bytes are asked for.
+  static constexpr uint32_t kAhead = 12;
 
   EdgeNumbers MadeInputs(uint32_t n) const {
     const NodeEdit* const edit = overlay_.Find(n);
@@ -182,6 +193,9 @@ class GraphCore {
                                             : ParseBodyReference(text, ports_);
   }
   void MakeNames();
+  // Fills edges_ in, reading inputs with `parse`.
+  template <class F>
+  void Resolve(const F& parse);
   void MakeEdges();
   void MakeUses();
   void NoteDuplicate(uint32_t n);
@@ -197,6 +211,9 @@ class GraphCore {
   uint32_t num_removed_ = 0;
   bool changed_ = false;
   absl::Status status_;
+
+  // Memory of TopologicalSort.
+  Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
   Array<Edge> edges_;
@@ -336,30 +353,38 @@ inline void GraphCore::MakeNames() {
       [this](uint32_t n) { NoteDuplicate(n); });
 }
 
+template <class F>
+void GraphCore::Resolve(const F& parse) {
+  NodeNames::Search search(index_.names);
+  Edge* edge = edges_.data();
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    if (n + kAhead < num_parsed_) {
+      const char* const soon = index_.base + index_.records[n + kAhead].inputs;
+      __builtin_prefetch(soon);
+      __builtin_prefetch(soon + 64);
+    }
+    const char* p = inputs_begin(n);
+    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
+    for (const Edge* const end = edge + count; edge < end; ++edge) {
+      const Reference reference = parse(NextInput(&p));
+      edge->port = reference.port;
+      search.Add(reference.name, &edge->source);
+    }
+  }
+  search.Finish();
+  if (ABSL_PREDICT_FALSE(search.missing() > 0)) NoteMissing();
+}
+
 inline void GraphCore::MakeEdges() {
   if (ABSL_PREDICT_TRUE(has_edges_)) return;
   MakeNames();
   has_edges_ = true;
   edges_.Resize(index_.first_edge(num_parsed_));
-  NodeNames::Search search(index_.names);
-  Edge* edge = edges_.data();
-  Edge* found_edge = edge;
-  uint32_t missing = 0;
-  const auto found = [&](uint32_t node) {
-    (found_edge++)->source = node;
-    missing += node == kNoNode;
-  };
-  for (uint32_t n = 0; n < num_parsed_; ++n) {
-    const char* p = inputs_begin(n);
-    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
-    for (const Edge* const end = edge + count; edge < end; ++edge) {
-      const Reference reference = ParseInput(NextInput(&p));
-      edge->port = reference.port;
-      search.Add(reference.name, found);
-    }
+  if (ABSL_PREDICT_FALSE(is_function_)) {
+    Resolve([this](absl::string_view text) { return ParseInput(text); });
+  } else {
+    Resolve([](absl::string_view text) { return ParseReference(text); });
   }
-  search.Finish(found);
-  if (ABSL_PREDICT_FALSE(missing > 0)) NoteMissing();
   for (const Result& result : results_) {
     InputEdit& input = overlay_.Find(result.node)->input_list[0];
     const Reference reference = ParseInput(input.text);

@@ -116,21 +116,19 @@ class NodeNames {
    public:
     explicit Search(const NodeNames& names) : names_(names) {}
 
-    // Calls found(node, context) with what was added, sooner or later, in the
-    // order in which it was; node is kNoNode if none has the name.
-    template <class F>
-    void Add(absl::string_view name, const F& found) {
+    // `*node` becomes the node of that name, kNoNode if there is none, at the
+    // latest in Finish().
+    void Add(absl::string_view name, uint32_t* node) {
       const uint64_t hash = Hash(name, names_.seed_);
       if (names_.is_small_) {
-        found(names_.Find(hash, name));
+        Found(node, names_.Find(hash, name));
         return;
       }
       names_.table_.Prefetch(hash);
-      items_[count_++] = {name, hash, kNoNode};
-      if (count_ == kBatch) Finish(found);
+      items_[count_++] = {name, hash, kNoNode, node};
+      if (count_ == kBatch) Finish();
     }
-    template <class F>
-    void Finish(const F& found) {
+    void Finish() {
       for (uint32_t i = 0; i < count_; ++i) {
         Item& item = items_[i];
         item.candidate = names_.table_.Candidate(item.hash);
@@ -150,21 +148,29 @@ class NodeNames {
             ABSL_PREDICT_FALSE(!SameText(names_[node], item.name))) {
           node = names_.Find(item.hash, item.name);
         }
-        found(node);
+        Found(item.node, node);
       }
       count_ = 0;
     }
+    // How many names no node has.
+    uint32_t missing() const { return missing_; }
 
    private:
     struct Item {
       absl::string_view name;
       uint64_t hash;
       uint32_t candidate;
+      uint32_t* node;
     };
+    void Found(uint32_t* to, uint32_t node) {
+      *to = node;
+      missing_ += node == kNoNode;
+    }
 
     const NodeNames& names_;
     Item items_[kBatch];
     uint32_t count_ = 0;
+    uint32_t missing_ = 0;
   };
 
  private:

@@ -18,26 +18,30 @@ namespace tfplug::internal {
 // Merge, which does not count.
 class TopologicalSort {
  public:
-  explicit TopologicalSort(GraphCore& graph) : graph_(graph) {
+  explicit TopologicalSort(GraphCore& graph)
+      : graph_(graph), waiting_(graph.waiting_), order_(graph.order_) {
     OpTable& ops = graph.op_table();
     merge_ = {ops.Find("Merge"), ops.Find("RefMerge")};
     next_ = {ops.Find("NextIteration"), ops.Find("RefNextIteration")};
   }
 
+  // The nodes in order, until the next Run().
+  const Array<uint32_t>& order() const { return order_; }
+
   // INVALID_ARGUMENT that names the nodes of a cycle if there is one.
-  absl::Status Run(Array<uint32_t>& order) {
+  absl::Status Run() {
     graph_.uses();
     const uint32_t size = graph_.size();
-    order.clear();
-    order.Reserve(size);
+    order_.clear();
+    order_.Reserve(size);
     if (IsSorted()) {
       for (uint32_t n = 0; n < size; ++n) {
-        if (graph_.live(n)) order.PushBack(n);
+        if (graph_.live(n)) order_.PushBack(n);
       }
       return absl::OkStatus();
     }
     waiting_.Resize(size);
-    uint32_t* next = order.data();
+    uint32_t* next = order_.data();
     for (uint32_t n = 0; n < size; ++n) {
       waiting_[n] = 0;
       if (!graph_.live(n)) continue;
@@ -49,7 +53,7 @@ class TopologicalSort {
       }
       if (waiting_[n] == 0) *next++ = n;
     }
-    for (const uint32_t* done = order.data(); done < next; ++done) {
+    for (const uint32_t* done = order_.data(); done < next; ++done) {
       const uint32_t n = *done;
       const bool loops = next_.Has(graph_.op(n));
       graph_.ForEachUser(n, [&](uint32_t user) {
@@ -57,8 +61,8 @@ class TopologicalSort {
         if (--waiting_[user] == 0) *next++ = user;
       });
     }
-    order.Resize(static_cast<size_t>(next - order.data()));
-    if (order.size() == graph_.num_live()) return absl::OkStatus();
+    order_.Resize(static_cast<size_t>(next - order_.data()));
+    if (order_.size() == graph_.num_live()) return absl::OkStatus();
     return absl::InvalidArgumentError(DescribeCycle());
   }
 
@@ -114,7 +118,8 @@ class TopologicalSort {
 
   GraphCore& graph_;
   OpPair merge_, next_;
-  Array<uint32_t> waiting_;  // How many inputs have no place in the order yet.
+  Array<uint32_t>& waiting_;  // How many inputs have no place in the order yet.
+  Array<uint32_t>& order_;
 };
 
 }  // namespace tfplug::internal
