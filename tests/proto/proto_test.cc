@@ -103,13 +103,18 @@ TEST_CASE("a Graph as a message, edits included, and back") {
   CHECK(message.node(1).op() == "Tanh");
   CHECK(message.library().function(0).signature().name() == "f");
 
+  CHECK(graph.functions().size() == 1);
+  CHECK(graph.UniqueName("b") == "b_1");
   message.mutable_node(2)->set_op("Elu");
+  message.mutable_library()->add_function()->mutable_signature()->set_name("g");
   message.mutable_versions()->set_producer(2000);
   REQUIRE(MessageToGraph(message, &graph).ok());
   CHECK(graph.changed());
   CHECK(graph.FindNode("c").op() == "Elu");
   CHECK(graph.FindNode("c").input(0).node == graph.FindNode("b"));
   CHECK(graph.ToString() == Bytes(message));
+  REQUIRE(graph.functions().size() == 2);
+  CHECK(graph.functions()[1].name == "g");
   Graph moved = std::move(graph);
   moved.FindNode("c").SetOp("Selu");
   proto::GraphDef last;
