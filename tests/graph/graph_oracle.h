@@ -163,6 +163,43 @@ class GraphOracle {
     }
   }
 
+  // The bodies of functions: what they hold, and with `edit` a node changed in
+  // each.
+  std::string Functions(Random& random, bool edit) {
+    auto& functions = graph_.functions();
+    if (message_.library().function().empty()) {
+      return functions.empty() ? "" : "functions where there are none";
+    }
+    auto& defs = *message_.mutable_library()->mutable_function();
+    if (static_cast<int>(functions.size()) != defs.size()) {
+      return absl::StrCat(functions.size(), " functions, not ", defs.size());
+    }
+    for (int i = 0; i < defs.size(); ++i) {
+      proto::FunctionDef& def = defs[i];
+      GraphFunction& function = functions[i];
+      if (function.name != def.signature().name()) return "a function's name";
+      int k = 0;
+      // Arguments and results stand behind the nodes.
+      for (Node node : function.body.nodes()) {
+        if (k == def.node_def_size()) break;
+        std::string problem = CompareNode(node, def.node_def(k++));
+        if (!problem.empty()) return absl::StrCat("in a function: ", problem);
+      }
+      if (k < def.node_def_size()) return "nodes of a function";
+      if (!edit || k == 0) continue;
+      const int at = static_cast<int>(Below(random, k));
+      proto::NodeDef& node_def = *def.mutable_node_def(at);
+      Node node = At(function.body, at);
+      node.SetDevice("/device:SIM:7");
+      node_def.set_device("/device:SIM:7");
+      node.SetAttr("N", 7);
+      proto::AttrValue& value = (*node_def.mutable_attr())["N"];
+      value.Clear();
+      value.set_i(7);
+    }
+    return edit ? Compare() : "";
+  }
+
   bool sound() const { return sound_; }
 
  private:
@@ -170,8 +207,9 @@ class GraphOracle {
     return from[Below(random, static_cast<uint32_t>(from.size()))];
   }
 
-  Node At(int i) {
-    for (Node node : graph_.nodes()) {
+  Node At(int i) { return At(graph_, i); }
+  static Node At(Graph& graph, int i) {
+    for (Node node : graph.nodes()) {
       if (i-- == 0) return node;
     }
     return Node();
@@ -543,6 +581,13 @@ inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
     if (!graph->has_op(node.op())) return "has_op";
   }
   graph->TopologicalOrder().IgnoreError();
+  for (GraphFunction& function : graph->functions()) {
+    for (Node node : function.body.nodes()) {
+      for (int i = node.num_inputs() - 1; i >= 0; --i) node.input(i);
+      for (Use use : node.uses()) use.node.name();
+    }
+    function.body.TopologicalOrder().IgnoreError();
+  }
   if (graph->changed()) return "a graph that nobody has edited has changed";
   if (!parsed) return "";
   GraphOracle oracle(*graph, message);
@@ -553,6 +598,7 @@ inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
     if (problem.empty()) problem = oracle.Compare();
     if (!problem.empty()) problem = absl::StrCat("edit ", i, ": ", problem);
   }
+  if (problem.empty()) problem = oracle.Functions(random, edits > 0);
   return problem;
 }
 

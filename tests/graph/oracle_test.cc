@@ -30,6 +30,19 @@ std::string RandomGraph(Random& random, int count) {
     (*node.mutable_attr())["T"].set_type(proto::DT_FLOAT);
     (*node.mutable_attr())["N"].set_i(i);
   }
+  for (int i = 0; i < count % 3; ++i) {
+    proto::FunctionDef& function = *graph.mutable_library()->add_function();
+    function.mutable_signature()->set_name(absl::StrCat("f", i));
+    function.mutable_signature()->add_input_arg()->set_name("x");
+    for (const char* name : {"n", "m"}) {
+      proto::NodeDef& node = *function.add_node_def();
+      node.set_name(name);
+      node.set_op("Relu");
+      node.add_input(name[0] == 'n' ? "x" : "n:activations:0");
+    }
+    (*function.mutable_ret())["y"] = "m:activations:0";
+    (*function.mutable_control_ret())["z"] = "n";
+  }
   return Deterministic(graph);
 }
 
@@ -99,6 +112,14 @@ TEST_CASE("attributes that come in pieces") {
     const std::string problem = CheckGraph(Field(1, node), i, 2);
     INFO(problem);
     REQUIRE(problem.empty());
+  }
+}
+
+TEST_CASE("a function's name, said twice") {
+  for (const char* second : {"g", ""}) {
+    const std::string function =
+        Field(1, Field(1, "f")) + Field(1, Field(1, second));
+    CHECK(CheckGraph(Field(2, Field(1, function)), 1, 1) == "");
   }
 }
 

@@ -44,7 +44,7 @@ inline absl::string_view FunctionDefName(absl::string_view function_def) {
   for (WireReader field(function_def); field.Next();) {
     if (!field.Is(kSignatureField, kBytesType)) continue;
     const absl::string_view part = StringField(field.bytes(), kOpDefName);
-    if (!part.empty()) name = part;
+    if (part.data() != nullptr) name = part;
   }
   return name;
 }
