@@ -86,8 +86,8 @@ MODELS = {
 
 
 def time_model(name):
-    """{device type: seconds per training step of each round}, on SIM and CPU in
-    turn, one thread for kernels each."""
+    """{device type: [wall time, processor time] in seconds of a training step of
+    each round}, on SIM and CPU in turn, one thread for kernels each."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -131,12 +131,56 @@ def time_model(name):
     losses = {kind: [] for kind in steps}
     for i in range(rounds + 2):
         for kind, step in steps.items():
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             losses[kind].append(step())
+            end = time.perf_counter(), time.process_time()
             if i > 1:
-                times[kind].append(time.perf_counter() - start)
+                times[kind].append([b - a for a, b in zip(start, end)])
     # Later ones part: normalisation over small batches magnifies what is lost
     # to rounding.
     if not np.allclose(losses["CPU"][0], losses["SIM"][0], rtol=1e-4):
         raise RuntimeError(f"the losses differ: {losses}")
+    return times
+
+
+# ---- Kernels -----------------------------------------------------------------
+
+
+def time_kernels():
+    """{op: {device type: seconds of processor time}}: what most of a model's
+    step is made of, eagerly, one thread for kernels."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+    def random(*shape):
+        return tf.random.stateless_normal(shape, [1, 2])
+
+    with tf.device("/device:CPU:0"):
+        weights = random(784, 512)
+        cases = {
+            "MatMul, 128 x 784 by 784 x 512":
+                (tf.matmul, [random(128, 784), weights]),
+            "Conv2D, 3 x 3, 32 to 64 channels, 64 images of 14 x 14":
+                (lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"),
+                 [random(64, 14, 14, 32), random(3, 3, 32, 64)]),
+            "Sub, 784 x 512": (tf.subtract, [weights, weights]),
+            "Mul by a scalar, 784 x 512": (lambda x: x * 0.01, [weights]),
+            "Relu, 128 x 512": (tf.nn.relu, [random(128, 512)]),
+        }
+    times = {}
+    for name, (op, inputs) in cases.items():
+        times[name] = {}
+        for kind in ("CPU", "SIM"):
+            with tf.device(f"/device:{kind}:0"):
+                inputs = [tf.identity(x) for x in inputs]
+                samples = []
+                for _ in range(10):
+                    start = time.process_time()
+                    for _ in range(10):
+                        y = op(*inputs)
+                    y.numpy()
+                    samples.append((time.process_time() - start) / 10)
+            times[name][kind] = sorted(samples)[len(samples) // 2]
     return times

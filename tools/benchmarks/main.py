@@ -179,9 +179,10 @@ PARTS = {
     "size": size,
     "cpu_sim": cpu_sim,
     "models": model_steps.models,
+    "model_kernels": model_steps.kernels,
 }
 # Not measured unless asked for: it takes many minutes.
-LONG = {"models"}
+LONG = {"models", "model_kernels"}
 
 
 def title(text):
@@ -200,7 +201,7 @@ def merge(old, new):
     a part's title is a constant, so that it tells where an old section goes."""
     order = [title(text) for text in (
         INSTRUCTIONS, kernels.TEXT, eager.TEXT, COMPILE, SIZE, CPU_SIM,
-        model_steps.TEXT)]
+        model_steps.TEXT, model_steps.KERNELS)]
     merged = sections(old) | {title(text): text for text in new}
     return "\n".join(merged[t] for t in order if t in merged)
 

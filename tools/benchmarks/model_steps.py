@@ -18,10 +18,22 @@ TEXT = """\
 One training step (forward, gradients, `v.assign(v - 0.01 * g)`) in a
 `tf.function`, on cpu_sim and on TensorFlow's CPU device as it is by default (with
 oneDNN), in turn in one process; soft placement off, one thread for kernels on
-either (`intra_op` and `inter_op` 1). Medians in wall time, and the median of the
-ratios within the rounds.
+either (`intra_op` and `inter_op` 1). Medians, and the medians of the ratios within
+the rounds: of wall time, and of the processor time of all threads, which a busy
+machine changes less.
 
-| Model | CPU, ms | cpu_sim, ms | Ratio |
+| Model | CPU, ms | cpu_sim, ms | Ratio | Ratio, processor time |
+|---|--:|--:|--:|--:|
+{rows}
+"""
+
+KERNELS = """\
+## Kernels of the simulated device
+
+What those steps are mostly made of, one op at a time, eagerly: processor time of
+one, copied back once in ten; medians.
+
+| Op | CPU, ms | cpu_sim, ms | Ratio |
 |---|--:|--:|--:|
 {rows}
 """
@@ -36,14 +48,30 @@ def models(folder):
         answer = harness.run(in_tensorflow.time_model, name,
                              env={"TF_ENABLE_ONEDNN_OPTS": "1"})
         if answer.ok:
-            times = answer.value
-            cpu, sim = (statistics.median(times[k]) for k in ("CPU", "SIM"))
-            ratio = statistics.median(
-                a / b for a, b in zip(times["SIM"], times["CPU"]))
+            wall = {kind: [t[0] for t in steps]
+                    for kind, steps in answer.value.items()}
+            ratios = [statistics.median(
+                sim[i] / cpu[i] for sim, cpu in zip(answer.value["SIM"],
+                                                    answer.value["CPU"]))
+                for i in (0, 1)]
+            cpu, sim = (statistics.median(wall[k]) for k in ("CPU", "SIM"))
             rows.append(f"| {name} | {cpu * 1e3:.1f} | {sim * 1e3:.1f} |"
-                        f" {ratio:.2f} |")
+                        f" {ratios[0]:.2f} | {ratios[1]:.2f} |")
         else:
-            rows.append(f"| {name} | | does not run | |")
+            rows.append(f"| {name} | | does not run | | |")
             building.say(answer)
         building.say(rows[-1])
     return TEXT.format(rows="\n".join(rows)), True
+
+
+def kernels(folder):
+    """(text, True)."""
+    del folder
+    os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
+    answer = harness.run(in_tensorflow.time_kernels,
+                         env={"TF_ENABLE_ONEDNN_OPTS": "1"})
+    if not answer.ok:
+        raise SystemExit(f"tools/bench: kernels: {answer}")
+    rows = [f"| {name} | {t['CPU'] * 1e3:.2f} | {t['SIM'] * 1e3:.2f} |"
+            f" {t['SIM'] / t['CPU']:.2f} |" for name, t in answer.value.items()]
+    return KERNELS.format(rows="\n".join(rows)), True
