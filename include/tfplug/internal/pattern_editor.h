@@ -132,9 +132,10 @@ class PatternEditor {
   absl::Status PutNode(const ReplacementTree& tree) {
     TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, MakeInputs(tree));
     TFPLUG_RETURN_IF_ERROR(PutInputs(root_, inputs));
-    ClearAttrs(tree.attrs);
     root_.SetOp(tree.op);
-    TFPLUG_RETURN_IF_ERROR(SetAttrs(tree, root_));
+    const std::vector<absl::string_view> set = SetAttrs(tree, root_);
+    ClearAttrs(set);
+    plan_.SetDefaults(tree, set, root_);
     return PutControls();
   }
 
@@ -161,7 +162,7 @@ class PatternEditor {
     for (const Output& input : inputs) {
       TFPLUG_RETURN_IF_ERROR(node.AddInput(input));
     }
-    TFPLUG_RETURN_IF_ERROR(SetAttrs(tree, node));
+    plan_.SetDefaults(tree, SetAttrs(tree, node), node);
     return node;
   }
   absl::StatusOr<Node> MakeConst() {
@@ -205,38 +206,33 @@ class PatternEditor {
     }
     return absl::OkStatus();
   }
-  // Keeps those that are TensorFlow's (_class, _output_shapes), and those that
-  // are to be copied from here to here.
-  void ClearAttrs(const std::vector<NewAttr>& attrs) {
+  // But those that are TensorFlow's (_class, _output_shapes), and `set`.
+  void ClearAttrs(const std::vector<absl::string_view>& set) {
     for (const auto& [name, value] : root_.attrs()) {
-      bool keep = !name.empty() && name[0] == '_';
-      for (const NewAttr& attr : attrs) {
-        keep = keep || (attr.name == name && attr.copy_from != nullptr &&
-                        CopiedFrom(attr) == root_);
+      const bool keep = !name.empty() && name[0] == '_';
+      if (!keep && std::find(set.begin(), set.end(), name) == set.end()) {
+        root_.RemoveAttr(name);
       }
-      if (!keep) root_.RemoveAttr(name);
     }
   }
-  Node CopiedFrom(const NewAttr& attr) const {
-    return Matched(*variant_, bound_,
-                   context_)[PatternOutput{attr.copy_from, 0}]
-        .node;
-  }
-  absl::Status SetAttrs(const ReplacementTree& tree, Node node) {
+  // Returns the names of all that it has set.
+  std::vector<absl::string_view> SetAttrs(const ReplacementTree& tree,
+                                          Node node) {
+    std::vector<absl::string_view> set;
     for (const NewAttr& attr : tree.attrs) {
       if (attr.copy_from != nullptr) {
-        const Node from = CopiedFrom(attr);
-        if (!from || from == node || !from.HasAttr(attr.name)) continue;
-        TFPLUG_RETURN_IF_ERROR(node.CopyAttr(from, attr.name));
-        continue;
+        const absl::string_view value = plan_.NextCopy();
+        if (value.data() == nullptr) continue;
+        node.SetRawAttr(attr.name, value);
+      } else {
+        const AttrValue& value =
+            attr.function != nullptr ? plan_.NextValue() : attr.value;
+        if (!plan_.IsKnown(tree, attr)) continue;
+        std::visit([&](const auto& v) { node.SetAttr(attr.name, v); }, value);
       }
-      const AttrValue& value =
-          attr.function != nullptr ? plan_.NextValue() : attr.value;
-      if (!plan_.IsKnown(tree, attr)) continue;
-      std::visit([&](const auto& v) { node.SetAttr(attr.name, v); }, value);
+      set.push_back(attr.name);
     }
-    plan_.SetDefaults(tree, node);
-    return absl::OkStatus();
+    return set;
   }
 
   absl::Status PutControls() {

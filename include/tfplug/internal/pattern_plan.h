@@ -2,6 +2,7 @@
 #ifndef TFPLUG_INTERNAL_PATTERN_PLAN_H_
 #define TFPLUG_INTERNAL_PATTERN_PLAN_H_
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +27,10 @@ class PatternPlan {
   void Clear() {
     values_.clear();
     constants_.clear();
+    copies_.clear();
+    sources_.clear();
     signatures_.clear();
-    next_value_ = next_constant_ = 0;
+    next_value_ = next_constant_ = next_copy_ = 0;
   }
 
   // False if the rule does not apply: see mismatch().
@@ -44,16 +47,22 @@ class PatternPlan {
 
   // Computed attributes and constants, in the order of the tree.
   const AttrValue& NextValue() { return values_[next_value_++]; }
+  // The AttrValue of an attribute to copy; null data if there is none.
+  absl::string_view NextCopy() { return copies_[next_copy_++]; }
   const Constant& NextConstant() { return constants_[next_constant_++]; }
 
   // Whether `attr` is to be set on the new node.
   bool IsKnown(const ReplacementTree& tree, const NewAttr& attr) const {
     return !attr.if_known || SignatureOf(tree).FindAttr(attr.name) != nullptr;
   }
-  // What the op has besides, and a default for.
-  void SetDefaults(const ReplacementTree& tree, Node node) const {
+  // What the op has besides `set`, and a default for.
+  void SetDefaults(const ReplacementTree& tree,
+                   const std::vector<absl::string_view>& set, Node node) const {
     for (const OpSignature::Attr& attr : SignatureOf(tree).attrs) {
-      if (!attr.has_default || node.HasAttr(attr.name)) continue;
+      if (!attr.has_default ||
+          std::find(set.begin(), set.end(), attr.name) != set.end()) {
+        continue;
+      }
       node.SetRawAttr(attr.name, attr.default_value);
     }
   }
@@ -93,12 +102,32 @@ class PatternPlan {
       if (!Prepare(*input, matched, context)) return false;
     }
     for (const NewAttr& attr : tree.attrs) {
-      if (attr.copy_from == nullptr && attr.function != nullptr) {
+      if (attr.copy_from != nullptr) {
+        copies_.push_back(CopiedFrom(attr, matched));
+      } else if (attr.function != nullptr) {
         values_.push_back(attr.function(matched));
       }
     }
     return CheckOp(tree, matched, context) &&
            (!tree.needs_kernel || CheckKernel(tree, matched, context));
+  }
+
+  // The attribute of the matched node, whose attributes are read once for all.
+  absl::string_view CopiedFrom(const NewAttr& attr, const Matched& matched) {
+    const Node from = matched[PatternOutput{attr.copy_from, 0}].node;
+    if (!from) return {};
+    const Source* source = nullptr;
+    for (const Source& known : sources_) {
+      if (known.node == from) source = &known;
+    }
+    if (source == nullptr) {
+      sources_.push_back({from, from.attrs()});
+      source = &sources_.back();
+    }
+    for (const auto& [name, value] : source->attrs) {
+      if (name == attr.name) return value;
+    }
+    return {};
   }
 
   bool CheckOp(const ReplacementTree& tree, const Matched& matched,
@@ -128,13 +157,12 @@ class PatternPlan {
     }
     return true;
   }
-  static bool IsSet(const ReplacementTree& tree, absl::string_view name,
-                    const Matched& matched) {
+  bool IsSet(const ReplacementTree& tree, absl::string_view name,
+             const Matched& matched) {
     for (const NewAttr& attr : tree.attrs) {
       if (attr.name != name) continue;
       if (attr.copy_from == nullptr) return true;
-      const Node from = matched[PatternOutput{attr.copy_from, 0}].node;
-      if (from && from.HasAttr(name)) return true;
+      if (CopiedFrom(attr, matched).data() != nullptr) return true;
     }
     return false;
   }
@@ -162,10 +190,9 @@ class PatternPlan {
           type != nullptr && attr.copy_from == nullptr) {
         types.emplace_back(attr.name, *type);
       } else if (attr.copy_from != nullptr) {
-        const Node from = matched[PatternOutput{attr.copy_from, 0}].node;
-        if (!from) continue;
-        const auto copied = from.GetAttr<DataType>(attr.name);
-        if (copied.ok()) types.emplace_back(attr.name, *copied);
+        const auto copied =
+            AttrCodec<DataType>::Decode(CopiedFrom(attr, matched));
+        if (copied.has_value()) types.emplace_back(attr.name, *copied);
       }
     }
     const Node root = matched.root();
@@ -187,11 +214,18 @@ class PatternPlan {
   }
 
   Mismatch mismatch_;
+  struct Source {
+    Node node;
+    std::vector<std::pair<absl::string_view, absl::string_view>> attrs;
+  };
+  std::vector<Source> sources_;
   std::vector<AttrValue> values_;
+  std::vector<absl::string_view> copies_;
   std::vector<Constant> constants_;
   std::vector<std::pair<const ReplacementTree*, const OpSignature*>>
       signatures_;
   size_t next_value_ = 0;
+  size_t next_copy_ = 0;
   size_t next_constant_ = 0;
 };
 
