@@ -17,13 +17,6 @@ auto Constant(const X& like, float value) {
 constexpr float kSeluScale = 1.0507009873554804934f;
 constexpr float kSeluScaleAlpha = 1.7580993408473768599f;
 
-// 0 has to be 0, whatever x is: 0 * x would be NaN for an infinity.
-constexpr auto kRelu = [](const auto& x) {
-  return (x < 0).select(Constant(x, 0), x);
-};
-constexpr auto kRelu6 = [](const auto& x) {
-  return (x < 0).select(Constant(x, 0), (x > 6).select(Constant(x, 6), x));
-};
 constexpr auto kElu = [](const auto& x) {
   return (x < 0).select(x.expm1(), x);
 };
@@ -41,13 +34,7 @@ constexpr auto kTanh = [](const auto& x) { return x.tanh(); };
 constexpr auto kSigmoid = [](const auto& x) { return x.logistic(); };
 
 // Gradients, as TensorFlow orders their arguments. By the gradient and what
-// went in; for Elu and Selu, and for Relu as well as, what came out.
-constexpr auto kReluGrad = [](const auto& dy, const auto& x) {
-  return (x > 0).select(dy, Constant(x, 0));
-};
-constexpr auto kRelu6Grad = [](const auto& dy, const auto& x) {
-  return (x > 0 && x < 6).select(dy, Constant(x, 0));
-};
+// went in; for Elu and Selu, what came out.
 constexpr auto kEluGrad = [](const auto& dy, const auto& y) {
   return (y < 0).select(dy * (y + 1), dy);
 };
@@ -78,15 +65,11 @@ constexpr auto kReciprocalGrad = [](const auto& y, const auto& dy) {
 };
 
 [[maybe_unused]] const bool kernels =
-    RegisterUnary<kRelu, float>("Relu") &&
-    RegisterUnary<kRelu6, float>("Relu6") &&
     RegisterUnary<kElu, float>("Elu") && RegisterUnary<kSelu, float>("Selu") &&
     RegisterUnary<kSoftplus, float>("Softplus") &&
     RegisterUnary<kSoftsign, float>("Softsign") &&
     RegisterUnary<kTanh, float>("Tanh") &&
     RegisterUnary<kSigmoid, float>("Sigmoid") &&
-    RegisterBinary<kReluGrad, float>("ReluGrad") &&
-    RegisterBinary<kRelu6Grad, float>("Relu6Grad") &&
     RegisterBinary<kEluGrad, float>("EluGrad") &&
     RegisterBinary<kSeluGrad, float>("SeluGrad") &&
     RegisterBinary<kSoftplusGrad, float>("SoftplusGrad") &&

@@ -139,6 +139,11 @@ struct SimdCode {
   // See gemm.h.
   void (*gemm)(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
                const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
+  // y = x, but 0 where x is less, and limit where x is more; a limit of NaN is
+  // none. And the gradient: dx = dy where y = x. x may be y, and dy dx.
+  void (*clamp)(int64_t size, float limit, const float* x, float* y);
+  void (*clamp_gradient)(int64_t size, float limit, const float* dy,
+                         const float* x, float* dx);
   // y = epilogue(x), on [rows, depth]; x may be y.
   void (*apply)(const Epilogue& epilogue, int64_t rows, int64_t depth,
                 const float* x, float* y);

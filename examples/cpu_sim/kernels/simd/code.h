@@ -17,6 +17,9 @@ namespace cpu_sim::CPU_SIM_LEVEL {
 
 void Multiply(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
               const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
+void Clamp(int64_t size, float limit, const float* x, float* y);
+void ClampGradient(int64_t size, float limit, const float* dy, const float* x,
+                   float* dx);
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y);
 void SumRows(int64_t rows, int64_t depth, const float* x, float* sum);

@@ -1,61 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "kernels/simd/code.h"
 
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
 using Row = Eigen::Map<Eigen::Array<float, 1, Eigen::Dynamic>>;
-using ConstRow = Eigen::Map<const Eigen::Array<float, 1, Eigen::Dynamic>>;
 
-// NaN stays NaN.
-void Activate(const Epilogue& epilogue, Row y) {
-  const auto constant = [&](float value) {
-    return Eigen::Array<float, 1, Eigen::Dynamic>::Constant(y.size(), value);
-  };
-  switch (epilogue.activation) {
-    case Activation::kNone:
-      return;
-    case Activation::kRelu:
-      y = (y < 0).select(constant(0), y);
-      return;
-    case Activation::kRelu6:
-      y = (y < 0).select(constant(0), (y > 6).select(constant(6), y));
-      return;
-    case Activation::kLeakyRelu:
-      y = (y < 0).select(y * epilogue.alpha, y);
-      return;
-    case Activation::kElu:
-      y = (y < 0).select(y.expm1(), y);
-      return;
-    case Activation::kTanh:
-      y = y.tanh();
-      return;
-    case Activation::kSigmoid:
-      y = y.logistic();
-      return;
+// NaN, as an argument or as a limit, compares to nothing: it stays, or does not
+// limit.
+inline float Clamped(float x, float limit) {
+  return x < 0 ? 0 : x > limit ? limit : x;
+}
+
+// y[i] = f(i, x[i]). Two loops, because a compiler that has to reckon with an
+// overlap, and finds x to be y, does them one by one.
+template <typename F>
+void Map(int64_t size, const float* x, float* y, F f) {
+  if (x == y) {
+    for (int64_t i = 0; i < size; ++i) y[i] = f(i, y[i]);
+  } else {
+    const float* __restrict in = x;
+    float* __restrict out = y;
+    for (int64_t i = 0; i < size; ++i) out[i] = f(i, in[i]);
+  }
+}
+
+// y = activate(x * scale + shift), by row; activate is one element's.
+template <typename Activate>
+void MapRows(const Epilogue& epilogue, int64_t rows, int64_t depth,
+             const float* x, float* y, Activate activate) {
+  const float *scale = epilogue.scale, *shift = epilogue.shift;
+  if (scale == nullptr && shift == nullptr) {  // rows do not matter
+    Map(rows * depth, x, y, [=](int64_t, float v) { return activate(v); });
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r, x += depth, y += depth) {
+    if (scale == nullptr) {
+      Map(depth, x, y,
+          [=](int64_t c, float v) { return activate(v + shift[c]); });
+    } else {
+      Map(depth, x, y, [=](int64_t c, float v) {
+        return activate(v * scale[c] + shift[c]);
+      });
+    }
   }
 }
 
 }  // namespace
 
+void Clamp(int64_t size, float limit, const float* x, float* y) {
+  Map(size, x, y, [=](int64_t, float v) { return Clamped(v, limit); });
+}
+
+void ClampGradient(int64_t size, float limit, const float* dy, const float* x,
+                   float* dx) {
+  Map(size, dy, dx, [=](int64_t i, float gradient) {
+    const bool inside = x[i] > 0 && !(x[i] >= limit);
+    return inside ? gradient : 0;
+  });
+}
+
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y) {
-  if (epilogue.shift == nullptr && epilogue.scale == nullptr &&
-      epilogue.activation == Activation::kNone && x == y) {
-    return;
-  }
-  for (int64_t r = 0; r < rows; ++r, x += depth, y += depth) {
-    const ConstRow in(x, depth), scale(epilogue.scale, depth),
-        shift(epilogue.shift, depth);
-    Row out(y, depth);
-    if (epilogue.scale == nullptr && epilogue.shift == nullptr) {
-      if (x != y) out = in;
-    } else if (epilogue.scale == nullptr) {
-      out = in + shift;
-    } else {
-      out = in * scale + shift;
-    }
-    Activate(epilogue, out);
+  const auto each = [&](auto activate) {
+    MapRows(epilogue, rows, depth, x, y, activate);
+  };
+  const auto same = [](float v) { return v; };
+  constexpr float kNoLimit = std::numeric_limits<float>::quiet_NaN();
+  // Of what each(same) made.
+  Row all(y, rows * depth);
+  switch (epilogue.activation) {
+    case Activation::kNone:
+      if (epilogue.scale == nullptr && epilogue.shift == nullptr && x == y) {
+        return;
+      }
+      return each(same);
+    case Activation::kRelu:
+      return each([](float v) { return Clamped(v, kNoLimit); });
+    case Activation::kRelu6:
+      return each([](float v) { return Clamped(v, 6); });
+    case Activation::kLeakyRelu:
+      return each(
+          [alpha = epilogue.alpha](float v) { return v < 0 ? v * alpha : v; });
+    case Activation::kElu:
+      each(same);
+      all = (all < 0).select(all.expm1(), all);
+      return;
+    case Activation::kTanh:
+      each(same);
+      all = all.tanh();
+      return;
+    case Activation::kSigmoid:
+      each(same);
+      all = all.logistic();
+      return;
   }
 }
 
