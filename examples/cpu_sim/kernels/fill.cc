@@ -7,6 +7,7 @@
 
 #include "cpu_sim.h"
 #include "kernels/host_tensor.h"
+#include "kernels/movement.h"
 
 namespace cpu_sim {
 namespace {
@@ -37,19 +38,26 @@ bool RegisterFill() {
 }
 [[maybe_unused]] const bool fills = RegisterFill<float, int64_t, bool>();
 
+template <Place place>
 class ZerosLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.allocate_output(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    return stream->MemZero(y.memory(), y.byte_size());
+    return Clear<place>(context, y);
   }
 };
-TFPLUG_REGISTER_KERNEL(ZerosLike,
+TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kDevice>,
                        tfplug::KernelDef("ZerosLike")
                            .TypeConstraint<float, double, int64_t, bool>("T"));
+// Core's own, for every device, has x in device memory, where eagerly it is
+// not.
+TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kHost>,
+                       tfplug::KernelDef("ZerosLike")
+                           .TypeConstraint<int32_t>("T")
+                           .HostMemory("x")
+                           .HostMemory("y"));
 
 template <typename T>
 class OnesLike final : public tfplug::Kernel {

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that move, gather and draw: what test_kernels.py does not ask of them:
+gradients, indices out of range, refusals, random numbers bit by bit."""
+
+import harness
+import pytest
+
+SIM, CPU = "/device:SIM:0", "/device:CPU:0"
+
+
+def _same(ours, cpus, limit=1e-5):
+    import numpy as np
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert len(ours.value) == len(cpus.value) > 0
+    for have, want in zip(ours.value, cpus.value):
+        np.testing.assert_allclose(have, want, rtol=limit, atol=limit)
+
+
+# ---- Gradients ---------------------------------------------------------------
+
+def gradients(device):
+    """Of a sum over each function's result, weighted so that no two elements
+    count alike."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(3)
+
+    def draw(*shape):
+        return tf.constant(random.uniform(0.5, 2, shape).astype("f"))
+
+    with tf.device(device):
+        x, y = draw(3, 4), draw(3, 4)
+        cube = draw(2, 3, 4)
+        rows = tf.constant([2, 0, 2, 1, 2])
+        functions = [
+            (lambda a: tf.concat([a, y, a], 1), x),
+            (lambda a: tf.stack([a, y, a], 1), x),
+            (lambda a: tf.unstack(a, axis=1)[2], x),
+            (lambda a: tf.split(a, [1, 3], 1)[1], x),
+            (lambda a: tf.split(a, 2, 1)[0], x),
+            (lambda a: a[1:, ::2], x), (lambda a: a[::-1, 1], x),
+            (lambda a: a[..., tf.newaxis, 2:], x),
+            (lambda a: tf.reverse(a, [1]), x),
+            (lambda a: tf.gather(a, rows), x),
+            (lambda a: tf.gather(a, [[0, 3], [1, 1]], axis=1), x),
+            (lambda a: tf.gather(a, [[0, 1], [2, 0]], batch_dims=1), cube),
+            (lambda a: tf.gather_nd(a, [[0, 1], [2, 3], [0, 1]]), x),
+            (lambda a: tf.tensor_scatter_nd_add(a, [[1], [1]], y[:2]), x),
+            (lambda a: tf.tensor_scatter_nd_update(a, [[1]], y[:1]), x),
+            (lambda a: tf.math.unsorted_segment_sum(a, [1, 0, 1], 3), x),
+            (lambda a: tf.cumsum(a, 1, exclusive=True, reverse=True), x),
+            (lambda a: tf.tile(a, [2, 3]), x), (tf.transpose, cube),
+            (lambda a: tf.broadcast_to(a, [2, 3, 4]), x),
+            (lambda a: tf.matmul(a, cube, transpose_b=True), cube),
+            (lambda a: tf.matmul(cube, a[tf.newaxis], transpose_b=True), x),
+            (lambda a: tf.einsum("aij,bij->abi", a, cube), cube),
+            (lambda a: tf.einsum("...ij,kj->...ki", a, y), cube),
+            (lambda a: tf.einsum("aij->ja", a), cube),
+            (lambda a: tf.clip_by_value(a, 0.8, 1.5), x),
+            (tf.math.erf, x), (tf.math.erfc, x), (tf.math.expm1, x),
+            (tf.sin, x), (tf.cos, x), (tf.math.rint, x),
+            (lambda a: tf.math.xlogy(a, y), x), (lambda a: tf.atan2(a, y), x),
+            (lambda a: tf.where(a > 1, a, y), x),
+            (lambda a: tf.math.floormod(a, y), x),
+        ]
+        found = []
+        for function, at in functions:
+            with tf.GradientTape() as tape:
+                tape.watch(at)
+                result = function(at)
+                weights = tf.reshape(tf.range(tf.size(result, tf.int64)),
+                                     tf.shape(result))
+                loss = tf.reduce_sum(result * tf.cast(weights, tf.float32))
+            gradient = tape.gradient(loss, at)
+            if gradient is None:
+                gradient = tf.zeros_like(at)
+            gradient = tf.convert_to_tensor(gradient)
+            assert gradient.device.endswith(device)
+            found.append(gradient.numpy().tolist())
+    return found
+
+
+def test_gradients_are_the_cpus(results):
+    _same(*results["gradients"])
+
+
+# ---- Indices that are out of range -------------------------------------------
+
+def out_of_range():
+    """On the device nobody can raise: as on core's GPUs, gathering gives zeros
+    and scattering leaves out."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device(SIM):
+        x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        indices = tf.constant([1, -1, 2, 0])
+        pairs = tf.constant([[0, 1], [0, 2], [-1, 0]])
+        ones = tf.ones([4, 2])
+        return [t.numpy().tolist() for t in [
+            tf.gather(x, indices), tf.gather_nd(x, pairs),
+            tf.raw_ops.GatherV2(params=x, indices=indices, axis=1),
+            tf.scatter_nd(indices[:, tf.newaxis], ones, [2, 2]),
+            tf.tensor_scatter_nd_add(x, indices[:, tf.newaxis], ones),
+            tf.math.unsorted_segment_sum(ones, indices, 2),
+            tf.one_hot(indices, 2)]]
+
+
+def test_indices_out_of_range(results):
+    result, = results["out_of_range"]
+    assert result.ok, result
+    assert result.value == [
+        [[3, 4], [0, 0], [0, 0], [1, 2]], [2, 0, 0],
+        [[2, 0, 0, 1], [4, 0, 0, 3]], [[1, 1], [1, 1]], [[2, 3], [4, 5]],
+        [[1, 1], [1, 1]], [[0, 1], [0, 0], [0, 0], [1, 0]]]
+
+
+# ---- Refusals ----------------------------------------------------------------
+
+REFUSED = [
+    ("ConcatV2", dict(values=[[[1.0]], [[1.0], [2.0]]], axis=1), "be joined"),
+    ("ConcatV2", dict(values=[[[1.0]], [[1.0]]], axis=2), "dimension 2"),
+    ("ConcatV2", dict(values=[1.0, 2.0], axis=0), "dimension 0"),
+    ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "of one shape"),
+    ("Pack", dict(values=[[1.0], [1.0]], axis=-3), "dimension -3"),
+    ("Split", dict(axis=0, value=[1.0] * 3, num_split=2), "no multiple"),
+    ("SplitV", dict(value=[1.0] * 3, size_splits=[1, 1], axis=0, num_split=2),
+     "add up"),
+    ("SplitV", dict(value=[1.0] * 3, size_splits=[5, -1], axis=0, num_split=2),
+     "add up"),
+    ("Unpack", dict(value=[1.0] * 3, num=2, axis=0), "number of outputs"),
+    ("Slice", dict(input=[1.0] * 3, begin=[2], size=[2]), "not within"),
+    ("Slice", dict(input=[1.0] * 3, begin=[-1], size=[1]), "not within"),
+    ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[1],
+                              dy=[1.0]), "goes into it"),
+    ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[0],
+                              dy=[1.0]), "non-zero"),
+    ("ReverseV2", dict(tensor=[1.0], axis=[0, -1]), "more than once"),
+    ("GatherV2", dict(params=[1.0], indices=[0], axis=1), "dimension 1"),
+    ("GatherV2", dict(params=[[1.0]], indices=[[0], [0]], axis=1,
+                      batch_dims=1), "differ"),
+    ("GatherNd", dict(params=[1.0], indices=[[0, 0]]), "do not fit"),
+    ("ScatterNd", dict(indices=[[0]], updates=[1.0, 2.0], shape=[3]),
+     "want updates"),
+    ("TensorScatterAdd", dict(tensor=[1.0], indices=[[0]],
+                              updates=[[1.0]]), "want updates"),
+    ("UnsortedSegmentSum", dict(data=[1.0], segment_ids=[0, 1],
+                                num_segments=2), "does not start with"),
+    ("UnsortedSegmentSum", dict(data=[1.0], segment_ids=[0], num_segments=-1),
+     "number of segments"),
+    ("Cumsum", dict(x=1.0, axis=0), "dimension 0"),
+    ("OneHot", dict(indices=[0], depth=-1, on_value=1.0, off_value=0.0),
+     "not negative"),
+    ("Range", dict(start=0.0, limit=1.0, delta=0.0), "no way"),
+    ("LinSpace", dict(start=0.0, stop=1.0, num=0), "num > 0"),
+    ("TopKV2", dict(input=[1.0], k=2), "at least k"),
+    ("InTopKV2", dict(predictions=[[1.0]], targets=[0, 0], k=1), "a target"),
+    ("BatchMatMulV2", dict(x=[[1.0]], y=[[1.0], [2.0]]), "Matrix size"),
+    ("BatchMatMulV2", dict(x=[1.0], y=[[1.0]]), "want matrices"),
+    ("Einsum", dict(inputs=[[1.0]], equation="i->k"), "in no input"),
+    ("Einsum", dict(inputs=[[1.0]], equation="ij->i"), "does not fit"),
+    ("Einsum", dict(inputs=[[1.0]], equation="i"), "want an equation"),
+    ("Einsum", dict(inputs=[[1.0, 2.0], [1.0] * 3], equation="i,i->i"),
+     "2 indices and 3"),
+    ("Qr", dict(input=[1.0]), "want matrices"),
+    ("MatrixDiagPartV3", dict(input=[[1.0]], k=5, padding_value=0.0),
+     "are not in"),
+    ("StatelessRandomUniformIntV2",
+     dict(shape=[2], key=[1], counter=[0, 0], alg=1, minval=3, maxval=3),
+     "minval < maxval"),
+    ("StatelessRandomNormalV2",
+     dict(shape=[2], key=[1], counter=[0, 0], alg=2), "but Philox"),
+]
+
+
+def refuse(op, arguments):
+    """The error's words; the kernel must be one of the device's."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    types = {"key": tf.uint64, "counter": tf.uint64}
+    extra = ({"dtype": tf.float32} if op == "StatelessRandomNormalV2" else {})
+
+    def convert(name, value):
+        if isinstance(value, str) or name in ("num_split", "num", "batch_dims"):
+            return value if op != "LinSpace" else tf.constant(value)
+        if name == "axis" and op in ("Pack", "Unpack"):
+            return value
+        if name in ("values", "inputs"):
+            return [tf.constant(v) for v in value]
+        return tf.constant(value, types.get(name))
+
+    try:
+        with tf.device(SIM):
+            getattr(tf.raw_ops, op)(
+                **{k: convert(k, v) for k, v in arguments.items()}, **extra)
+    except (tf.errors.InvalidArgumentError,
+            tf.errors.UnimplementedError) as error:
+        return str(error)
+    return "no error"
+
+
+def test_refusals(results):
+    for (op, arguments, words), result in zip(REFUSED, results["refuse"]):
+        assert result.ok, f"{op} of {arguments}: {result}"
+        assert words in result.value, f"{op} of {arguments}: {result.value}"
+
+
+# ---- Random numbers ----------------------------------------------------------
+
+def draw_random(device):
+    """Of each distribution."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    found = []
+    with tf.device(device):
+        for seed in ([1, 2], [2**31 - 1, -7]):
+            for shape in ([], [3], [0, 2], [5, 7], [1003]):
+                keys = dict(shape=shape, seed=seed)
+                found += [t.numpy().astype("f8").tolist() for t in [
+                    tf.random.stateless_uniform(**keys),
+                    tf.random.stateless_uniform(minval=-5, maxval=90,
+                                                dtype=tf.int32, **keys),
+                    tf.random.stateless_uniform(minval=-2**40, maxval=2**50,
+                                                dtype=tf.int64, **keys),
+                    tf.random.stateless_uniform(minval=None, maxval=None,
+                                                dtype=tf.int32, **keys),
+                    tf.random.stateless_uniform(minval=None, maxval=None,
+                                                dtype=tf.int64, **keys),
+                    tf.random.stateless_normal(**keys),
+                    tf.random.stateless_truncated_normal(**keys)]]
+    return found
+
+
+def test_random_numbers_are_the_cpus(results):
+    import numpy as np
+    ours, cpus = results["draw_random"]
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    for i, (have, want) in enumerate(zip(ours.value, cpus.value)):
+        # Logarithm, sine and cosine differ in the last bit.
+        limit = 2e-6 if i % 7 >= 5 else 0
+        np.testing.assert_allclose(have, want, rtol=limit, atol=limit,
+                                   err_msg=f"distribution {i % 7}")
+
+
+# ---- All in one process, for importing TensorFlow takes the most time --------
+
+CALLS = {"gradients": [[SIM], [CPU]], "out_of_range": [[]],
+         "refuse": [list(r[:2]) for r in REFUSED],
+         "draw_random": [[SIM], [CPU]]}
+
+
+def call(name, arguments):
+    return globals()[name](*arguments)
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    """By function, what became of each of its calls."""
+    calls = [[name, each] for name, all_of_it in CALLS.items()
+             for each in all_of_it]
+    found = {name: [] for name in CALLS}
+    for (name, _), result in zip(calls, harness.run_each(call, calls)):
+        found[name].append(result)
+    return found

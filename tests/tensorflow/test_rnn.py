@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras' recurrent layers and attention, entirely on the device: what comes out
+and each weight's gradient are the CPU's."""
+
+import harness
+import pytest
+
+SIM, CPU = "SIM:0", "CPU:0"
+# Keras draws the weights eagerly, with shapes and seeds that come from the host.
+ARGUMENTS = {"_Arg", "_DeviceArg", "_Send"}
+RELATIVE = {"output": 1e-4, "gradient": 1e-3}
+
+
+def _recurrent(keras, cell, unroll, mask):
+    from keras import layers
+    cell = getattr(layers, cell)
+    return keras.Sequential([
+        layers.Input((5,), dtype="int64"),
+        layers.Embedding(20, 6, mask_zero=mask),
+        cell(8, return_sequences=True, unroll=unroll),
+        cell(5, unroll=unroll), layers.Dense(3)])
+
+
+def _transformer(keras):
+    from keras import layers
+    tokens = layers.Input((5,), dtype="int64")
+    x = layers.Embedding(20, 8)(tokens)
+    for block in range(2):
+        attended = layers.MultiHeadAttention(2, 4)(x, x)
+        attended = layers.Dropout(0.1, seed=block)(attended)
+        x = layers.LayerNormalization()(x + attended)
+        hidden = layers.Dense(16, activation="gelu")(x)
+        x = layers.LayerNormalization()(x + layers.Dense(8)(hidden))
+    x = layers.GlobalAveragePooling1D()(x)
+    return keras.Model(tokens, layers.Dense(3)(x))
+
+
+def run_model(kind, device, steps=2):
+    """What a model, trained for some steps, gives: outputs, the gradients of the
+    first step, losses, and the executed ops that are on no such device."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    tf.config.set_soft_device_placement(False)
+    keras.utils.set_random_seed(1)
+    random = np.random.default_rng(0)
+    with tf.device(device):
+        model = (_transformer(keras) if kind == "transformer" else
+                 _recurrent(keras, *kind))
+        weights = model.trainable_variables
+        assert all(device in w.value.device for w in weights)
+        x = tf.constant(random.integers(0, 20, (6, 5)))
+        y = tf.constant(random.integers(0, 3, 6))
+    output = tf.function(lambda x: model(x, training=False))
+
+    @tf.function
+    def step(x, y):
+        with tf.device(device):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(
+                    tf.nn.sparse_softmax_cross_entropy_with_logits(
+                        y, model(x, training=True)))
+            found = tape.gradient(loss, weights)
+            found = [tf.convert_to_tensor(g) for g in found]
+            for w, g in zip(weights, found):
+                w.assign(w - 0.1 * g)
+        return loss, found
+
+    context.context().enable_run_metadata()
+    with tf.device(device):
+        outputs = output(x).numpy().tolist()
+        losses = []
+        for i in range(steps):
+            loss, found = step(x, y)
+            losses.append(float(loss))
+            if i == 0:
+                gradients = [g.numpy().tolist() for g in found]
+    graphs = context.context().export_run_metadata().function_graphs
+    context.context().disable_run_metadata()
+    ran = [(n.op, n.device) for function in graphs
+           for graph in function.partition_graphs for n in graph.node]
+    return dict(output=[outputs], gradient=gradients, losses=losses,
+                ops=sorted({op for op, _ in ran}),
+                count=len(ran),
+                elsewhere=sorted({op for op, d in ran if device not in d}
+                                 - ARGUMENTS))
+
+
+KINDS = {
+    "LSTM": ["LSTM", False, False], "GRU": ["GRU", False, False],
+    "LSTM, unrolled": ["LSTM", True, False],
+    "GRU, unrolled": ["GRU", True, False],
+    "LSTM, masked": ["LSTM", False, True],
+    "transformer": "transformer",
+}
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    """Of each kind, ours and the CPU's."""
+    cases = [[kind, device] for device in (SIM, CPU) for kind in KINDS.values()]
+    found = harness.run_each(run_model, cases)
+    return dict(zip(KINDS, zip(found, found[len(KINDS):])))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_model(results, kind):
+    import numpy as np
+    ours, cpus = results[kind]
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert not ours.value["elsewhere"], ours.value["elsewhere"]
+    assert ours.value["count"] > 50
+    for what, limit in RELATIVE.items():
+        scale = max(np.abs(w).max() for w in map(np.array, cpus.value[what]))
+        for have, want in zip(ours.value[what], cpus.value[what]):
+            have, want = np.array(have), np.array(want)
+            # Some gradients are zero but for rounding, as those of the biases
+            # of attention's keys: these are compared with the others.
+            size = max(np.abs(want).max(), 1e-4 * scale)
+            assert np.abs(have - want).max() <= limit * size, what
+    np.testing.assert_allclose(ours.value["losses"], cpus.value["losses"],
+                               rtol=1e-4)
+    assert cpus.value["losses"][-1] < cpus.value["losses"][0]
+
+
+def test_loops_are_loops(results):
+    """Their gradients want sums of lists of tensors, which core has for its own
+    devices only: passes/list_gradients.h; masks are lists of bool:
+    passes/bool_lists.h."""
+    for kind in ("LSTM", "GRU", "LSTM, masked"):
+        ops = results[kind][0].value["ops"]
+        assert "TensorListStack" in ops and "TensorListPopBack" in ops
+        assert "TensorListResize" in ops, "not lowered"
+
+
+def work_on_lists():
+    """Eagerly there is no graph that a pass could change: a clear error."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:SIM:0"):
+        x = tf.raw_ops.TensorListFromTensor(
+            tensor=tf.ones([2, 3]), element_shape=tf.constant([3]))
+        words = []
+        for act in (lambda: tf.raw_ops.AddN(inputs=[x, x]),
+                    lambda: tf.raw_ops.ZerosLike(x=x),
+                    lambda: tf.raw_ops.TensorListFromTensor(
+                        tensor=tf.constant([True]), element_shape=tf.constant(0, shape=[0]))):
+            try:
+                act()
+            except tf.errors.UnimplementedError as error:
+                words.append(str(error))
+        return words
+
+
+def change_slices():
+    """Keras' SGD does this to an Embedding's weights."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:SIM:0"):
+        v = tf.Variable([[1.0], [2.0]])
+        try:
+            v.scatter_sub(tf.IndexedSlices(tf.ones([1, 1]), tf.constant([1])))
+        except tf.errors.UnimplementedError as error:
+            assert "TF_" in str(error) and "tensor_scatter" in str(error)
+        else:
+            return "changed"
+        v.assign(tf.tensor_scatter_nd_sub(v, [[1]], [[1.0]]))
+    return v.numpy().tolist()
+
+
+def refuse(name):
+    return {"lists": work_on_lists, "slices": change_slices}[name]()
+
+
+def test_what_has_to_be_in_a_graph():
+    lists, slices = harness.run_each(refuse, [["lists"], ["slices"]])
+    assert lists.ok and len(lists.value) == 3, lists
+    for words, hint in zip(lists.value, ["unroll=True", "unroll=True",
+                                         "cast to"]):
+        assert hint in words, words
+    assert slices.ok and slices.value == [[1.0], [1.0]], slices
