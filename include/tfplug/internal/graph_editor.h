@@ -45,7 +45,6 @@ class GraphEditor {
 
   void SetName(uint32_t n, absl::string_view name) {
     graph_.MakeUses();
-    graph_.index_.names.Erase(n);
     graph_.index_.names.Set(n, name);
     InsertName(n);
     MakeDirty(n);

@@ -69,7 +69,7 @@ inline uint64_t Hash(absl::string_view bytes, uint64_t seed) {
   return Mix(a ^ seed ^ size, b ^ kOdd ^ seed);
 }
 
-// Numbers below 2^32 - 2 by the hash of what they stand for. Open addressing,
+// Numbers below 2^32 - 1 by the hash of what they stand for. Open addressing,
 // at most half full.
 class HashTable {
  public:
@@ -99,7 +99,7 @@ class HashTable {
     for (size_t i = Home(hash);; i = (i + 1) & mask_) {
       const Slot slot = slots_[i];
       if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) &&
-          slot.number < kErased && is_it(slot.number)) {
+          slot.number != kNone && is_it(slot.number)) {
         return slot.number;
       }
       if (ABSL_PREDICT_FALSE(slot.number == kNone)) return kNone;
@@ -117,8 +117,7 @@ class HashTable {
     size_t i = Home(hash);
     for (; slots_[i].number != kNone; i = (i + 1) & mask_) {
       const Slot slot = slots_[i];
-      if (slot.check == Check(hash) && slot.number != kErased &&
-          is_it(slot.number)) {
+      if (slot.check == Check(hash) && is_it(slot.number)) {
         return slot.number;
       }
     }
@@ -129,15 +128,7 @@ class HashTable {
   // Whether Insert() has room for one more.
   bool HasRoom() const { return (used_ + 1) * 2 <= slots_.size(); }
 
-  void Erase(uint64_t hash, uint32_t number) {
-    for (size_t i = Home(hash); slots_[i].number != kNone;
-         i = (i + 1) & mask_) {
-      if (slots_[i].number == number) slots_[i].number = kErased;
-    }
-  }
-
  private:
-  static constexpr uint32_t kErased = 0xfffffffe;
   struct Slot {
     uint32_t check;
     uint32_t number;

@@ -59,7 +59,7 @@ class NodeNames {
   absl::string_view operator[](uint32_t node) const {
     const Range range = ranges_[node];
     if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
-      return absl::string_view(base_ + range.begin, range.size);
+      return absl::string_view(base_ + range.begin, range.size & ~kErasedBit);
     }
     return texts_[range.begin & ~kTextBit];
   }
@@ -105,7 +105,9 @@ class NodeNames {
   bool Insert(uint32_t node) {
     return Insert(Hash((*this)[node], seed_), node);
   }
-  void Erase(uint32_t node) { table_.Erase(Hash((*this)[node], seed_), node); }
+  // The node is not found any more; it keeps its name. Its place in the table
+  // stays, as does that of a name which is no longer the node's.
+  void Erase(uint32_t node) { ranges_[node].size |= kErasedBit; }
   uint32_t Find(absl::string_view name) const {
     return Find(Hash(name, seed_), name);
   }
@@ -145,7 +147,7 @@ class NodeNames {
         const Item& item = items_[i];
         uint32_t node = item.candidate;
         if (ABSL_PREDICT_FALSE(node == kNoNode) ||
-            ABSL_PREDICT_FALSE(!SameText(names_[node], item.name))) {
+            ABSL_PREDICT_FALSE(!names_.IsCalled(node, item.name))) {
           node = names_.Find(item.hash, item.name);
         }
         Found(item.node, node);
@@ -176,6 +178,12 @@ class NodeNames {
  private:
   // In a Range: the name is not in the graph's bytes, but texts_ has it.
   static constexpr uint32_t kTextBit = 0x80000000;
+  static constexpr uint32_t kErasedBit = 0x80000000;
+
+  bool IsCalled(uint32_t node, absl::string_view name) const {
+    return (ranges_[node].size & kErasedBit) == 0 &&
+           SameText((*this)[node], name);
+  }
 
   void PrefetchText(uint32_t node) const {
     __builtin_prefetch((*this)[node].data());
@@ -183,12 +191,12 @@ class NodeNames {
   bool Insert(uint64_t hash, uint32_t node) {
     const absl::string_view name = (*this)[node];
     return table_.Insert(hash, node, [&](uint32_t other) {
-      return SameText((*this)[other], name);
+      return other != node && IsCalled(other, name);
     }) == HashTable::kNone;
   }
   uint32_t Find(uint64_t hash, absl::string_view name) const {
-    return table_.Find(
-        hash, [&](uint32_t node) { return SameText((*this)[node], name); });
+    return table_.Find(hash,
+                       [&](uint32_t node) { return IsCalled(node, name); });
   }
 
   const char* base_ = nullptr;

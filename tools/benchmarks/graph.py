@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/bench graph: the view of a graph beside messages and memcpy.
+
+  tools/bench graph                            the structural graphs
+  tools/bench graph --large                    frozen ones and 10^6 nodes too
+  tools/bench graph --write docs/bench_graph.md
+  tools/bench graph --only resnet50_train_core synthetic:10000 --rounds 50
+
+Real graphs are those of tools/benchmarks/dump_graphs.py, which makes them once;
+without them only synthetic ones are measured.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import building
+import dump_graphs
+import main as bench
+
+MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "bert12", "lstm"]
+STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
+              for model in MODELS for form in ("core", "traced")]
+STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
+LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
+         "bert12_frozen", "vgg16_frozen"]
+COLD_RUNS = 3
+LARGE_ROUNDS = 2
+COUNTED = ["resnet50_train_core", "bert12_train_core", "synthetic:10000"]
+
+TEXT = """\
+# Graphs: the view beside messages
+
+Written by `tools/bench graph --write docs/bench_graph.md`; do not edit. Machine:
+{machine}. One thread, in seconds of the processor for it; *view* is
+`tfplug::Graph`, *messages* the same over protobuf {protobuf} (static, `-O2`) in
+an arena whose memory is there from the start, *copy* a `memcpy` of the graph.
+Both sides do the same work and write into memory that is kept; their results
+were held against each other, message for message (up to 64 MiB).
+
+* **order**: read, topological order, write everything.
+* **fuse**: read; find bias(product(x, w), b) and an activation behind it,
+  where nobody else uses what is inside, on one device; make one node of it;
+  write. Over messages with a map of names and lists of users, as an author needs.
+* **idle**: read, and see that an op is not there. Nothing is written.
+
+Ratios are medians of those within each of {rounds} rounds (fewer on large graphs).
+
+| Graph | MB | fused | order: view, ms | ÷ copy | × faster | fuse: view, ms | ÷ copy | × faster | idle: × faster |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+{rows}
+
+## The first call of a process
+
+No memory is there yet, neither for tables and arena nor for the result; page
+faults rule. Peak is what the call adds to the process's resident memory, result
+included.
+
+| Graph | fuse: view, ms | messages, ms | × faster | view's peak, MB | messages' | ratio |
+|---|--:|--:|--:|--:|--:|--:|
+{cold}
+
+## Instructions
+
+By callgrind, for a call after another one; a node. `memcpy` counts what its loop
+takes with vectors of 32 bytes.
+
+| Graph | order: view | messages | ratio | fuse: view | messages | ratio | idle: view |
+|---|--:|--:|--:|--:|--:|--:|--:|
+{instructions}
+"""
+
+
+def build(folder):
+    protos = building.ROOT / "include/tfplug/proto"
+    names = sorted(protos.glob("*.proto"))
+    building.run("protoc", f"--proto_path={building.ROOT / 'include'}",
+                 f"--cpp_out={folder}", *names)
+    flags = ["-I", folder, *building.run(
+        "pkg-config", "--cflags", "--libs", "--static", "protobuf").split()]
+    sources = [building.ROOT / f"tools/benchmarks/{name}.cc" for name in
+               ("graph", "graph_view", "graph_messages", "graph_synthetic")]
+    sources += sorted((folder / "tfplug/proto").glob("*.pb.cc"))
+    libraries = building.run("pkg-config", "--libs", "--static",
+                             "absl_flat_hash_map", "absl_flat_hash_set").split()
+    program = folder / "graph"
+    building.run(*building.CXX, "-std=c++17", "-O2", "-g1", *building.INCLUDE,
+                 *building.abseil("--cflags"), *sources, "-o", program, *flags,
+                 *libraries, *building.abseil("--libs"), "-pthread")
+    return program
+
+
+def place(name):
+    """What the program calls a graph; None if it is not there."""
+    if name.startswith("synthetic:"):
+        return name
+    path = dump_graphs.folder() / f"{name}.pb"
+    return path if path.exists() else None
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def pairs(program, name, rounds):
+    large = name in LARGE
+    result = json.loads(building.run(program, "pairs", place(name),
+                                     LARGE_ROUNDS if large else rounds))
+
+    def faster(job):
+        return median(m / v for m, v in zip(result[f"messages {job}"],
+                                            result[f"view {job}"]))
+
+    def copies(job):
+        return median(v / c for v, c in zip(result[f"view {job}"],
+                                            result["memcpy"]))
+
+    cells = [name, f"{result['bytes'] / 1e6:.1f}", result["fused"]]
+    for job in ("order", "fuse"):
+        cells += [f"{median(result[f'view {job}']) * 1e3:.2f}",
+                  f"{copies(job):.1f}", f"**{faster(job):.1f}**"]
+    return cells + [f"{faster('idle'):.0f}"]
+
+
+def cold(program, name):
+    def one(side):
+        runs = [json.loads(building.run(program, "cold", side, "fuse",
+                                        place(name))) for _ in range(COLD_RUNS)]
+        return (median(run["seconds"] for run in runs) * 1e3,
+                median(run["peak_kib"] for run in runs) / 1e3)
+
+    (view, view_peak), (messages, messages_peak) = one("view"), one("messages")
+    return [name, f"{view:.1f}", f"{messages:.1f}", f"**{messages / view:.1f}**",
+            f"{view_peak:.1f}", f"{messages_peak:.1f}",
+            f"{view_peak / max(messages_peak, 0.001):.2f}"]
+
+
+def count(program, side, job, name, folder):
+    report = folder / "callgrind.out"
+    environment = dict(os.environ, GLIBC_TUNABLES="glibc.cpu."
+                       "x86_rep_movsb_threshold=1000000000")
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+         "--toggle-collect=measured", f"--callgrind-out-file={report}",
+         program, "count", side, job, place(name)],
+        env=environment, check=True, capture_output=True, text=True)
+    collected = done.stderr.split("Collected :")[1].split()[0]
+    return int(collected)
+
+
+def instructions(program, name, folder):
+    nodes = json.loads(building.run(program, "nodes", place(name)))
+    cells = [name]
+    for job in ("order", "fuse"):
+        view = count(program, "view", job, name, folder) / nodes
+        messages = count(program, "messages", job, name, folder) / nodes
+        cells += [f"{view:.0f}", f"{messages:.0f}", f"{messages / view:.1f}"]
+    idle = count(program, "view", "idle", name, folder) / nodes
+    return cells + [f"{idle:.0f}"]
+
+
+def row(cells):
+    line = "| " + " | ".join(str(cell) for cell in cells) + " |"
+    building.say(line)
+    return line
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/bench graph")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--only", nargs="+", metavar="GRAPH")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rounds", type=int, default=15)
+    args = parser.parse_args()
+    names = args.only or STRUCTURAL + (LARGE if args.large else [])
+    names = [name for name in names if place(name)]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        program = build(folder)
+        rows = [row(pairs(program, name, args.rounds)) for name in names]
+        first = [row(cold(program, name)) for name in names
+                 if "traced" not in name and "1000000" not in name]
+        counted = [row(instructions(program, name, folder)) for name in COUNTED
+                   if name in names]
+    text = TEXT.format(
+        machine=bench.machine(), rounds=args.rounds,
+        protobuf=building.run("pkg-config", "--modversion", "protobuf").strip(),
+        rows="\n".join(rows), cold="\n".join(first),
+        instructions="\n".join(counted))
+    print(text)
+    if args.write:
+        args.write.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
