@@ -184,7 +184,12 @@ def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False):
     return [*forward[:5 if training and x.size else 3], *backward[:3]]
 
 
-ACTIVATIONS = ["Relu", "Relu6", "Elu", "LeakyRelu"]
+ACTIVATIONS = ["Relu", "Relu6", "Elu", "LeakyRelu", "Selu", "Softplus",
+               "Softsign"]
+FUSED = [["BiasAdd"], ["FusedBatchNorm"], ["FusedBatchNorm", "Relu6"],
+         ["BiasAdd", "Relu"], ["BiasAdd", "LeakyRelu"], ["BiasAdd", "Elu"],
+         ["BiasAdd", "Tanh"], ["BiasAdd", "Sigmoid"]]
+FUSABLE = ["_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul"]
 
 
 def activation(tf, random, name):
@@ -219,3 +224,56 @@ PADS = [((3, 4), [[1, 2], [0, 3]], None), ((2, 3, 4, 5), [[0, 0], [1, 1],
                                                          [2, 0], [0, 0]], None),
         ((3, 4), [[0, 0], [0, 0]], 7), ((0, 2), [[1, 1], [1, 0]], -1.5),
         ((5,), [[2, 3]], 7)]
+
+# What these cases run; test_kernels.py leaves it to them.
+OPS = set("""
+    Conv2D Conv2DBackpropInput Conv2DBackpropFilter DepthwiseConv2dNative
+    DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter
+    MaxPool MaxPoolGrad AvgPool AvgPoolGrad
+    FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 FusedBatchNormGrad
+    FusedBatchNormGradV2 FusedBatchNormGradV3
+    Relu6 Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus
+    SoftplusGrad Softsign SoftsignGrad Pad PadV2
+    _FusedConv2D _FusedDepthwiseConv2dNative _FusedMatMul""".split())
+
+
+def fused(tf, random, op, fused_ops):
+    """One of the ops that only graph passes make; the CPU does it unfused."""
+    from tensorflow.python.eager import context, execute
+    depth = 1 if "Depthwise" in op else 6
+    filters = (3, 4, 4, depth) if "Conv" in op else (4, 6)
+    channels = 4 if "Depthwise" in op else 6
+    x = draw(random, (2, 5, 7, 4) if "Conv" in op else (9, 4))
+    f = draw(random, filters) * 3
+    args = [draw(random, (channels,)) for _ in range(
+        {"BiasAdd": 1, "FusedBatchNorm": 4}.get(fused_ops[0], 0))]
+    if len(args) == 4:
+        args[3] = np.abs(args[3]) + np.float32(0.5)
+    spatial = dict(strides=[1, 2, 2, 1], padding="SAME")
+    if "SIM" in tf.constant(x).device:
+        attributes = ["T", tf.float32.as_datatype_enum, "num_args", len(args),
+                      "fused_ops", [name.encode() for name in fused_ops],
+                      "epsilon", 1e-3, "leakyrelu_alpha", 0.3]
+        if "Conv" in op:
+            attributes += ["strides", spatial["strides"], "padding", b"SAME"]
+        if op == "_FusedConv2D":
+            attributes += ["TArgs", [tf.float32.as_datatype_enum] * len(args),
+                           "num_host_args", 0]
+        inputs = [tf.constant(t) for t in (x, f, *args)]
+        return execute.execute(op.encode(), 1, inputs=inputs,
+                               attrs=tuple(attributes),
+                               ctx=context.context())
+    y = (tf.raw_ops.MatMul(a=x, b=f) if op == "_FusedMatMul" else
+         tf.raw_ops.Conv2D(input=x, filter=f, **spatial)
+         if op == "_FusedConv2D" else
+         tf.raw_ops.DepthwiseConv2dNative(input=x, filter=f, **spatial))
+    if len(args) == 1:
+        y += args[0]
+    if len(args) == 4:
+        y = tf.nn.batch_normalization(y, args[2], args[3], args[1], args[0],
+                                      1e-3)
+    last = fused_ops[-1]
+    return [{"Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Elu": tf.nn.elu,
+             "Tanh": tf.nn.tanh, "Sigmoid": tf.nn.sigmoid,
+             "LeakyRelu": lambda v: tf.nn.leaky_relu(v, 0.3)
+             }.get(last, tf.identity)(y)]

@@ -30,6 +30,9 @@ def _cases():
         yield "activation", [name]
     for case in conv_cases.LOGITS:
         yield "cross_entropy", list(case)
+    for op in conv_cases.FUSABLE:
+        for names in conv_cases.FUSED:
+            yield "fused", [op, names]
     for case in conv_cases.PADS:
         yield "pad", list(case)
 
@@ -43,7 +46,7 @@ def check(function, arguments):
     def tuples(value):  # JSON has lists only; here, padding is the one list
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 
-    if function not in ("convolution", "depthwise", "pad"):
+    if function not in ("convolution", "depthwise", "pad", "fused"):
         arguments = list(map(tuples, arguments))
     results = []
     for device in ("CPU", "SIM"):
@@ -79,3 +82,49 @@ def test_as_on_the_cpu(results, function):
     assert len(mine) > 2
     failed = [f"{case}: {result}" for case, result in mine if not result.ok]
     assert not failed, f"{len(failed)} of {len(mine)}\n" + "\n".join(failed)
+
+
+def refuse(op, arguments):
+    """What SIM says to arguments that it cannot take; tensors are shapes."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    given = {name: np.ones(value[1:], np.float32)
+             if isinstance(value, list) and value[0] == "ones" else value
+             for name, value in arguments.items()}
+    with tf.device("/device:SIM:0"):
+        try:
+            getattr(tf.raw_ops, op)(**given)
+        except tf.errors.OpError as error:
+            return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def test_bad_arguments_raise():
+    image, taps = ["ones", 1, 4, 4, 2], ["ones", 3, 3, 2, 3]
+    one = dict(strides=[1, 1, 1, 1], padding="VALID")
+    cases = [
+        ("Conv2D", dict(input=["ones", 4, 4, 2], filter=taps, **one),
+         "InvalidArgumentError", "4-dimensional"),
+        ("Conv2D", dict(input=["ones", 1, 4, 4, 3], filter=taps, **one),
+         "InvalidArgumentError", "evenly divisible"),
+        ("Conv2D", dict(input=image, filter=taps, data_format="NCHW", **one),
+         "UnimplementedError", "NHWC"),
+        ("Conv2D", dict(input=image, filter=["ones", 9, 9, 2, 3], **one),
+         "InvalidArgumentError", "negative"),
+        ("Conv2DBackpropInput",
+         dict(input_sizes=[1, 4, 4, 2], filter=taps,
+              out_backprop=["ones", 1, 4, 4, 3], **one),
+         "InvalidArgumentError", "out_backprop must have shape"),
+        ("DepthwiseConv2dNative",
+         dict(input=image, filter=["ones", 3, 3, 5, 1], **one),
+         "InvalidArgumentError", "depth"),
+        ("MaxPool", dict(input=["ones", 4, 4], ksize=[1, 2, 2, 1], **one),
+         "InvalidArgumentError", "4-dimensional"),
+        ("Pad", dict(input=image, paddings=[[0, 0]]),
+         "InvalidArgumentError", "paddings"),
+    ]
+    results = harness.run_each(refuse, [list(case[:2]) for case in cases])
+    for (op, arguments, kind, words), result in zip(cases, results):
+        assert result.ok and kind in result.value and words in result.value, (
+            f"{op} of {arguments}: {result}")

@@ -4,6 +4,7 @@ on the CPU."""
 
 import itertools
 
+import conv_cases
 import harness
 import kernel_cases
 import pytest
@@ -14,7 +15,7 @@ ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp",
              "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter",
              "StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2",
              "StatelessRandomUniformIntV2", "StatelessRandomUniformV2",
-             "StatelessTruncatedNormalV2"}
+             "StatelessTruncatedNormalV2"} | conv_cases.OPS
 
 
 def registered(tf):
