@@ -115,6 +115,13 @@ TEST_CASE("attributes that come in pieces") {
   }
 }
 
+TEST_CASE("fields of a shape with other wire types are unknown ones") {
+  const std::string shape = Field(2, "\x08\x03\x0A\x01x") + "\x10\x01" +
+                            Field(3, "\x01") + Field(2, "");
+  const std::string attr = Field(1, "shape") + Field(2, Field(7, shape));
+  CHECK(CheckGraph(Field(1, Field(1, "n") + Field(5, attr)), 1, 0) == "");
+}
+
 TEST_CASE("a function's name, said twice") {
   for (const char* second : {"g", ""}) {
     const std::string function =

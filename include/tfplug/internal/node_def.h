@@ -71,11 +71,11 @@ inline PartialShape ParseShape(absl::string_view shape_proto) {
   Shape shape;
   bool has_rank = true;
   for (WireReader reader(shape_proto); reader.Next();) {
-    if (reader.number() == 3) has_rank = reader.varint() == 0;
-    if (reader.number() != 2) continue;
+    if (reader.Is(3, kVarintType)) has_rank = reader.varint() == 0;
+    if (!reader.Is(2, kBytesType)) continue;
     int64_t size = 0;
     for (WireReader dim(reader.bytes()); dim.Next();) {
-      if (dim.number() == 1) size = static_cast<int64_t>(dim.varint());
+      if (dim.Is(1, kVarintType)) size = static_cast<int64_t>(dim.varint());
     }
     shape.add_dim(size);
   }
