@@ -44,11 +44,14 @@ KINDS = {
 }
 
 
-def installed_files():
-    """(release, {name: FileDescriptorProto}) of the TensorFlow in this
-    environment."""
+def installed_release():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow  # so slow that --help need not wait for it
+    return tensorflow.__version__
+
+
+def installed_files():
+    """{name: FileDescriptorProto} of the TensorFlow in this environment."""
     from google.protobuf import descriptor_pb2
     files = {}
 
@@ -63,7 +66,7 @@ def installed_files():
 
     for name in MODULES:
         add(importlib.import_module(name).DESCRIPTOR)
-    return tensorflow.__version__, files
+    return files
 
 
 def own_name(name):
@@ -298,11 +301,12 @@ def main():
     parser.add_argument("--check", action="store_true",
                         help="compare with the committed files, write nothing")
     args = parser.parse_args()
-    release, descriptors = installed_files()
+    release = installed_release()
     if args.check and release != recorded_release():
         print(f"skipped: TensorFlow {release} is installed, "
               f"{FOLDER.name}/ records {recorded_release()}")
         return SKIPPED
+    descriptors = installed_files()
     files = {"include/" + own_name(name): Emitter(file, release).text
              for name, file in sorted(descriptors.items())}
     files[SCHEMA.relative_to(ROOT).as_posix()] = schema(descriptors, release)
