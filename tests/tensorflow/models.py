@@ -119,12 +119,20 @@ def transformer(optimizer="adam", blocks=2):
     """A classifier of sentences: position embeddings, self-attention."""
     import keras
     layers = keras.layers
+
+    class Places(layers.Layer):
+        """Adds a vector for each place in the sentence."""
+
+        def build(self, shape):
+            self.table = self.add_weight(shape=shape[1:], name="table")
+
+        def call(self, x):
+            return x + self.table
+
     inputs, labels = _tokens(4, 12, 100, 5, seed=7)
     tokens = keras.Input((12,), dtype="int64")
     x = layers.Embedding(100, 32)(tokens)
-    # A table of one row for each place, looked up once.
-    places = layers.Embedding(12, 32)(keras.ops.arange(12))
-    x = x + places
+    x = Places()(x)
     for _ in range(blocks):
         attended = layers.MultiHeadAttention(2, 16, dropout=0.1, seed=8)(x, x)
         x = layers.LayerNormalization()(x + attended)

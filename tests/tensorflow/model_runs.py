@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs whole models on the device and on the CPU. Each function is for a process
+of its own that has loaded the plug-in; soft placement is off, so that an op that
+the device lacks is an error. test_models.py runs them small, tools/models full."""
+
+import collections
+import time
+
+DEVICE, CPU = "/device:SIM:0", "/device:CPU:0"
+# A gradient tensor may be nothing but rounding: that of a bias before a batch
+# normalisation is zero, and that of an attention's key bias. So no difference is
+# measured against less than this part of the largest gradient.
+FLOOR = 1e-4
+
+
+def _difference(have, want, scale=0.0):
+    """The largest difference, relative to the largest value."""
+    import numpy as np
+    largest = max(np.abs(want).max(initial=0), scale, np.finfo("f").tiny)
+    return float(np.abs(have - want).max(initial=0) / largest)
+
+
+def _functions(tf, model, device, frozen=False):
+    """(inference, loss and gradients), compiled by no XLA."""
+    loss_of = model.loss
+
+    @tf.function(jit_compile=False)
+    def infer(x):
+        with tf.device(device):
+            return model(x, training=False)
+
+    @tf.function(jit_compile=False)
+    def differentiate(x, y):
+        with tf.device(device):
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=not frozen))
+            variables = [v.value for v in model.trainable_variables]
+            return loss, [tf.convert_to_tensor(g) for g in
+                          tape.gradient(loss, variables)]
+
+    return infer, differentiate
+
+
+def _count_ops(tf, context, run):
+    """How many nodes TensorFlow runs where, after all of its rewriting."""
+    context.context().enable_run_metadata()
+    context.context().export_run_metadata()  # what was before
+    run()
+    metadata = context.context().export_run_metadata()
+    context.context().disable_run_metadata()
+    counts = collections.Counter()
+    for function in metadata.function_graphs:
+        for graph in function.partition_graphs:
+            for node in graph.node:
+                spec = tf.DeviceSpec.from_string(node.device)
+                counts[f"{spec.device_type}:{spec.device_index}"] += 1
+    return counts
+
+
+def compare(name, options, frozen=False):
+    """A model of models.py on both devices: inference, and the loss and all
+    gradients of a training step, before which both have the same weights.
+
+    `frozen`: with batch normalisations as in inference. In training they make
+    the gradient of a deep network with few images chaotic: an activation that
+    rounding carries over a corner of its ReLU changes all that comes before it,
+    on the CPU as well."""
+    import models
+    import numpy as np
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    tf.config.set_soft_device_placement(False)
+    outputs, losses, gradients, seconds, counts = {}, {}, {}, {}, {}
+    for device in (DEVICE, CPU):
+        with tf.device(device):
+            model, x, y = getattr(models, name)(**options)
+            x, y = tf.constant(x), tf.constant(y)
+            infer, differentiate = _functions(tf, model, device, frozen)
+            assert infer(x).device.endswith(device)
+            outputs[device] = infer(x).numpy()
+            counts[device] = _count_ops(
+                tf, context, lambda: differentiate(x, y))
+            start = time.monotonic()
+            loss, found = differentiate(x, y)
+            losses[device] = loss.numpy()
+            gradients[device] = [g.numpy() for g in found]
+            seconds[device] = time.monotonic() - start
+            names = [v.path for v in model.trainable_variables]
+            parameters = model.count_params()
+    largest = max(np.abs(g).max() for g in gradients[CPU])
+    apart = [_difference(have, want, FLOOR * largest) for have, want in
+             zip(gradients[DEVICE], gradients[CPU])]
+    worst = int(np.argmax(apart))
+    tiny = sum(float(np.abs(g).max()) < FLOOR * largest for g in gradients[CPU])
+    return {
+        "parameters": parameters, "shape": list(x.shape),
+        "inference": _difference(outputs[DEVICE], outputs[CPU]),
+        "loss": _difference(losses[DEVICE], losses[CPU]),
+        "gradients": apart[worst], "worst": names[worst],
+        "tensors": len(apart), "tiny": int(tiny), "ops": dict(counts[DEVICE]),
+        "seconds": [seconds[DEVICE], seconds[CPU]],
+        "spread": float(outputs[CPU].std()),
+    }
+
+
+def _digits():
+    import numpy as np
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    data = load_digits()
+    return train_test_split(
+        (data.images[..., None] / 16).astype(np.float32),
+        data.target.astype(np.int64), test_size=0.25, random_state=0,
+        stratify=data.target)
+
+
+def unseen_digits():
+    """(images, labels) that learn_digits does not learn from."""
+    _, images, _, labels = _digits()
+    return images, labels
+
+
+def learn_digits(device, epochs):
+    """Keras' Adam on the digits' CNN, batch by batch: each step's loss, and what
+    it makes of digits that it has not seen."""
+    import keras
+    import models
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    x, test_x, y, test_y = _digits()
+    random, losses = np.random.default_rng(1), []
+    # Without a device Keras' functions run on SIM:0.
+    with tf.device(CPU if device == CPU else None):
+        model = models.cnn(keras.optimizers.Adam(0.003), batch=32)[0]
+        for _ in range(epochs):
+            order = random.permutation(len(x))
+            for i in range(0, len(order) - 31, 32):
+                chosen = order[i:i + 32]
+                losses.append(float(model.train_on_batch(x[chosen], y[chosen])))
+        predicted = model.predict_on_batch(test_x).argmax(axis=1)
+    where = model.trainable_variables[0].value.device
+    assert where.endswith(device), where
+    return {"losses": losses, "predictions": predicted.tolist(),
+            "accuracy": float((predicted == test_y).mean())}
+
+
+def split_model(first, second):
+    """The loss and gradients of a perceptron with a part on each of two devices,
+    beside those on the CPU alone: the largest difference of any tensor."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    found, places = {}, set()
+    for parts in ((first, second), (CPU, CPU)):
+        variables = []
+        random = np.random.default_rng(3)
+        for device, shape in zip(parts, ((20, 16), (16, 5))):
+            with tf.device(device):
+                variables.append(tf.Variable(
+                    random.normal(0, 0.3, shape).astype(np.float32)))
+
+        @tf.function(jit_compile=False)
+        def step(x, y, parts=parts, variables=variables):
+            with tf.GradientTape() as tape:
+                with tf.device(parts[0]):
+                    hidden = tf.nn.relu(tf.matmul(x, variables[0]))
+                with tf.device(parts[1]):
+                    logits = tf.matmul(hidden, variables[1])
+                    loss = tf.reduce_mean(
+                        tf.nn.sparse_softmax_cross_entropy_with_logits(
+                            y, logits))
+            gradients = tape.gradient(loss, variables)
+            for device, variable, gradient in zip(parts, variables, gradients):
+                with tf.device(device):
+                    variable.assign(variable - 0.5 * gradient)
+            return loss
+
+        x = random.normal(size=(24, 20)).astype(np.float32)
+        y = x[:, :5].argmax(axis=1)
+        losses = [float(step(tf.constant(x), tf.constant(y)))
+                  for _ in range(10)]
+        found[parts] = [np.array(losses)] + [v.numpy() for v in variables]
+        places.update(v.device for v in variables)
+    apart = max(_difference(have, want) for have, want in
+                zip(found[first, second], found[CPU, CPU]))
+    return {"difference": apart, "places": sorted(places),
+            "losses": found[first, second][0].tolist()}
+
+
+def memory(steps, samples=5):
+    """Trains the perceptron; bytes of this process, and those in use on the
+    device if core's allocator has it, at equal distances after a warm-up. The
+    device's are not exact: core counts the blocks that tensors lie in, and a
+    tensor may get one that is larger than it needs. Where the plug-in's own
+    allocator has a small device, though, a tensor left behind by every step
+    would end in no memory."""
+    import gc
+    import os
+    import models
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+
+    def used():
+        gc.collect()
+        time.sleep(0.1)  # the last step's work is put away
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            pages = int(statm.read().split()[1])
+        return [tf.config.experimental.get_memory_info("SIM:0")["current"],
+                pages * os.sysconf("SC_PAGE_SIZE")]
+
+    model, x, y = models.mlp()
+    random, figures, losses = np.random.default_rng(2), [], []
+    warm_up = steps // 5
+    every = (steps - warm_up) // samples
+    start = time.monotonic()
+    for i in range(steps + 1):
+        batch = random.normal(size=x.shape).astype(np.float32)
+        loss = model.train_on_batch(batch, y)
+        if i in (0, steps):
+            losses.append(float(loss))
+        if i >= warm_up and (i - warm_up) % every == 0:
+            figures.append(used())
+    where = model.trainable_variables[0].value.device
+    assert where.endswith(DEVICE), where
+    return {"device": [figure[0] for figure in figures],
+            "host": [figure[1] for figure in figures],
+            "losses": losses, "seconds": time.monotonic() - start}

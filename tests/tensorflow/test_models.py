@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole models on the device learn and compute what they do on the CPU, without
+soft placement and in memory that the host cannot touch. Small sizes: tools/models
+runs the full ones."""
+
+import harness
+import model_runs
+import pytest
+
+STRICT = {"CPU_SIM_STRICT": "1"}
+SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
+# One image size where every layer still has something to do.
+MODELS = {
+    "mlp": {},
+    "cnn": {"batch": 4},
+    "mobilenet_v2": {"size": 64, "batch": 2},
+    "resnet50": {"size": 64, "batch": 2},
+    "lstm": {},
+    "gru_unrolled": {},
+    "transformer": {},
+}
+FROZEN = {"mobilenet_v2", "resnet50"}  # see model_runs.compare
+INFERENCE, GRADIENTS = 1e-4, 1e-3  # the largest difference, relative
+
+
+@pytest.fixture(scope="module", name="compared")
+def _compared():
+    results = harness.run_each(
+        model_runs.compare,
+        [[name, MODELS[name], name in FROZEN] for name in MODELS], env=STRICT)
+    return dict(zip(MODELS, results))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_model_computes_what_it_does_on_the_cpu(compared, name):
+    assert compared[name].ok, compared[name]
+    found = compared[name].value
+    assert found["inference"] <= INFERENCE
+    assert found["loss"] <= INFERENCE
+    assert found["gradients"] <= GRADIENTS, found["worst"]
+    assert found["spread"] > 0, "all outputs are the same: nothing is compared"
+    assert found["ops"]["SIM:0"] > 20 * len(MODELS[name])
+    assert found["ops"].get("CPU:0", 0) <= 3, "the arguments' way in"
+
+
+def test_digits_are_learnt():
+    import numpy as np
+    ours, cpus = harness.run_each(model_runs.learn_digits,
+                                  [[SIM0, 6], [CPU, 6]], env=STRICT)
+    assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
+    assert ours.value["accuracy"] >= 0.97
+    np.testing.assert_allclose(ours.value["losses"][:20],
+                               cpus.value["losses"][:20], rtol=1e-3)
+
+
+@pytest.fixture(scope="module", name="split")
+def _split():
+    cases = [[SIM0, CPU], [CPU, SIM0], [SIM0, SIM1]]
+    return dict(zip(map(tuple, cases), harness.run_each(
+        model_runs.split_model, cases, env=STRICT)))
+
+
+@pytest.mark.parametrize("first,second", [(SIM0, CPU), (CPU, SIM0),
+                                          (SIM0, SIM1)])
+def test_a_part_on_each_device(split, first, second):
+    assert split[first, second].ok, split[first, second]
+    found = split[first, second].value
+    assert found["difference"] < 1e-5
+    assert found["losses"][-1] < 0.8 * found["losses"][0]
+    places = [place[-len(SIM0):] for place in found["places"]]
+    assert {first, second, CPU} == set(places)
+
+
+def test_training_needs_no_more_memory_with_time():
+    # A tensor that every step left behind would not find room.
+    steps = 1000
+    result = harness.run(model_runs.memory, steps, env={
+        **STRICT, "CPU_SIM_BFC": "0", "CPU_SIM_MEMORY": "512K"})
+    assert result.ok, result
+    host = result.value["host"]
+    # A page here and there is touched for the first time late.
+    assert host[-1] - host[1] < 20 * steps, f"host memory grows: {host}"
+    first, last = result.value["losses"]
+    assert last < first
