@@ -159,7 +159,7 @@ inline absl::Status MessageToGraph(const proto::GraphDef& message,
 class MessagePass : public GraphPass {
  public:
   // May edit `graph`, which lives on an arena and is gone afterwards. Whether
-  // it was edited is found out. Failing: as GraphPass::Run.
+  // it was edited is found out by its bytes. Failing: as GraphPass::Run.
   virtual absl::Status Rewrite(proto::GraphDef& graph,
                                const PassContext& context) = 0;
 
