@@ -84,7 +84,7 @@ inline void AppendFixed32(std::string& to, float value) {
 }
 inline float ReadFixed32(absl::string_view bytes) {
   uint32_t bits = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 4; ++i) {
     bits |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i]))
             << 8 * i;
   }

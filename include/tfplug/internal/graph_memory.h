@@ -2,11 +2,14 @@
 #ifndef TFPLUG_INTERNAL_GRAPH_MEMORY_H_
 #define TFPLUG_INTERNAL_GRAPH_MEMORY_H_
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -19,6 +22,23 @@
 // that the next one finds it.
 namespace tfplug::internal {
 
+// Where the machine gives huge pages to who asks, large pieces of memory get
+// them: there are fewer page faults then, and faster look-ups.
+inline constexpr size_t kHugePage = size_t{2} << 20;
+inline bool IsLarge(size_t size) { return size >= 2 * kHugePage; }
+inline void* AllocatePiece(size_t size) {
+  if (!IsLarge(size)) return ::operator new(size);
+  void* const memory = ::operator new(size, std::align_val_t(kHugePage));
+#ifdef MADV_HUGEPAGE
+  madvise(memory, size, MADV_HUGEPAGE);  // A wish; it may be refused.
+#endif
+  return memory;
+}
+inline void FreePiece(void* memory, size_t size) {
+  if (!IsLarge(size)) return ::operator delete(memory);
+  ::operator delete(memory, std::align_val_t(kHugePage));
+}
+
 // A growing array of plain values. New ones are not initialised.
 template <class T>
 class Array {
@@ -28,7 +48,7 @@ class Array {
   Array() = default;
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
-  ~Array() { ::operator delete(data_); }
+  ~Array() { FreePiece(data_, capacity_ * sizeof(T)); }
 
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
@@ -65,9 +85,9 @@ class Array {
   }
   void Reserve(size_t capacity) {
     if (capacity <= capacity_) return;
-    T* const data = static_cast<T*>(::operator new(capacity * sizeof(T)));
+    T* const data = static_cast<T*>(AllocatePiece(capacity * sizeof(T)));
     if (size_ > 0) memcpy(data, data_, size_ * sizeof(T));
-    ::operator delete(data_);
+    FreePiece(data_, capacity_ * sizeof(T));
     data_ = data;
     capacity_ = capacity;
   }
@@ -81,6 +101,13 @@ class Array {
 // Hands out memory that stays where it is until Clear(), aligned to 8 bytes.
 class Arena {
  public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() {
+    for (const Block& block : blocks_) FreePiece(block.memory, block.size);
+  }
+
   char* Allocate(size_t size) {
     size = (size + kAlignment - 1) / kAlignment * kAlignment;
     if (ABSL_PREDICT_FALSE(size > static_cast<size_t>(end_ - free_))) {
@@ -118,7 +145,7 @@ class Arena {
   static constexpr size_t kAlignment = 8;
   static constexpr size_t kFirstBlock = 4096;
   struct Block {
-    std::unique_ptr<char[]> memory;
+    char* memory;
     size_t size;
   };
 
@@ -130,9 +157,9 @@ class Arena {
     if (next_block_ == blocks_.size()) {
       const size_t last = blocks_.empty() ? 0 : blocks_.back().size;
       const size_t next = std::max({last * 2, size, kFirstBlock});
-      blocks_.push_back({std::unique_ptr<char[]>(new char[next]), next});
+      blocks_.push_back({static_cast<char*>(AllocatePiece(next)), next});
     }
-    free_ = blocks_[next_block_].memory.get();
+    free_ = blocks_[next_block_].memory;
     end_ = free_ + blocks_[next_block_].size;
     ++next_block_;
   }
