@@ -1,262 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/kernel.h>
 #include <tfplug/passes/cancel_transposes.h>
 #include <tfplug/passes/clean_casts.h>
 #include <tfplug/passes/fold_batch_norm.h>
 #include <tfplug/passes/fold_pads.h>
-#include <tfplug/passes/fusion.h>
-#include <tfplug/register_kernel.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
-#include "rules_fixture.h"
+#include "passes_fixture.h"
 
 namespace tfplug {
 namespace {
 
-class Nothing : public Kernel {
- public:
-  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
-};
-TFPLUG_REGISTER_KERNEL(Nothing, ops::FusedMatMul_().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing, ops::FusedConv2D_().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing, ops::Conv2D().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing, ops::BiasAdd().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing,
-                       ops::DepthwiseConv2dNative().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(
-    Nothing, ops::FusedDepthwiseConv2dNative_().T<float>().Device("SIM"));
+using Fixture = PassesFixture;
 
-using Floats = std::vector<float>;
-using Ints = std::vector<int64_t>;
-
-struct Fixture : RulesFixture {
-  Fixture() {
-    DefineOp("_FusedMatMul",
-             {"T: type", "transpose_a: bool", "transpose_b: bool",
-              "num_args: int", "fused_ops: list(string)", "epsilon: float",
-              "leakyrelu_alpha: float"});
-    const std::vector<std::string> conv = {
-        "T: type", "strides: list(int)", "padding: string",
-        "data_format: string", "dilations: list(int)"};
-    auto with = [&conv](std::vector<std::string> more) {
-      more.insert(more.end(), conv.begin(), conv.end());
-      return more;
-    };
-    DefineOp("Conv2D",
-             with({"explicit_paddings: list(int)", "use_cudnn_on_gpu: bool"}));
-    DefineOp("DepthwiseConv2dNative", with({"explicit_paddings: list(int)"}));
-    const std::vector<std::string> fused = {
-        "num_args: int", "fused_ops: list(string)", "epsilon: float",
-        "leakyrelu_alpha: float"};
-    std::vector<std::string> all = with(fused);
-    DefineOp("_FusedDepthwiseConv2dNative", all);
-    all.insert(all.end(), {"explicit_paddings: list(int)",
-                           "use_cudnn_on_gpu: bool", "TArgs: list(type)"});
-    DefineOp("_FusedConv2D", all);
-    DefineOp("BiasAdd", {"T: type", "data_format: string"});
-    for (const char* name : {"x", "w", "b", "v"}) Add(name, "Placeholder");
-  }
-
-  Node AddConv(const std::string& op, const std::vector<std::string>& inputs) {
-    const Node conv = Add("conv", op, inputs);
-    conv.SetAttr("strides", Ints{1, 2, 2, 1});
-    conv.SetAttr("dilations", Ints{1, 1, 1, 1});
-    conv.SetAttr("padding", "VALID");
-    conv.SetAttr("data_format", "NHWC");
-    conv.SetAttr("explicit_paddings", Ints{});
-    return conv;
-  }
-  Node AddBias(const std::string& name, const std::string& value) {
-    const Node bias = Add(name, "BiasAdd", {value, "b"});
-    bias.SetAttr("data_format", "NHWC");
-    return bias;
-  }
-  Node AddNorm(const std::string& value, const std::string& format = "NHWC") {
-    const Node norm = Add("norm", "FusedBatchNormV3",
-                          {value, "scale", "offset", "mean", "variance"});
-    norm.SetAttr("U", DataType::kFloat);
-    norm.SetAttr("is_training", false);
-    norm.SetAttr("data_format", format);
-    norm.SetAttr("epsilon", 0.25f);
-    return norm;
-  }
-  void State(const std::string& node, const Shape& shape) {
-    context().properties().StateOutputs(node, {{DataType::kFloat, shape}});
-  }
-  std::string FusedOps(const std::string& node) {
-    return absl::StrJoin(graph.FindNode(node)
-                             .GetAttr<std::vector<std::string>>("fused_ops")
-                             .value(),
-                         "+");
-  }
-};
-
-// ---- Fusion
-// ------------------------------------------------------------------
-
-TEST_CASE_FIXTURE(Fixture, "MatMul + BiasAdd + LeakyRelu") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"}).SetAttr("transpose_b", true);
-  AddBias("bias", "product");
-  Add("leaky", "LeakyRelu", {"bias"}).SetAttr("alpha", 0.75f);
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "leaky = _FusedMatMul(x, w, b)");
-  CHECK(FusedOps("leaky") == "BiasAdd+LeakyRelu");
-  const Node fused = graph.FindNode("leaky");
-  CHECK(fused.GetAttr<float>("leakyrelu_alpha").value() == 0.75f);
-  CHECK(fused.GetAttr<bool>("transpose_b").value());
-  CHECK(fused.GetAttr<int64_t>("num_args").value() == 1);
-}
-TEST_CASE_FIXTURE(Fixture, "only activations that the kernels know") {
-  const Rules rules(FusionRules({"Relu"}));
-  Add("product", "MatMul", {"x", "w"});
-  AddBias("bias", "product");
-  Add("elu", "Elu", {"bias"});
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "bias = _FusedMatMul(x, w, b)\nelu = Elu(bias)");
-}
-TEST_CASE_FIXTURE(Fixture, "no kernel for the type") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"}).SetAttr("T", DataType::kDouble);
-  AddBias("bias", "product");
-  CHECK(Run(rules) == "0");
-}
-
-TEST_CASE_FIXTURE(Fixture, "a sum is a bias if its shape says so") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"});
-  SUBCASE("a vector, on either side") {
-    Add("sum", "AddV2", {"b", "product"});
-    State("product", {-1, 5});
-    State("b", {5});
-  }
-  SUBCASE("reshaped to a row") {
-    Add("row", "Reshape", {"b", "v"});
-    Add("sum", "AddV2", {"product", "row"});
-    State("product", {-1, 5});
-    State("b", {5});
-    State("row", {1, 5});
-  }
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "sum = _FusedMatMul(x, w, b)");
-  CHECK(FusedOps("sum") == "BiasAdd");
-}
-TEST_CASE_FIXTURE(Fixture, "a constant row is a bias") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"});
-  AddConst("row", Constant::Of(Shape{1, 2}, Floats{1, 2}));
-  Add("sum", "AddV2", {"product", "row"});
-  State("product", {-1, 2});
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "sum = _FusedMatMul(x, w, sum/Const)");
-  CHECK(Constant::Read(graph.FindNode("sum/Const"))->shape() == Shape{2});
-}
-TEST_CASE_FIXTURE(Fixture, "a sum that is no bias") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"});
-  Add("sum", "AddV2", {"product", "b"});
-  SUBCASE("unknown") {}
-  SUBCASE("a scalar") {
-    State("product", {-1, 5});
-    State("b", Shape{});
-  }
-  SUBCASE("one element, broadcast") {
-    State("product", {-1, 5});
-    State("b", {1});
-  }
-  SUBCASE("a matrix of one row, which is no bias") {
-    State("product", {-1, 5});
-    State("b", {1, 5});
-  }
-  SUBCASE("a column") {
-    State("product", {5, 5});
-    State("b", {5, 1});
-  }
-  SUBCASE("of a depth that is not known") {
-    State("product", {-1, -1});
-    State("b", {-1});
-  }
-  CHECK(Run(rules) == "0");
-}
-TEST_CASE_FIXTURE(Fixture, "a sum that has more dimensions than the product") {
-  const Rules rules(FusionRules());
-  Add("product", "MatMul", {"x", "w"});
-  AddConst("rows", Constant::Of(Shape{1, 1, 2}, Floats{1, 2}));
-  Add("sum", "AddV2", {"product", "rows"});
-  State("product", {-1, 2});
-  CHECK(Run(rules) == "0");
-}
-
-TEST_CASE_FIXTURE(Fixture, "convolutions") {
-  const Rules rules(FusionRules());
-  std::string fused;
-  SUBCASE("Conv2D") {
-    AddConv("Conv2D", {"x", "w"});
-    fused = "_FusedConv2D";
-  }
-  SUBCASE("depthwise") {
-    AddConv("DepthwiseConv2dNative", {"x", "w"});
-    fused = "_FusedDepthwiseConv2dNative";
-  }
-  AddBias("bias", "conv");
-  Add("relu", "Relu6", {"bias"});
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "relu = " + fused + "(x, w, b)");
-  CHECK(FusedOps("relu") == "BiasAdd+Relu6");
-  const Node node = graph.FindNode("relu");
-  CHECK(node.GetAttr<Ints>("strides").value() == Ints{1, 2, 2, 1});
-  CHECK(node.GetAttr<std::string>("padding").value() == "VALID");
-  CHECK(node.HasAttr("TArgs") == (fused == "_FusedConv2D"));
-}
-TEST_CASE_FIXTURE(Fixture, "convolutions that are not fused") {
-  const Rules rules(FusionRules());
-  SUBCASE("channels first") {
-    AddConv("Conv2D", {"x", "w"}).SetAttr("data_format", "NCHW");
-    AddBias("bias", "conv");
-  }
-  SUBCASE("a bias of channels first") {
-    AddConv("Conv2D", {"x", "w"});
-    AddBias("bias", "conv").SetAttr("data_format", "NCHW");
-  }
-  SUBCASE("depthwise with explicit paddings") {
-    AddConv("DepthwiseConv2dNative", {"x", "w"}).SetAttr("padding", "EXPLICIT");
-    AddBias("bias", "conv");
-  }
-  CHECK(Run(rules) == "0");
-}
-TEST_CASE_FIXTURE(Fixture, "a convolution and its normalisation") {
-  const Rules rules(FusionRules());
-  for (const char* name : {"scale", "offset", "mean", "variance"}) {
-    Add(name, "Placeholder");
-  }
-  AddConv("Conv2D", {"x", "w"});
-  const Node norm = AddNorm("conv");
-  Add("relu", "Relu", {"norm"});
-  SUBCASE("of inference") {
-    CHECK(Run(rules) == "1");
-    CHECK(Text() == "relu = _FusedConv2D(x, w, scale, offset, mean, variance)");
-    CHECK(FusedOps("relu") == "FusedBatchNorm+Relu");
-    const Node fused = graph.FindNode("relu");
-    CHECK(fused.GetAttr<float>("epsilon").value() == 0.25f);
-    CHECK(fused.GetAttr<int64_t>("num_args").value() == 4);
-    CHECK(fused.GetAttr<std::vector<DataType>>("TArgs")->size() == 4);
-  }
-  SUBCASE("of training") {
-    norm.SetAttr("is_training", true);
-    CHECK(Run(rules) == "0");
-  }
-  SUBCASE("whose statistics are used") {
-    Add("mean2", "Neg", {"norm:1"});
-    CHECK(Run(rules) == "0");
-  }
-}
-
-// ---- FoldBatchNorm
-// -----------------------------------------------------------
-
+// ---- FoldBatchNorm ----
 struct NormFixture : Fixture {
   NormFixture() {
     AddConst("scale", Constant::Of(Shape{2}, Floats{2, 3}));
@@ -363,9 +121,7 @@ TEST_CASE_FIXTURE(NormFixture, "a factor for each channel") {
   CHECK(graph.FindNode("mul").input(0).node == graph.FindNode("x"));
 }
 
-// ---- FoldPads
-// ----------------------------------------------------------------
-
+// ---- FoldPads ----
 struct PadFixture : Fixture {
   void AddPad(const std::vector<int32_t>& amounts) {
     AddConst("amounts", Constant::Of(Shape{4, 2}, amounts));
@@ -422,9 +178,7 @@ TEST_CASE_FIXTURE(PadFixture, "pads that stay") {
   CHECK(Run(rules) == "0");
 }
 
-// ---- CancelTransposes
-// --------------------------------------------------------
-
+// ---- CancelTransposes ----
 TEST_CASE_FIXTURE(Fixture, "transposes that undo each other") {
   const Rules rules(CancelTransposesRules());
   const auto add = [&](const std::vector<int32_t>& p,
@@ -465,9 +219,7 @@ TEST_CASE_FIXTURE(Fixture, "transposes that undo each other") {
   if (count == "1") CHECK(Text() == "user = Neg(x)");
 }
 
-// ---- CleanCasts
-// --------------------------------------------------------------
-
+// ---- CleanCasts ----
 TEST_CASE_FIXTURE(Fixture, "casts to and fro") {
   const Rules rules(CleanCastsRules());
   const auto run = [&](DataType a, DataType b, DataType c) {

@@ -51,9 +51,7 @@ class Fusion : public RulesPass {
   }
 };
 
-// ---- Implementation
-// ----------------------------------------------------------
-
+// ---- Implementation ----
 namespace internal {
 
 // The rules for one kind of product: FusedMatMul, FusedConv2D, FusedDepthwise.
