@@ -423,6 +423,8 @@ inline absl::Status Graph::Replace(std::string graph_def) {
   if (!graph.ok()) return graph.status();
   core_ = std::move(graph->core_);
   core_->MarkChanged();
+  functions_.reset();
+  suffixes_.clear();
   replacement_ = std::move(bytes);
   return absl::OkStatus();
 }
