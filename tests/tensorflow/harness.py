@@ -138,12 +138,12 @@ def _child(folder):
     function = getattr(module, name)
     with open(folder / "results", "w", encoding="utf-8") as results:
         for case in cases:
-            value, error = None, ""
             try:
-                value = function(*case)
+                result = json.dumps([function(*case), ""])
             except Exception as failure:  # pylint: disable=broad-except
-                error = f"{type(failure).__name__}: {failure}"
-            results.write(json.dumps([value, error]) + "\n")
+                result = json.dumps(
+                    [None, f"{type(failure).__name__}: {failure}"])
+            results.write(result + "\n")
             results.flush()
 
 

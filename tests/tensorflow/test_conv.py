@@ -67,7 +67,7 @@ def check(function, arguments):
             worst = max(worst,
                         error.max() / (finite.max(initial=0.1) * TOLERANCE))
             assert worst < 1, f"{i}: have {have}\nwant {want}"
-    return worst
+    return float(worst)
 
 
 @pytest.fixture(scope="module", name="results")
