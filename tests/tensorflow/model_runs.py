@@ -191,26 +191,34 @@ def split_model(first, second):
 
 
 def memory(steps, samples=5):
-    """Trains the perceptron; bytes of this process, and those in use on the
-    device if core's allocator has it, at equal distances after a warm-up. The
-    device's are not exact: core counts the blocks that tensors lie in, and a
+    """Trains the perceptron; bytes that this process has from malloc, and those
+    in use on the device if core's allocator has it, at equal distances after a
+    warm-up. (The resident set would count pages that are first touched late.)
+    The device's are not exact: core counts the blocks that tensors lie in, and a
     tensor may get one that is larger than it needs. Where the plug-in's own
     allocator has a small device, though, a tensor left behind by every step
     would end in no memory."""
+    import ctypes
     import gc
-    import os
     import models
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
+    class Mallinfo2(ctypes.Structure):  # malloc.h
+        _fields_ = [(name, ctypes.c_size_t) for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks",
+            "fsmblks", "uordblks", "fordblks", "keepcost")]
+
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Mallinfo2
+
     def used():
         gc.collect()
         time.sleep(0.1)  # the last step's work is put away
-        with open("/proc/self/statm", encoding="ascii") as statm:
-            pages = int(statm.read().split()[1])
+        host = mallinfo2()
         return [tf.config.experimental.get_memory_info("SIM:0")["current"],
-                pages * os.sysconf("SC_PAGE_SIZE")]
+                host.uordblks + host.hblkhd]
 
     model, x, y = models.mlp()
     random, figures, losses = np.random.default_rng(2), [], []
