@@ -47,9 +47,9 @@ TEST_CASE_FIXTURE(StreamFixture,
   Record::Get().Take();
 
   CHECK(stream().GetStatus().ok());
-  CHECK(stream().WaitForStream(*other).ok());
   CHECK(stream().RecordEvent(*event).ok());
   CHECK(stream().WaitForEvent(*event).ok());
+  CHECK(stream().WaitForStream(*other).ok());
   CHECK(stream().CopyHostToDevice(a_, host_, 4).ok());
   CHECK(stream().CopyDeviceToHost(host_, a_, 5).ok());
   CHECK(stream().CopyDeviceToDevice(a_, b_, 6).ok());
@@ -65,10 +65,10 @@ TEST_CASE_FIXTURE(StreamFixture,
   CHECK(Record::Get().Take() ==
         Calls{
             Call("GetStatus", self_),
-            Call("WaitForStream", self_,
-                 static_cast<const void*>(other->handle())),
             Call("RecordEvent", self_, c_event),
             Call("WaitForEvent", self_, c_event),
+            Call("WaitForStream", self_,
+                 static_cast<const void*>(other->handle())),
             Call("CopyHostToDevice", self_, a_, host, 4),
             Call("CopyDeviceToHost", self_, host, a_, 5),
             Call("CopyDeviceToDevice", self_, a_, b_, 6),

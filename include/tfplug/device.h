@@ -10,6 +10,7 @@
 #include "tfplug/allocator.h"
 #include "tfplug/device_memory.h"
 #include "tfplug/internal/construct.h"
+#include "tfplug/internal/upload_order.h"
 #include "tfplug/stream.h"
 
 namespace tfplug {
@@ -17,7 +18,9 @@ namespace tfplug {
 namespace internal {
 template <class DeviceT>
 struct PlatformFnsTable;
-}
+template <class DeviceT>
+struct StreamExecutorTable;
+}  // namespace internal
 
 // One device (SP_Device): /device:<Platform::kType>:<ordinal>. The author's
 // class names its stream, which names event and timer, and its allocator:
@@ -36,6 +39,19 @@ class Device {
   using Event = typename StreamT::Event;
   using Timer = typename StreamT::Timer;
   using Allocator = AllocatorT;
+
+  // Core copies a function's constants to memory that kernels on other streams
+  // may have yet to read, and does not have the copy wait. With true, such a
+  // copy's stream first waits for all that the device's other streams hold
+  // (WaitForStream); a copy for which core itself has called
+  // create_stream_dependency goes ahead at once. A device may say
+  //
+  //   static constexpr bool kOrdersUploads = false;
+  //
+  // and saves those waits, where no copy can overtake a kernel: its streams do
+  // their work at once or share one queue, or its allocator gives memory out
+  // again only when the device is done with it.
+  static constexpr bool kOrdersUploads = true;
 
   virtual ~Device() = default;
 
@@ -96,6 +112,8 @@ class Device {
  private:
   template <class>
   friend struct internal::PlatformFnsTable;
+  template <class>
+  friend struct internal::StreamExecutorTable;
 
   // Calls are qualified by such names: `Event::` could name tfplug::Event.
   using EventT = Event;
@@ -117,6 +135,8 @@ class Device {
   internal::Owned<Stream> synchronous_stream_;
   internal::Owned<Event> synchronous_event_;
   internal::Owned<Allocator> allocator_;
+
+  internal::StreamList<Stream> streams_;
 };
 
 }  // namespace tfplug

@@ -11,6 +11,7 @@
 #include "tfplug/event.h"
 #include "tfplug/host_task.h"
 #include "tfplug/internal/construct.h"
+#include "tfplug/internal/upload_order.h"
 #include "tfplug/timer.h"
 
 namespace tfplug {
@@ -82,7 +83,8 @@ class Stream {
 
   // memcpy_htod, memcpy_dtoh, memcpy_dtod: enqueue a copy of `size` bytes.
   // Core keeps both sides alive until the stream has come past it; the host
-  // side need not be page-locked.
+  // side need not be page-locked. Before a copy to the device that core has not
+  // ordered comes WaitForStream: see Device::kOrdersUploads.
   virtual absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
                                         uint64_t size) = 0;
   virtual absl::Status CopyDeviceToHost(void* dst, DeviceMemory src,
@@ -143,6 +145,8 @@ class Stream {
   // For WaitForStream's default; null where that is overridden.
   std::mutex fence_mutex_;
   internal::Owned<Event> fence_;
+
+  internal::UploadTurn upload_turn_;
 };
 
 }  // namespace tfplug

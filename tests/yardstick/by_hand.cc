@@ -7,6 +7,7 @@
 // function, what is hot is inline, and the last call is a tail call.
 #include "by_hand.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "driver.h"
 #include "statistics.h"
@@ -59,12 +61,25 @@ inline T* New(Values... values) {
   }
 }
 
+inline const void* ThisThread() {
+#if defined(__x86_64__)
+  const void* thread;
+  asm("movq %%fs:0, %0" : "=r"(thread));
+  return thread;
+#else
+  return __builtin_thread_pointer();
+#endif
+}
+
 // ---- The device: SP_Device::device_handle
 // -------------------------------------
 
 struct Device {
   drv_device* driver = nullptr;
   Statistics statistics;
+
+  std::mutex streams_mutex;
+  std::vector<SP_Stream> streams;
 };
 
 inline Device& ToDevice(const SP_Device* device) {
@@ -146,6 +161,16 @@ TF_Bool device_memory_usage(const SP_Device* device, int64_t* free,
 // ---- SP_StreamExecutor: streams
 // -----------------------------------------------
 
+bool Enter(Device& device, SP_Stream stream) {
+  std::lock_guard<std::mutex> lock(device.streams_mutex);
+  try {
+    device.streams.push_back(stream);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
 void create_stream(const SP_Device* device, SP_Stream* stream,
                    TF_Status* status) {
   auto* made = New<SP_Stream_st>();
@@ -154,6 +179,10 @@ void create_stream(const SP_Device* device, SP_Stream* stream,
     result = drv_stream_create(Driver(device), &made->handle);
     if (result == DRV_OK) {
       result = drv_event_create(Driver(device), &made->fence);
+      if (result == DRV_OK && !Enter(ToDevice(device), made)) {
+        drv_event_destroy(made->fence);
+        result = DRV_OUT_OF_MEMORY;
+      }
       if (result != DRV_OK) drv_stream_destroy(made->handle);
     }
     if (result != DRV_OK) {
@@ -165,21 +194,45 @@ void create_stream(const SP_Device* device, SP_Stream* stream,
   SetStatus(status, result, "create_stream");
 }
 
-void destroy_stream(const SP_Device*, SP_Stream stream) {
+void destroy_stream(const SP_Device* device, SP_Stream stream) {
   if (stream == nullptr) return;
+  {
+    Device& self = ToDevice(device);
+    std::lock_guard<std::mutex> lock(self.streams_mutex);
+    self.streams.erase(
+        std::find(self.streams.begin(), self.streams.end(), stream));
+  }
   drv_event_destroy(stream->fence);
   drv_stream_destroy(stream->handle);
   delete stream;
 }
 
+inline int Depend(SP_Stream dependent, SP_Stream other) {
+  std::lock_guard<std::mutex> lock(other->fence_mutex);
+  const int result = drv_event_record(other->fence, other->handle);
+  if (__builtin_expect(result != DRV_OK, false)) return result;
+  return drv_stream_wait_event(dependent->handle, other->fence);
+}
+
 void create_stream_dependency(const SP_Device*, SP_Stream dependent,
                               SP_Stream other, TF_Status* status) {
-  std::lock_guard<std::mutex> lock(other->fence_mutex);
-  int result = drv_event_record(other->fence, other->handle);
+  const int result = Depend(dependent, other);
   if (__builtin_expect(result == DRV_OK, true)) {
-    result = drv_stream_wait_event(dependent->handle, other->fence);
+    dependent->ordered_by.store(ThisThread(), std::memory_order_relaxed);
   }
   SetStatus(status, result, "create_stream_dependency");
+}
+
+// Core copies constants to where kernels may have yet to read, and has only
+// other copies wait for them.
+int WaitForOthers(Device& device, SP_Stream stream) {
+  std::lock_guard<std::mutex> lock(device.streams_mutex);
+  for (SP_Stream other : device.streams) {
+    if (other == stream) continue;
+    const int result = Depend(stream, other);
+    if (result != DRV_OK) return result;
+  }
+  return DRV_OK;
 }
 
 void get_stream_status(const SP_Device*, SP_Stream stream, TF_Status* status) {
@@ -231,6 +284,7 @@ SE_EventStatus get_event_status(const SP_Device*, SP_Event event) {
 // must not find it complete before the work is.
 void record_event(const SP_Device* device, SP_Stream stream, SP_Event event,
                   TF_Status* status) {
+  stream->ordered_by.store(nullptr, std::memory_order_relaxed);
   const int result = drv_event_record(event->handle, stream->handle);
   if (__builtin_expect(result == DRV_OK, true)) {
     TF_SetStatus(status, TF_OK, "");
@@ -262,9 +316,26 @@ void memcpy_dtoh(const SP_Device*, SP_Stream stream, void* host_dst,
             "memcpy_dtoh");
 }
 
-void memcpy_htod(const SP_Device*, SP_Stream stream,
+[[gnu::noinline]] void OrderUpload(const SP_Device* device, SP_Stream stream,
+                                   SP_DeviceMemoryBase* device_dst,
+                                   const void* host_src, uint64_t size,
+                                   TF_Status* status) {
+  int result = WaitForOthers(ToDevice(device), stream);
+  if (__builtin_expect(result == DRV_OK, true)) {
+    result = drv_copy_async(stream->handle, device_dst->opaque, host_src, size);
+  }
+  SetStatus(status, result, "memcpy_htod");
+}
+
+void memcpy_htod(const SP_Device* device, SP_Stream stream,
                  SP_DeviceMemoryBase* device_dst, const void* host_src,
                  uint64_t size, TF_Status* status) {
+  if (__builtin_expect(
+          stream->ordered_by.load(std::memory_order_relaxed) != ThisThread(),
+          false)) {
+    return OrderUpload(device, stream, device_dst, host_src, size, status);
+  }
+  stream->ordered_by.store(nullptr, std::memory_order_relaxed);
   SetStatus(status,
             drv_copy_async(stream->handle, device_dst->opaque, host_src, size),
             "memcpy_htod");

@@ -22,6 +22,8 @@ struct SP_Stream_st {
   drv_stream* handle;
   drv_event* fence;  // for create_stream_dependency, as is the next
   std::mutex fence_mutex;
+  // The thread that has had this stream wait for another one just now.
+  std::atomic<const void*> ordered_by{nullptr};
 };
 
 struct SP_Event_st {

@@ -37,9 +37,12 @@ are the plug-in's own code alone. The goal: no ratio above 1.00.
 
 Both do the same: null is let pass, core's `struct_size` is looked at,
 allocations are counted, the event behind `create_stream_dependency` is locked,
-and a `record_event` that fails waits for the device, since core polls the event
-all the same. The framework turns exceptions into statuses besides, at no cost
-on the way of success.
+a `record_event` that fails waits for the device, since core polls the event all
+the same, and a copy to the device that core has not ordered waits for the other
+streams: `memcpy_htod:constant`, with one other stream, is such a copy;
+`memcpy_htod` is one behind `create_stream_dependency`, as core makes all others.
+The framework turns exceptions into statuses besides, at no cost on the way of
+success.
 
 What the figures rest on:
 

@@ -82,22 +82,6 @@ absl::Status Stream::CopyToDevice(void* device_dst, const void* host_src,
   if (!status.ok()) return status;
   absl::StatusOr<void*> dst = device_.ToPrivate(device_dst, bytes);
   if (!dst.ok()) return dst.status();
-  // TensorFlow reuses memory on the host's time: it writes a function's
-  // constants to where a kernel in another stream may yet have to read, and
-  // does not have the copy wait.
-  std::vector<std::shared_ptr<Moment>> before;
-  {
-    std::lock_guard<std::mutex> lock(device_.streams_mutex_);
-    for (Stream* other : device_.streams_) {
-      if (other != this) before.push_back(other->EnqueueMoment(false));
-    }
-  }
-  Enqueue(
-      [before = std::move(before)] {
-        for (const std::shared_ptr<Moment>& moment : before) moment->Await();
-        return absl::OkStatus();  // their errors are their own
-      },
-      Skip::kNever);
   return EnqueueCopy(*dst, host_src, bytes);
 }
 

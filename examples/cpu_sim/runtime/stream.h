@@ -47,7 +47,6 @@ class Stream {
 
   Device& device() const { return device_; }
 
-  // Begins when all that is in the device's other streams now has run.
   absl::Status CopyToDevice(void* device_dst, const void* host_src,
                             size_t bytes);
   absl::Status CopyToHost(void* host_dst, const void* device_src, size_t bytes);

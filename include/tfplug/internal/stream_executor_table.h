@@ -8,6 +8,7 @@
 #include "tfplug/abi/sp_allocator_stats.h"
 #include "tfplug/abi/sp_stream_executor.h"
 #include "tfplug/abi/sp_stream_options.h"
+#include "tfplug/device.h"
 #include "tfplug/internal/guard.h"
 #include "tfplug/internal/handles.h"
 #include "tfplug/internal/override.h"
@@ -135,8 +136,11 @@ struct StreamExecutorTable : Handles<DeviceT> {
     });
   }
 
-  static void destroy_stream(const abi::SP_Device*, abi::SP_Stream stream) {
-    Destroy("destroy_stream", reinterpret_cast<StreamT*>(stream));
+  static void destroy_stream([[maybe_unused]] const abi::SP_Device* device,
+                             abi::SP_Stream stream) {
+    auto* const ours = reinterpret_cast<StreamT*>(stream);
+    if constexpr (kOrdersUploads) Base(device).streams_.Remove(ours);
+    Destroy("destroy_stream", ours);
   }
 
   static void create_stream_dependency(const abi::SP_Device*,
@@ -144,7 +148,11 @@ struct StreamExecutorTable : Handles<DeviceT> {
                                        abi::SP_Stream other,
                                        abi::TF_Status* status) {
     Guard(status, "create_stream_dependency", [&] {
-      return ToStream(dependent).StreamT::WaitForStream(ToStream(other));
+      auto s = ToStream(dependent).StreamT::WaitForStream(ToStream(other));
+      if constexpr (kOrdersUploads) {
+        if (ABSL_PREDICT_TRUE(s.ok())) Turn(dependent).Give();
+      }
+      return s;
     });
   }
 
@@ -186,6 +194,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
   static void record_event(const abi::SP_Device* device, abi::SP_Stream stream,
                            abi::SP_Event event, abi::TF_Status* status) {
     const InFrame<const abi::SP_Device*> kept = device;
+    if constexpr (kOrdersUploads) Turn(stream).End();
     Guard(
         status, "record_event",
         [&] { return ToStream(stream).StreamT::RecordEvent(ToEvent(event)); },
@@ -241,10 +250,16 @@ struct StreamExecutorTable : Handles<DeviceT> {
     });
   }
 
-  static void memcpy_htod(const abi::SP_Device*, abi::SP_Stream stream,
+  static void memcpy_htod([[maybe_unused]] const abi::SP_Device* device,
+                          abi::SP_Stream stream,
                           abi::SP_DeviceMemoryBase* device_dst,
                           const void* host_src, uint64_t size,
                           abi::TF_Status* status) {
+    if constexpr (kOrdersUploads) {
+      if (ABSL_PREDICT_FALSE(!Turn(stream).Take())) {
+        return OrderUpload(device, stream, device_dst, host_src, size, status);
+      }
+    }
     Guard(status, "memcpy_htod", [&] {
       return ToStream(stream).StreamT::CopyHostToDevice(ToMemory(device_dst),
                                                         host_src, size);
@@ -391,6 +406,31 @@ struct StreamExecutorTable : Handles<DeviceT> {
   }
 
  private:
+  static constexpr bool kOrdersUploads = DeviceT::kOrdersUploads;
+
+  static tfplug::Device<StreamT, AllocatorT>& Base(
+      const abi::SP_Device* device) {
+    return ToDevice(device);
+  }
+  static UploadTurn& Turn(abi::SP_Stream stream) {
+    return static_cast<StreamBase&>(ToStream(stream)).upload_turn_;
+  }
+
+  // memcpy_htod where core has not ordered the copy.
+  [[gnu::noinline]] static void OrderUpload(
+      const abi::SP_Device* device, abi::SP_Stream stream,
+      abi::SP_DeviceMemoryBase* device_dst, const void* host_src, uint64_t size,
+      abi::TF_Status* status) {
+    Guard(status, "memcpy_htod", [&] {
+      absl::Status s = Base(device).streams_.WaitForOthers(ToStream(stream));
+      if (ABSL_PREDICT_TRUE(s.ok())) {
+        s = ToStream(stream).StreamT::CopyHostToDevice(ToMemory(device_dst),
+                                                       host_src, size);
+      }
+      return s;
+    });
+  }
+
   [[gnu::cold, gnu::noinline]] static EventStatus SettleEvent(
       EventT& event, EventStatus polled) {
     const bool done = GuardOrLog("get_event_status",
@@ -428,6 +468,9 @@ struct StreamExecutorTable : Handles<DeviceT> {
       auto fence = Create<EventT>(ToDevice(device));
       if (!fence.ok()) return fence.status();
       static_cast<StreamBase&>(**stream).fence_ = *std::move(fence);
+    }
+    if constexpr (kOrdersUploads) {
+      Base(device).streams_.Add(stream->get());
     }
     return HandOut(std::move(stream), to);
   }

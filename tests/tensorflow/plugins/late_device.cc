@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/plugin.h>
+#include <tfplug/status_macros.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// A device on which what may go wrong does: each stream is a thread, an
+// addition begins a second late, and memory that was given back is the first
+// to be given out again. ORDERS_UPLOADS is the device's kOrdersUploads.
+namespace late {
+
+class Moment {
+ public:
+  void Come() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    has_come_ = true;
+    changed_.notify_all();
+  }
+  void Await() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return has_come_; });
+  }
+  bool has_come() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return has_come_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_come_ = false;
+};
+
+class Event : public tfplug::Event {
+ public:
+  absl::StatusOr<tfplug::EventStatus> Poll() override {
+    return moment()->has_come() ? tfplug::EventStatus::kComplete
+                                : tfplug::EventStatus::kPending;
+  }
+  absl::Status BlockHost() override {
+    moment()->Await();
+    return absl::OkStatus();
+  }
+
+  std::shared_ptr<Moment> moment() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return moment_;
+  }
+  void set_moment(std::shared_ptr<Moment> moment) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    moment_ = std::move(moment);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Moment> moment_ = std::make_shared<Moment>();
+};
+
+class Stream : public tfplug::Stream<Stream, Event> {
+ public:
+  Stream() : thread_([this] { Run(); }) {}
+  ~Stream() override {
+    Enqueue(nullptr).IgnoreError();
+    thread_.join();
+  }
+
+  absl::Status GetStatus() override { return absl::OkStatus(); }
+  absl::Status RecordEvent(Event& event) override {
+    auto moment = std::make_shared<Moment>();
+    event.set_moment(moment);
+    return Enqueue([moment] { moment->Come(); });
+  }
+  absl::Status WaitForEvent(Event& event) override {
+    return Enqueue([moment = event.moment()] { moment->Await(); });
+  }
+  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
+                                uint64_t size) override {
+    return Copy(dst.opaque(), src, size);
+  }
+  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
+                                uint64_t size) override {
+    return Copy(dst, src.opaque(), size);
+  }
+  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
+                                  tfplug::DeviceMemory src,
+                                  uint64_t size) override {
+    return Copy(dst.opaque(), src.opaque(), size);
+  }
+  absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
+                      uint64_t size) override {
+    return Enqueue([=] { std::memset(dst.opaque(), pattern.value, size); });
+  }
+  absl::Status RunOnHost(tfplug::HostTask task) override {
+    auto kept = std::make_shared<tfplug::HostTask>(std::move(task));
+    return Enqueue([kept] { kept->Run().IgnoreError(); });
+  }
+
+  // Null ends the thread.
+  absl::Status Enqueue(std::function<void()> work) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push(std::move(work));
+    enqueued_.notify_one();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Copy(void* dst, const void* src, uint64_t size) {
+    return Enqueue([=] { std::memmove(dst, src, size); });
+  }
+
+  void Run() {
+    for (;;) {
+      std::function<void()> work;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        enqueued_.wait(lock, [&] { return !queue_.empty(); });
+        work = std::move(queue_.front());
+        queue_.pop();
+      }
+      if (work == nullptr) return;
+      work();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable enqueued_;
+  std::queue<std::function<void()>> queue_;
+  std::thread thread_;
+};
+
+class Memory : public tfplug::Allocator {
+ public:
+  absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
+                                                int64_t) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<void*>& free = free_[size];
+    if (free.empty()) {
+      void* const block = std::aligned_alloc(64, (size + 63) / 64 * 64);
+      sizes_[block] = size;
+      free.push_back(block);
+    }
+    void* const memory = free.back();
+    free.pop_back();
+    return tfplug::DeviceMemory(memory, size);
+  }
+  void Deallocate(tfplug::DeviceMemory memory) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    free_[sizes_[memory.opaque()]].push_back(memory.opaque());
+  }
+  absl::StatusOr<tfplug::MemoryUsage> Usage() override {
+    return tfplug::MemoryUsage{int64_t{1} << 28, int64_t{1} << 28};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uint64_t, std::vector<void*>> free_;
+  std::map<void*, uint64_t> sizes_;  // core does not say it again
+};
+
+class Device : public tfplug::Device<Stream, Memory> {
+ public:
+  static constexpr bool kOrdersUploads = ORDERS_UPLOADS;
+
+  // Core waits for the device before it reads of it only for the sake of
+  // errors, and there are none.
+  absl::Status SynchronizeAllActivity() override { return absl::OkStatus(); }
+};
+
+class Platform : public tfplug::Platform<Device> {
+ public:
+  static constexpr char kName[] = "LATE", kType[] = "LATE";
+  tfplug::PlatformOptions Options() override {
+    tfplug::PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+  absl::StatusOr<int> DeviceCount() override { return 1; }
+};
+
+class Add : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sum,
+                            context.allocate_output(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    const auto a = x.flat<float>(), b = y.flat<float>();
+    const auto out = sum.flat<float>();
+    return stream->Enqueue([=] {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      for (size_t i = 0; i < out.size(); ++i) out[i] = a[i] + b[i];
+    });
+  }
+};
+
+}  // namespace late
+
+TFPLUG_REGISTER_DEVICE(late::Platform);
+TFPLUG_REGISTER_KERNEL(late::Add,
+                       tfplug::KernelDef("AddV2").TypeConstraint<float>("T"));
