@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/data_type.h"
+#include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/internal/node_def.h"
 #include "tfplug/internal/wire.h"
@@ -79,9 +80,13 @@ class Constant {
   }
 
  private:
-  // What the repeated fields hold of it, as bytes of the element type.
-  static absl::Status AppendField(const internal::WireReader& field,
-                                  size_t element_size, std::string& elements);
+  // The number of TensorProto's field that holds elements of a type: numbers,
+  // of which integers are varints; of float8 it is their bytes.
+  static constexpr int kFloat8Field = 18;
+  static int ElementsField(DataType dtype);
+  // What the field holds of it. False if it is not well-formed.
+  bool AppendElements(const internal::WireReader& field,
+                      std::string& elements) const;
 
   DataType dtype_ = DataType::kFloat;
   Shape shape_;
@@ -94,12 +99,11 @@ inline absl::StatusOr<Constant> Constant::Read(const Node& node) {
     return absl::InvalidArgumentError(name + " is no Const, but a " +
                                       std::string(node.op()));
   }
-  constexpr int kTensorField = 8;
-  const auto tensor = internal::AttrField(node.RawAttr("value"), kTensorField);
-  if (!tensor.has_value()) {
+  const internal::AttrContent value(node.RawAttr("value"));
+  if (value.field() != internal::kAttrTensor) {
     return absl::InvalidArgumentError(name + " has no tensor as its 'value'");
   }
-  absl::StatusOr<Constant> constant = Parse(*tensor);
+  absl::StatusOr<Constant> constant = Parse(value.bytes());
   if (!constant.ok()) {
     return absl::InvalidArgumentError(name + ": " +
                                       std::string(constant.status().message()));
@@ -107,56 +111,93 @@ inline absl::StatusOr<Constant> Constant::Read(const Node& node) {
   return constant;
 }
 
-inline absl::Status Constant::AppendField(const internal::WireReader& field,
-                                          size_t element_size,
-                                          std::string& elements) {
-  // TensorProto's numbers of what is kept as it is, and of half_val, int_val,
-  // int64_val, bool_val, uint32_val, uint64_val, which are varints.
-  const int number = field.number();
-  const bool is_fixed = number == 5 || number == 6 || number == 9 ||
-                        number == 12;  // float, double, scomplex, dcomplex
-  const bool is_varint = number == 7 || number == 10 || number == 11 ||
-                         number == 13 || number == 16 || number == 17;
-  if (is_fixed) {
-    elements.append(field.bytes().data(), field.bytes().size());
-  } else if (is_varint) {
-    const auto append = [&](uint64_t value) {
-      // Little-endian, as all of TensorFlow is.
-      elements.append(reinterpret_cast<const char*>(&value), element_size);
-    };
-    if (field.type() == internal::kVarintType) {
-      append(field.varint());
-    } else {
-      const char* p = field.bytes().data();
-      const char* const end = p + field.bytes().size();
-      while (p != end) {
-        uint64_t value;
-        p = internal::ReadVarint(p, end, &value);
-        if (p == nullptr) {
-          return absl::InvalidArgumentError("the tensor's bytes are no tensor");
-        }
-        append(value);
-      }
-    }
+inline int Constant::ElementsField(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat:
+      return 5;
+    case DataType::kDouble:
+      return 6;
+    case DataType::kComplex64:
+      return 9;
+    case DataType::kInt64:
+      return 10;
+    case DataType::kBool:
+      return 11;
+    case DataType::kComplex128:
+      return 12;
+    case DataType::kHalf:
+    case DataType::kBfloat16:
+      return 13;
+    case DataType::kUint32:
+      return 16;
+    case DataType::kUint64:
+      return 17;
+    case DataType::kFloat8E5m2:
+    case DataType::kFloat8E4m3fn:
+    case DataType::kFloat8E4m3fnuz:
+    case DataType::kFloat8E4m3b11fnuz:
+    case DataType::kFloat8E5m2fnuz:
+      return kFloat8Field;
+    default:
+      return 7;
   }
-  return absl::OkStatus();
+}
+
+inline bool Constant::AppendElements(const internal::WireReader& field,
+                                     std::string& elements) const {
+  const int number = field.number();
+  const absl::string_view bytes = field.bytes();
+  const bool is_packed = field.type() == internal::kBytesType;
+  if (number == kFloat8Field) {
+    if (is_packed) elements.assign(bytes.data(), bytes.size());
+    return true;
+  }
+  const bool is_fixed =
+      number == 5 || number == 6 || number == 9 || number == 12;
+  if (is_fixed) {
+    const auto type = number == 5 || number == 9 ? internal::kFixed32Type
+                                                 : internal::kFixed64Type;
+    if (is_packed || field.type() == type) {
+      elements.append(bytes.data(), bytes.size());
+    }
+    return true;
+  }
+  const size_t size = DataTypeSize(dtype_);
+  const auto append = [&](uint64_t value) {
+    if (dtype_ == DataType::kBool) value = value != 0 ? 1 : 0;
+    // Little-endian, as all of TensorFlow is.
+    elements.append(reinterpret_cast<const char*>(&value), size);
+  };
+  if (field.type() == internal::kVarintType) append(field.varint());
+  if (!is_packed) return true;
+  const char* p = bytes.data();
+  const char* const end = p + bytes.size();
+  while (p != end) {
+    uint64_t value;
+    p = internal::ReadVarint(p, end, &value);
+    if (p == nullptr) return false;
+    append(value);
+  }
+  return true;
 }
 
 inline absl::StatusOr<Constant> Constant::Parse(
     absl::string_view tensor_proto) {
   Constant constant;
   std::string elements;
-  absl::string_view content, shape;
+  absl::string_view content;
   int dtype = 0;
   internal::WireReader first(tensor_proto);
   while (first.Next()) {
-    if (first.number() == 1) dtype = static_cast<int>(first.varint());
-    if (first.number() == 2) shape = first.bytes();
-    if (first.number() == 4) content = first.bytes();
+    if (first.Is(1, internal::kVarintType)) {
+      dtype = static_cast<int>(first.varint());
+    }
+    if (first.Is(4, internal::kBytesType)) content = first.bytes();
   }
   constant.dtype_ = static_cast<DataType>(dtype);
   const size_t size = DataTypeSize(constant.dtype_);
-  const PartialShape partial = internal::ParseShape(shape);
+  const PartialShape partial = internal::ParseShape(
+      internal::MessageField(tensor_proto, 2).value_or(""));
   if (!first.ok() || !partial.is_fully_known()) {
     return absl::InvalidArgumentError("the tensor's bytes are no tensor");
   }
@@ -179,9 +220,12 @@ inline absl::StatusOr<Constant> Constant::Parse(
   if (!content.empty()) {
     elements.assign(content.data(), content.size());
   } else {
+    const int number = ElementsField(constant.dtype_);
     for (internal::WireReader field(tensor_proto); field.Next();) {
-      absl::Status status = AppendField(field, size, elements);
-      if (!status.ok()) return status;
+      if (field.number() != number) continue;
+      if (!constant.AppendElements(field, elements)) {
+        return absl::InvalidArgumentError("the tensor's bytes are no tensor");
+      }
     }
     // Left out at the end: repetitions of the last one, or zeros.
     if (elements.empty()) elements.assign(wanted, '\0');

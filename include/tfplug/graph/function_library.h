@@ -74,7 +74,7 @@ class FunctionLibrary {
     if (auto s = Require(make); !s.ok()) return s;
     std::string library;
     for (internal::WireReader reader(graph_def_); reader.Next();) {
-      if (reader.number() == 2) {
+      if (reader.Is(2, internal::kBytesType)) {
         internal::AppendField(library, 2, reader.bytes());
       }
     }

@@ -20,6 +20,7 @@
 #include "tfplug/data_type.h"
 #include "tfplug/internal/core.h"
 #include "tfplug/internal/node_def.h"
+#include "tfplug/internal/wire.h"
 #include "tfplug/shape.h"
 #include "tfplug/status.h"
 
@@ -29,6 +30,19 @@ namespace tfplug {
 struct TensorProperties {
   DataType dtype = DataType(0);  // 0: not known
   PartialShape shape;
+
+  // From a serialised tensorflow.OpInfo.TensorProperties.
+  static TensorProperties Parse(absl::string_view bytes) {
+    TensorProperties properties;
+    for (internal::WireReader field(bytes); field.Next();) {
+      if (field.Is(1, internal::kVarintType)) {
+        properties.dtype = static_cast<DataType>(field.varint());
+      }
+    }
+    properties.shape =
+        internal::ParseShape(internal::MessageField(bytes, 2).value_or(""));
+    return properties;
+  }
 
   friend bool operator==(const TensorProperties& a, const TensorProperties& b) {
     return a.dtype == b.dtype && a.shape == b.shape;
@@ -73,11 +87,9 @@ class GraphProperties {
     auto buffers = Read(*inferred, kOutputs, std::string(node));
     if (!buffers.ok()) return buffers.status();
     if (output >= 0 && static_cast<size_t>(output) < buffers->size()) {
-      const absl::string_view properties =
-          (*buffers)[static_cast<size_t>(output)].bytes();
-      for (internal::WireReader reader(properties); reader.Next();) {
-        if (reader.number() == 3) return std::string(reader.bytes());
-      }
+      auto value = internal::MessageField(
+          (*buffers)[static_cast<size_t>(output)].bytes(), 3);
+      if (value.has_value()) return *std::move(value);
     }
     return absl::NotFoundError("no constant is known at output " +
                                std::to_string(output) + " of node '" +
@@ -126,7 +138,9 @@ class GraphProperties {
       auto buffers = Read(*inferred, side, name);
       if (!buffers.ok()) return buffers.status();
       List list;
-      for (const Buffer& buffer : *buffers) list.push_back(Parse(buffer));
+      for (const Buffer& buffer : *buffers) {
+        list.push_back(TensorProperties::Parse(buffer.bytes()));
+      }
       it = read.emplace(std::move(name), std::move(list)).first;
     }
     if (it->second.empty()) return Unknown(node, what);
@@ -189,19 +203,6 @@ class GraphProperties {
                            status.get());
     if (!status.ok()) return status.ToStatus();
     return buffers;
-  }
-
-  static TensorProperties Parse(const Buffer& buffer) {
-    TensorProperties properties;
-    properties.shape = PartialShape(Shape());
-    for (internal::WireReader reader(buffer.bytes()); reader.Next();) {
-      if (reader.number() == 1) {
-        properties.dtype = static_cast<DataType>(reader.varint());
-      } else if (reader.number() == 2) {
-        properties.shape = internal::ParseShape(reader.bytes());
-      }
-    }
-    return properties;
   }
 
   const abi::TF_GrapplerItem* const item_;

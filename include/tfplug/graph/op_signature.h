@@ -2,6 +2,7 @@
 #ifndef TFPLUG_GRAPH_OP_SIGNATURE_H_
 #define TFPLUG_GRAPH_OP_SIGNATURE_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,80 +51,60 @@ struct OpSignature {
 
   // From a serialised tensorflow.OpDef; what is no message ends it early.
   static OpSignature Parse(absl::string_view op_def) {
+    using internal::kBytesType;
     OpSignature op;
-    for (internal::WireReader reader(op_def); reader.Next();) {
-      switch (reader.number()) {
-        case 1:
-          op.name = std::string(reader.bytes());
-          break;
-        case 2:
-          op.inputs.push_back(ParseArg(reader.bytes()));
-          break;
-        case 3:
-          op.outputs.push_back(ParseArg(reader.bytes()));
-          break;
-        case 4:
-          op.attrs.push_back(ParseAttr(reader.bytes()));
-          break;
-        case 16:
-          op.is_aggregate = reader.varint() != 0;
-          break;
-        case 17:
-          op.is_stateful = reader.varint() != 0;
-          break;
-        case 18:
-          op.is_commutative = reader.varint() != 0;
-          break;
-        case 19:
-          op.allows_uninitialized_input = reader.varint() != 0;
-          break;
-        default:
-          break;
+    for (internal::WireReader field(op_def); field.Next();) {
+      ReadText(field, 1, op.name);
+      if (field.Is(2, kBytesType)) op.inputs.push_back(ParseArg(field.bytes()));
+      if (field.Is(3, kBytesType)) {
+        op.outputs.push_back(ParseArg(field.bytes()));
       }
+      if (field.Is(4, kBytesType)) op.attrs.push_back(ParseAttr(field.bytes()));
+      ReadBool(field, 16, op.is_aggregate);
+      ReadBool(field, 17, op.is_stateful);
+      ReadBool(field, 18, op.is_commutative);
+      ReadBool(field, 19, op.allows_uninitialized_input);
     }
     return op;
   }
 
  private:
+  // What has the number of a field, but another form, is an unknown one.
+  static void ReadText(const internal::WireReader& field, uint32_t number,
+                       std::string& text) {
+    if (field.Is(number, internal::kBytesType)) {
+      text.assign(field.bytes().data(), field.bytes().size());
+    }
+  }
+  static void ReadBool(const internal::WireReader& field, uint32_t number,
+                       bool& value) {
+    if (field.Is(number, internal::kVarintType)) value = field.varint() != 0;
+  }
+
   static Arg ParseArg(absl::string_view bytes) {
     Arg arg;
-    for (internal::WireReader reader(bytes); reader.Next();) {
-      switch (reader.number()) {
-        case 1:
-          arg.name = std::string(reader.bytes());
-          break;
-        case 3:
-          arg.type = static_cast<DataType>(reader.varint());
-          break;
-        case 4:
-          arg.type_attr = std::string(reader.bytes());
-          break;
-        case 5:
-          arg.number_attr = std::string(reader.bytes());
-          break;
-        case 6:
-          arg.type_list_attr = std::string(reader.bytes());
-          break;
-        case 16:
-          arg.is_ref = reader.varint() != 0;
-          break;
-        default:
-          break;
+    for (internal::WireReader field(bytes); field.Next();) {
+      ReadText(field, 1, arg.name);
+      if (field.Is(3, internal::kVarintType)) {
+        arg.type = static_cast<DataType>(field.varint());
       }
+      ReadText(field, 4, arg.type_attr);
+      ReadText(field, 5, arg.number_attr);
+      ReadText(field, 6, arg.type_list_attr);
+      ReadBool(field, 16, arg.is_ref);
     }
     return arg;
   }
 
   static Attr ParseAttr(absl::string_view bytes) {
     Attr attr;
-    for (internal::WireReader reader(bytes); reader.Next();) {
-      if (reader.number() == 1) attr.name = std::string(reader.bytes());
-      if (reader.number() == 2) attr.type = std::string(reader.bytes());
-      if (reader.number() == 3) {
-        attr.has_default = true;
-        attr.default_value = std::string(reader.bytes());
-      }
+    for (internal::WireReader field(bytes); field.Next();) {
+      ReadText(field, 1, attr.name);
+      ReadText(field, 2, attr.type);
     }
+    auto value = internal::MessageField(bytes, 3);
+    attr.has_default = value.has_value();
+    if (attr.has_default) attr.default_value = *std::move(value);
     return attr;
   }
 };

@@ -112,10 +112,10 @@ class Pipeline {
   // about to be an error.
   static bool WasThere(absl::string_view graph_def, absl::string_view name) {
     for (WireReader graph(graph_def); graph.Next();) {
-      if (graph.number() != 1) continue;
+      if (!graph.Is(1, kBytesType)) continue;
       absl::string_view found;
       for (WireReader node(graph.bytes()); node.Next();) {
-        if (node.number() == 1) found = node.bytes();
+        if (node.Is(kNameField, kBytesType)) found = node.bytes();
       }
       if (found == name) return true;
     }

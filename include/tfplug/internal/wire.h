@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "absl/base/optimization.h"
@@ -170,6 +171,19 @@ class WireReader {
   bool ok_ = true;
   uint32_t tag_ = 0;
 };
+
+// A field that is a message: what comes in pieces is one, in the order of them.
+// Nothing if there is none.
+inline std::optional<std::string> MessageField(absl::string_view message,
+                                               uint32_t number) {
+  std::optional<std::string> merged;
+  for (WireReader field(message); field.Next();) {
+    if (!field.Is(number, kBytesType)) continue;
+    if (!merged.has_value()) merged.emplace();
+    merged->append(field.bytes().data(), field.bytes().size());
+  }
+  return merged;
+}
 
 inline size_t VarintSize(uint64_t value) {
   size_t size = 1;

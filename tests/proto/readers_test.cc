@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read out of the messages beside a graph, OpDefs, tensors and their
+// properties, is what protobuf reads: fields of another wire type are unknown
+// ones, messages in pieces are one, and so on.
+#include <google/protobuf/stubs/logging.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/graph/graph_properties.h"
+#include "tfplug/graph/op_signature.h"
+#include "tfplug/proto/op_def.pb.h"
+#include "tfplug/proto/op_performance_data.pb.h"
+#include "tfplug/proto/tensor.pb.h"
+
+namespace tfplug {
+namespace {
+
+using Random = std::minstd_rand;
+
+uint32_t Below(Random& random, uint32_t limit) {
+  return static_cast<uint32_t>(random()) % limit;
+}
+
+// Some fields with numbers that occur, of any wire type, down to `depth`.
+std::string RandomMessage(Random& random, int depth) {
+  std::string bytes;
+  for (uint32_t count = Below(random, 6); count > 0; --count) {
+    const uint32_t number = 1 + Below(random, Below(random, 2) == 0 ? 7 : 20);
+    switch (Below(random, 6)) {
+      case 0:
+      case 1:
+        internal::AppendField(bytes, static_cast<int>(number),
+                              uint64_t{random()} << Below(random, 30));
+        break;
+      case 2:
+        internal::AppendVarint(
+            bytes, internal::MakeTag(number, internal::kFixed32Type));
+        bytes += "abcd";
+        break;
+      case 3:
+        internal::AppendVarint(
+            bytes, internal::MakeTag(number, internal::kFixed64Type));
+        bytes += "abcdefgh";
+        break;
+      default:
+        internal::AppendField(bytes, static_cast<int>(number),
+                              depth > 0 && Below(random, 3) > 0
+                                  ? RandomMessage(random, depth - 1)
+                                  : std::string(4 * Below(random, 3), 'x'));
+    }
+  }
+  return bytes;
+}
+
+// check(message, bytes) of each message of type M that protobuf takes.
+template <class M, class F>
+void ForEachRandom(const F& check) {
+  google::protobuf::LogSilencer quiet;
+  Random random(1);
+  int taken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string bytes = RandomMessage(random, 3);
+    M message;
+    if (!message.ParseFromString(bytes)) continue;
+    ++taken;
+    check(message, bytes);
+  }
+  CHECK(taken > 2000);
+}
+
+bool Same(const PartialShape& shape, const proto::TensorShapeProto& want) {
+  if (!shape.has_rank() || want.unknown_rank()) {
+    return shape.has_rank() != want.unknown_rank();
+  }
+  if (shape.rank() != want.dim_size()) return false;
+  for (int i = 0; i < want.dim_size(); ++i) {
+    if (shape.shape().dims()[static_cast<size_t>(i)] != want.dim(i).size()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST_CASE("properties of a tensor") {
+  ForEachRandom<proto::OpInfo::TensorProperties>(
+      [](const proto::OpInfo::TensorProperties& want, absl::string_view bytes) {
+        const TensorProperties properties = TensorProperties::Parse(bytes);
+        CHECK(static_cast<int>(properties.dtype) == want.dtype());
+        REQUIRE(Same(properties.shape, want.shape()));
+        const auto value = internal::MessageField(bytes, 3);
+        REQUIRE(value.has_value() == want.has_value());
+        proto::TensorProto tensor;
+        REQUIRE(tensor.ParseFromString(value.value_or("")));
+        REQUIRE(tensor.SerializeAsString() == want.value().SerializeAsString());
+      });
+}
+
+void CheckArgs(
+    const std::vector<OpSignature::Arg>& args,
+    const google::protobuf::RepeatedPtrField<proto::OpDef::ArgDef>& want) {
+  REQUIRE(static_cast<int>(args.size()) == want.size());
+  for (int i = 0; i < want.size(); ++i) {
+    const OpSignature::Arg& arg = args[static_cast<size_t>(i)];
+    REQUIRE(arg.name == want[i].name());
+    REQUIRE(static_cast<int>(arg.type) == want[i].type());
+    REQUIRE(arg.type_attr == want[i].type_attr());
+    REQUIRE(arg.type_list_attr == want[i].type_list_attr());
+    REQUIRE(arg.number_attr == want[i].number_attr());
+    REQUIRE(arg.is_ref == want[i].is_ref());
+  }
+}
+
+TEST_CASE("the signature of an op") {
+  ForEachRandom<proto::OpDef>([](const proto::OpDef& want,
+                                 absl::string_view bytes) {
+    const OpSignature op = OpSignature::Parse(bytes);
+    REQUIRE(op.name == want.name());
+    CheckArgs(op.inputs, want.input_arg());
+    CheckArgs(op.outputs, want.output_arg());
+    REQUIRE(static_cast<int>(op.attrs.size()) == want.attr_size());
+    for (int i = 0; i < want.attr_size(); ++i) {
+      const OpSignature::Attr& attr = op.attrs[static_cast<size_t>(i)];
+      REQUIRE(attr.name == want.attr(i).name());
+      REQUIRE(attr.type == want.attr(i).type());
+      REQUIRE(attr.has_default == want.attr(i).has_default_value());
+      proto::AttrValue value;
+      REQUIRE(value.ParseFromString(attr.default_value));
+      REQUIRE(value.SerializeAsString() ==
+              want.attr(i).default_value().SerializeAsString());
+    }
+    REQUIRE(op.is_stateful == want.is_stateful());
+    REQUIRE(op.is_commutative == want.is_commutative());
+    REQUIRE(op.is_aggregate == want.is_aggregate());
+    REQUIRE(op.allows_uninitialized_input == want.allows_uninitialized_input());
+  });
+}
+
+// The elements that core takes out of a message, before it fills up.
+template <class T, class List>
+std::string BytesOf(const List& list) {
+  std::string bytes;
+  for (const auto& element : list) {
+    const T value = static_cast<T>(element);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  return bytes;
+}
+std::string Elements(const proto::TensorProto& tensor) {
+  if (!tensor.tensor_content().empty()) return tensor.tensor_content();
+  switch (tensor.dtype()) {
+    case proto::DT_FLOAT:
+      return BytesOf<float>(tensor.float_val());
+    case proto::DT_COMPLEX64:
+      return BytesOf<float>(tensor.scomplex_val());
+    case proto::DT_DOUBLE:
+      return BytesOf<double>(tensor.double_val());
+    case proto::DT_COMPLEX128:
+      return BytesOf<double>(tensor.dcomplex_val());
+    case proto::DT_INT64:
+      return BytesOf<int64_t>(tensor.int64_val());
+    case proto::DT_BOOL:
+      return BytesOf<bool>(tensor.bool_val());
+    case proto::DT_HALF:
+    case proto::DT_BFLOAT16:
+      return BytesOf<uint16_t>(tensor.half_val());
+    case proto::DT_UINT32:
+      return BytesOf<uint32_t>(tensor.uint32_val());
+    case proto::DT_UINT64:
+      return BytesOf<uint64_t>(tensor.uint64_val());
+    case proto::DT_INT32:
+    case proto::DT_QINT32:
+      return BytesOf<int32_t>(tensor.int_val());
+    case proto::DT_FLOAT8_E5M2:
+    case proto::DT_FLOAT8_E4M3FN:
+    case proto::DT_FLOAT8_E4M3FNUZ:
+    case proto::DT_FLOAT8_E4M3B11FNUZ:
+    case proto::DT_FLOAT8_E5M2FNUZ:
+      return tensor.float8_val();
+    default:
+      return DataTypeSize(static_cast<DataType>(tensor.dtype())) == 2
+                 ? BytesOf<int16_t>(tensor.int_val())
+                 : BytesOf<int8_t>(tensor.int_val());
+  }
+}
+
+TEST_CASE("a constant") {
+  google::protobuf::LogSilencer quiet;
+  Random random(2);
+  int read = 0;
+  for (int i = 0; i < 40000; ++i) {
+    // A type that occurs, and a shape that fits what comes most often.
+    std::string bytes, shape;
+    internal::AppendField(bytes, 1, uint64_t{1 + Below(random, 33)});
+    internal::AppendField(bytes, 2, "");
+    bytes += RandomMessage(random, 1);
+    proto::TensorProto tensor;
+    if (!tensor.ParseFromString(bytes)) continue;
+    const size_t size = DataTypeSize(static_cast<DataType>(tensor.dtype()));
+    std::string want = Elements(tensor);
+    const auto whole = Constant::Parse(bytes);
+    if (tensor.tensor_shape().dim_size() > 0) {
+      if (whole.ok()) CHECK(Same(whole->shape(), tensor.tensor_shape()));
+      continue;
+    }
+    if (want.empty()) want.assign(size, '\0');
+    const bool fits = size > 0 && want.size() == size &&
+                      !tensor.tensor_shape().unknown_rank();
+    REQUIRE(whole.ok() == fits);
+    if (!fits) continue;
+    ++read;
+    REQUIRE(static_cast<int>(whole->dtype()) == tensor.dtype());
+    proto::TensorProto again;
+    REQUIRE(again.ParseFromString(whole->Serialize()));
+    REQUIRE(again.tensor_content() == want);
+  }
+  CHECK(read > 5000);
+}
+
+}  // namespace
+}  // namespace tfplug
