@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/graph.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+// An optimizer for the CPU that shows what core does with a result.
+// UNREAD_RESULT: the status, and what is in the buffer: "OK" or "ABORTED", then
+// "garbage" or "edited" (the graph with Cos for Sin, and 32 MiB of constant).
+// When core gives the buffer's memory back it says so on standard error, and
+// how much later that was.
+namespace unread_result {
+
+namespace abi = tfplug::abi;
+using Clock = std::chrono::steady_clock;
+
+Clock::time_point left;
+
+std::string Edited(const abi::TF_Buffer& bytes) {
+  auto graph = tfplug::Graph::Parse(
+      absl::string_view(static_cast<const char*>(bytes.data), bytes.length));
+  if (!graph.ok() || !graph->has_op("Sin")) return "";
+  for (tfplug::Node node : graph->nodes("Sin")) {
+    node.SetOp("Cos");
+    node.SetAttr("_large", std::string(32 << 20, 'x'));
+  }
+  return graph->ToString();
+}
+
+void Optimize(void*, const abi::TF_Buffer* graph, const abi::TF_GrapplerItem*,
+              abi::TF_Buffer* result, abi::TF_Status* status) {
+  const std::string mode = std::getenv("UNREAD_RESULT");
+  const bool garbage = mode.find("garbage") != mode.npos;
+  static std::string bytes;
+  bytes = garbage ? "\xff no GraphDef" : Edited(*graph);
+  const bool ok = mode.find("OK") == 0 && !bytes.empty();
+  tfplug::internal::core.TF_SetStatus(status, ok ? abi::TF_OK : abi::TF_ABORTED,
+                                      "");
+  if (bytes.empty()) return;
+  result->data = bytes.data();
+  result->length = bytes.size();
+  result->data_deallocator = [](void*, size_t) {
+    const std::chrono::duration<double, std::milli> later = Clock::now() - left;
+    std::fprintf(stderr, "given back after %.3f ms\n", later.count());
+  };
+  left = Clock::now();
+}
+
+struct NoPasses : tfplug::GraphOptimizer<> {
+  static constexpr char kDeviceType[] = "CPU";
+};
+
+}  // namespace unread_result
+
+extern "C" __attribute__((visibility("default"))) void TF_InitGraph(
+    tfplug::abi::TP_OptimizerRegistrationParams* params,
+    tfplug::abi::TF_Status* status) {
+  tfplug::internal::OptimizerRegistration<unread_result::NoPasses>::InitGraph(
+      params, status);
+  params->optimizer->optimize_func = &unread_result::Optimize;
+}
