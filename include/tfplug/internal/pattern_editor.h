@@ -108,7 +108,7 @@ class PatternEditor {
                             OutputType(root_, variant_->root_port));
     root_.SetOp("Identity");
     TFPLUG_RETURN_IF_ERROR(PutInputs(root_, {value}));
-    ClearAttrs({});
+    ClearAttrs();
     root_.SetAttr("T", type);
     return PutControls();
   }
@@ -133,9 +133,8 @@ class PatternEditor {
     TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, MakeInputs(tree));
     TFPLUG_RETURN_IF_ERROR(PutInputs(root_, inputs));
     root_.SetOp(tree.op);
-    const std::vector<absl::string_view> set = SetAttrs(tree, root_);
-    ClearAttrs(set);
-    plan_.SetDefaults(tree, set, root_);
+    ClearAttrs();
+    SetAttrs(tree, root_);
     return PutControls();
   }
 
@@ -162,7 +161,7 @@ class PatternEditor {
     for (const Output& input : inputs) {
       TFPLUG_RETURN_IF_ERROR(node.AddInput(input));
     }
-    plan_.SetDefaults(tree, SetAttrs(tree, node), node);
+    SetAttrs(tree, node);
     return node;
   }
   absl::StatusOr<Node> MakeConst() {
@@ -206,19 +205,17 @@ class PatternEditor {
     }
     return absl::OkStatus();
   }
-  // But those that are TensorFlow's (_class, _output_shapes), and `set`.
-  void ClearAttrs(const std::vector<absl::string_view>& set) {
-    for (const auto& [name, value] : root_.attrs()) {
-      const bool keep = !name.empty() && name[0] == '_';
-      if (!keep && std::find(set.begin(), set.end(), name) == set.end()) {
-        root_.RemoveAttr(name);
-      }
-    }
+  // But those that are TensorFlow's (_class, _output_shapes).
+  void ClearAttrs() {
+    names_.clear();
+    root_.graph()->ForEachAttr(
+        root_.id(), [this](absl::string_view name, absl::string_view) {
+          if (name.empty() || name[0] != '_') names_.push_back(name);
+        });
+    for (absl::string_view name : names_) root_.RemoveAttr(name);
   }
-  // Returns the names of all that it has set.
-  std::vector<absl::string_view> SetAttrs(const ReplacementTree& tree,
-                                          Node node) {
-    std::vector<absl::string_view> set;
+  void SetAttrs(const ReplacementTree& tree, Node node) {
+    names_.clear();
     for (const NewAttr& attr : tree.attrs) {
       if (attr.copy_from != nullptr) {
         const absl::string_view value = plan_.NextCopy();
@@ -230,9 +227,9 @@ class PatternEditor {
         if (!plan_.IsKnown(tree, attr)) continue;
         std::visit([&](const auto& v) { node.SetAttr(attr.name, v); }, value);
       }
-      set.push_back(attr.name);
+      names_.push_back(attr.name);
     }
-    return set;
+    plan_.SetDefaults(tree, names_, node);
   }
 
   absl::Status PutControls() {
@@ -289,6 +286,7 @@ class PatternEditor {
   Node root_;
   PatternPlan plan_;
   std::vector<Node> controls_;
+  std::vector<absl::string_view> names_;  // Of attributes, for a while.
 };
 
 }  // namespace tfplug::internal

@@ -28,8 +28,7 @@ class PatternPlan {
     values_.clear();
     constants_.clear();
     copies_.clear();
-    sources_.clear();
-    signatures_.clear();
+    num_sources_ = 0;
     next_value_ = next_constant_ = next_copy_ = 0;
   }
 
@@ -80,9 +79,12 @@ class PatternPlan {
   }
 
   const OpSignature& SignatureOf(const ReplacementTree& tree) const {
+    return *ops_[IndexOf(tree)].signature;
+  }
+  size_t IndexOf(const ReplacementTree& tree) const {
     size_t i = 0;
-    while (signatures_[i].first != &tree) ++i;
-    return *signatures_[i].second;
+    while (i < ops_.size() && ops_[i].tree != &tree) ++i;
+    return i;
   }
 
   // In the order in which PatternEditor makes the nodes: inputs first.
@@ -101,6 +103,7 @@ class PatternPlan {
     for (const auto& input : tree.inputs) {
       if (!Prepare(*input, matched, context)) return false;
     }
+    const size_t first_copy = copies_.size();
     for (const NewAttr& attr : tree.attrs) {
       if (attr.copy_from != nullptr) {
         copies_.push_back(CopiedFrom(attr, matched));
@@ -108,7 +111,7 @@ class PatternPlan {
         values_.push_back(attr.function(matched));
       }
     }
-    return CheckOp(tree, matched, context) &&
+    return CheckOp(tree, first_copy, context) &&
            (!tree.needs_kernel || CheckKernel(tree, matched, context));
   }
 
@@ -116,55 +119,92 @@ class PatternPlan {
   absl::string_view CopiedFrom(const NewAttr& attr, const Matched& matched) {
     const Node from = matched[PatternOutput{attr.copy_from, 0}].node;
     if (!from) return {};
-    const Source* source = nullptr;
-    for (const Source& known : sources_) {
-      if (known.node == from) source = &known;
-    }
-    if (source == nullptr) {
-      sources_.push_back({from, from.attrs()});
-      source = &sources_.back();
-    }
-    for (const auto& [name, value] : source->attrs) {
+    size_t i = 0;
+    while (i < num_sources_ && sources_[i].node != from) ++i;
+    if (i == num_sources_) AddSource(from);
+    for (const auto& [name, value] : sources_[i].attrs) {
       if (name == attr.name) return value;
     }
     return {};
   }
+  // In memory that an earlier match has left.
+  void AddSource(const Node& node) {
+    if (num_sources_ == sources_.size()) sources_.emplace_back();
+    Source& source = sources_[num_sources_++];
+    source.node = node;
+    source.attrs.clear();
+    node.graph()->ForEachAttr(
+        node.id(), [&](absl::string_view name, absl::string_view value) {
+          source.attrs.emplace_back(name, value);
+        });
+  }
 
-  bool CheckOp(const ReplacementTree& tree, const Matched& matched,
+  // `first_copy`: that of the tree's first attribute that is copied.
+  bool CheckOp(const ReplacementTree& tree, size_t first_copy,
                const PassContext& context) {
-    const absl::StatusOr<const OpSignature*> signature =
-        context.functions().LookUp(tree.op);
-    if (!signature.ok()) {
-      return Fail(Mismatch::Why::kUnknownOp,
-                  "TensorFlow says of the op " + tree.op + ": " +
-                      std::string(signature.status().message()));
-    }
-    signatures_.emplace_back(&tree, *signature);
-    for (const OpSignature::Attr& attr : (*signature)->attrs) {
-      if (!attr.has_default && !IsSet(tree, attr.name, matched)) {
+    const size_t i = IndexOf(tree);
+    if (i == ops_.size()) ops_.push_back(AskFor(tree, context));
+    const Op& op = ops_[i];
+    if (!op.problem.empty()) return Fail(Mismatch::Why::kUnknownOp, op.problem);
+    for (const Demand& demand : op.demands) {
+      bool is_set = false;
+      for (size_t copy : demand.copies) {
+        is_set = is_set || copies_[first_copy + copy].data() != nullptr;
+      }
+      if (!is_set) {
         return Fail(Mismatch::Why::kUnknownOp,
                     "this TensorFlow's " + tree.op + " wants the attribute " +
-                        attr.name + ", which the rule does not set");
-      }
-    }
-    for (const NewAttr& attr : tree.attrs) {
-      if (!attr.if_known && attr.copy_from == nullptr &&
-          (*signature)->FindAttr(attr.name) == nullptr) {
-        return Fail(
-            Mismatch::Why::kUnknownOp,
-            "this TensorFlow's " + tree.op + " has no attribute " + attr.name);
+                        demand.attr + ", which the rule does not set");
       }
     }
     return true;
   }
-  bool IsSet(const ReplacementTree& tree, absl::string_view name,
-             const Matched& matched) {
-    for (const NewAttr& attr : tree.attrs) {
-      if (attr.name != name) continue;
-      if (attr.copy_from == nullptr) return true;
-      if (CopiedFrom(attr, matched).data() != nullptr) return true;
+  // An attribute without a default that is only set where one of the tree's
+  // copies, counted from its first, finds something.
+  struct Demand {
+    std::string attr;
+    std::vector<size_t> copies;
+  };
+  // What TensorFlow says of a tree's op, the same for all matches.
+  struct Op {
+    const ReplacementTree* tree;
+    const OpSignature* signature;
+    std::string problem;  // Why it cannot be used.
+    std::vector<Demand> demands;
+  };
+  static Op AskFor(const ReplacementTree& tree, const PassContext& context) {
+    const absl::StatusOr<const OpSignature*> signature =
+        context.functions().LookUp(tree.op);
+    if (!signature.ok()) {
+      return {&tree,
+              nullptr,
+              "TensorFlow says of the op " + tree.op + ": " +
+                  std::string(signature.status().message()),
+              {}};
     }
-    return false;
+    Op op = {&tree, *signature, "", {}};
+    for (const OpSignature::Attr& attr : (*signature)->attrs) {
+      if (attr.has_default) continue;
+      Demand demand = {attr.name, {}};
+      bool is_set = false;
+      size_t copy = 0;
+      for (const NewAttr& set : tree.attrs) {
+        const bool copied = set.copy_from != nullptr;
+        if (set.name == attr.name && copied) demand.copies.push_back(copy);
+        is_set = is_set || (set.name == attr.name && !copied);
+        copy += copied ? 1 : 0;
+      }
+      if (!is_set) op.demands.push_back(std::move(demand));
+    }
+    for (const NewAttr& attr : tree.attrs) {
+      if (!attr.if_known && attr.copy_from == nullptr &&
+          (*signature)->FindAttr(attr.name) == nullptr) {
+        op.problem =
+            "this TensorFlow's " + tree.op + " has no attribute " + attr.name;
+        break;
+      }
+    }
+    return op;
   }
 
   using Types = std::vector<std::pair<absl::string_view, DataType>>;
@@ -218,12 +258,12 @@ class PatternPlan {
     Node node;
     std::vector<std::pair<absl::string_view, absl::string_view>> attrs;
   };
-  std::vector<Source> sources_;
+  std::vector<Source> sources_;  // num_sources_ of them are this match's.
+  size_t num_sources_ = 0;
   std::vector<AttrValue> values_;
   std::vector<absl::string_view> copies_;
   std::vector<Constant> constants_;
-  std::vector<std::pair<const ReplacementTree*, const OpSignature*>>
-      signatures_;
+  std::vector<Op> ops_;
   size_t next_value_ = 0;
   size_t next_copy_ = 0;
   size_t next_constant_ = 0;
