@@ -319,3 +319,6 @@ for _op in "Sin Cos Tan".split():  # of 1e30 they are nobody's promise
 for _op in "Xdivy Xlogy Xlog1py".split():
     CASES[_op] = _binary
 CASES["Atan2"] = lambda v: [dict(y=c["x"], x=c["y"]) for c in _binary(v)]
+CASES["MulNoNan"] = lambda v: [  # 0 where y is
+    dict(x=draw(a), y=v.tame(b) * (i % 2))
+    for i, (a, b) in enumerate(_PAIRS * 2) for draw in (v.tame, v.nasty)]

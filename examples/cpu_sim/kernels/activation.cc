@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/elementwise.h"
+#include "kernels/float_ops.h"
 
 namespace cpu_sim {
 namespace {
@@ -30,8 +31,6 @@ constexpr auto kSoftplus = [](const auto& x) {
   return (x > -limit).select(x, (x < limit).select(x.exp(), x.exp().log1p()));
 };
 constexpr auto kSoftsign = [](const auto& x) { return x / (1 + x.abs()); };
-constexpr auto kTanh = [](const auto& x) { return x.tanh(); };
-constexpr auto kSigmoid = [](const auto& x) { return x.logistic(); };
 
 // Gradients, as TensorFlow orders their arguments. By the gradient and what
 // went in; for Elu and Selu, what came out.
@@ -47,39 +46,23 @@ constexpr auto kSoftplusGrad = [](const auto& dy, const auto& x) {
 constexpr auto kSoftsignGrad = [](const auto& dy, const auto& x) {
   return dy / (1 + x.abs()).square();
 };
-// By what came out and the gradient.
-constexpr auto kTanhGrad = [](const auto& y, const auto& dy) {
-  return dy * (1 - y.square());
-};
-constexpr auto kSigmoidGrad = [](const auto& y, const auto& dy) {
-  return dy * y * (1 - y);
-};
-constexpr auto kSqrtGrad = [](const auto& y, const auto& dy) {
-  return dy / (2 * y);
-};
-constexpr auto kRsqrtGrad = [](const auto& y, const auto& dy) {
-  return dy * y.cube() / -2;
-};
-constexpr auto kReciprocalGrad = [](const auto& y, const auto& dy) {
-  return -dy * y.square();
-};
 
 [[maybe_unused]] const bool kernels =
     RegisterUnary<kElu, float>("Elu") && RegisterUnary<kSelu, float>("Selu") &&
     RegisterUnary<kSoftplus, float>("Softplus") &&
     RegisterUnary<kSoftsign, float>("Softsign") &&
-    RegisterUnary<kTanh, float>("Tanh") &&
-    RegisterUnary<kSigmoid, float>("Sigmoid") &&
+    RegisterFloatOps<Unary::kTanh>("Tanh") &&
+    RegisterFloatOps<Unary::kSigmoid>("Sigmoid") &&
     RegisterBinary<kEluGrad, float>("EluGrad") &&
     RegisterBinary<kSeluGrad, float>("SeluGrad") &&
     RegisterBinary<kSoftplusGrad, float>("SoftplusGrad") &&
     RegisterBinary<kSoftsignGrad, float>("SoftsignGrad") &&
-    RegisterBinary<kTanhGrad, float>("TanhGrad") &&
-    RegisterBinary<kSigmoidGrad, float>("SigmoidGrad") &&
-    RegisterBinary<kSqrtGrad, float>("SqrtGrad") &&
-    RegisterBinary<kRsqrtGrad, float>("RsqrtGrad") &&
-    RegisterBinary<kReciprocalGrad, float>("ReciprocalGrad") &&
-    RegisterBinary<kReciprocalGrad, float>("InvGrad");
+    RegisterFloatOp<Binary::kTanhGrad, float>("TanhGrad") &&
+    RegisterFloatOp<Binary::kSigmoidGrad, float>("SigmoidGrad") &&
+    RegisterFloatOp<Binary::kSqrtGrad, float>("SqrtGrad") &&
+    RegisterFloatOp<Binary::kRsqrtGrad, float>("RsqrtGrad") &&
+    RegisterFloatOp<Binary::kReciprocalGrad, float>("ReciprocalGrad") &&
+    RegisterFloatOp<Binary::kReciprocalGrad, float>("InvGrad");
 
 }  // namespace
 }  // namespace cpu_sim

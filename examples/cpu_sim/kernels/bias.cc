@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu_sim.h"
-#include "kernels/elementwise.h"
+#include "kernels/float_ops.h"
 #include "kernels/reduction.h"
 #include "kernels/simd.h"
 
@@ -50,8 +50,6 @@ class ChannelKernel : public tfplug::Kernel {
   bool channels_first_ = false;
 };
 
-constexpr auto kAdd = [](const auto& a, const auto& b) { return a + b; };
-
 class BiasAdd final : public ChannelKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -86,8 +84,8 @@ class BiasAdd final : public ChannelKernel {
           },
           in, bias.flat<float>(), y.flat<float>());
     }
-    return stream->Launch(&DoElementwise<kAdd, float, float, float>, loop,
-                          y.flat<float>(), in, bias.flat<float>());
+    return stream->Launch(&DoBinary, loop, Binary::kAdd, y.flat<float>(), in,
+                          bias.flat<float>());
   }
 };
 TFPLUG_REGISTER_KERNEL(BiasAdd, ops::BiasAdd().T<float>());
@@ -112,9 +110,8 @@ class BiasAddGrad final : public ChannelKernel {
       return stream->Launch(Simd().sum_rows, dy.num_elements() / channels,
                             channels, dy.flat<float>(), dbias.flat<float>());
     }
-    return stream->Launch(&Reduce<SumReducer<float>, float>, loop,
-                          dbias.flat<float>(), dbias.num_elements(),
-                          dy.flat<float>());
+    return stream->Launch(&SumFloats, loop, dbias.flat<float>(),
+                          dbias.num_elements(), dy.flat<float>());
   }
 };
 TFPLUG_REGISTER_KERNEL(BiasAddGrad, ops::BiasAddGrad().T<float>());

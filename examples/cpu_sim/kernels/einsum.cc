@@ -186,9 +186,9 @@ class Einsum final : public tfplug::Kernel {
             {LabeledTensor(kept.labels, kept.sizes).StridesOf(all.labels),
              DenseStrides(all.sizes)})));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    TFPLUG_RETURN_IF_ERROR(stream->Launch(
-        &Reduce<SumReducer<float>, float>, loop, sum.flat<float>(),
-        sum.num_elements(), sorted.flat<float>()));
+    TFPLUG_RETURN_IF_ERROR(stream->Launch(&SumFloats, loop, sum.flat<float>(),
+                                          sum.num_elements(),
+                                          sorted.flat<float>()));
     return Rearrange(context, kept, y, output, sum,
                      LabeledTensor(kept.labels, kept.sizes));
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/narrow_types.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
@@ -36,7 +37,8 @@ bool RegisterFill() {
                   "dims")) &&
           ...);
 }
-[[maybe_unused]] const bool fills = RegisterFill<float, int64_t, bool>();
+[[maybe_unused]] const bool fills =
+    RegisterFill<float, int64_t, bool, tfplug::Half, tfplug::BFloat16>();
 
 template <Place place>
 class ZerosLike final : public tfplug::Kernel {
@@ -48,9 +50,11 @@ class ZerosLike final : public tfplug::Kernel {
     return Clear<place>(context, y);
   }
 };
-TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kDevice>,
-                       tfplug::KernelDef("ZerosLike")
-                           .TypeConstraint<float, double, int64_t, bool>("T"));
+TFPLUG_REGISTER_KERNEL(
+    ZerosLike<Place::kDevice>,
+    tfplug::KernelDef("ZerosLike")
+        .TypeConstraint<float, double, int64_t, bool, tfplug::Half,
+                        tfplug::BFloat16>("T"));
 // Core's own, for every device, has x in device memory, where eagerly it is
 // not.
 TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kHost>,
@@ -59,23 +63,37 @@ TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kHost>,
                            .HostMemory("x")
                            .HostMemory("y"));
 
-template <typename T>
+template <typename T, Place place>
 class OnesLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.allocate_output(0, x.shape()));
+    if constexpr (place == Place::kHost) {
+      std::fill_n(y.flat<T>().data(), y.num_elements(), T(1));
+      return absl::OkStatus();
+    }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
     return stream->Launch(
         [](T* y, int64_t size) { std::fill_n(y, size, T(1)); }, y.flat<T>(),
         y.num_elements());
   }
 };
-TFPLUG_REGISTER_KERNEL(
-    OnesLike<float>, tfplug::KernelDef("OnesLike").TypeConstraint<float>("T"));
-TFPLUG_REGISTER_KERNEL(OnesLike<int64_t>, tfplug::KernelDef("OnesLike")
-                                              .TypeConstraint<int64_t>("T"));
+
+template <typename... Types>
+bool RegisterOnesLike() {
+  return (tfplug::RegisterKernel<OnesLike<Types, Place::kDevice>>(
+              tfplug::KernelDef("OnesLike").TypeConstraint<Types>("T")) &&
+          ...);
+}
+using OnesLikeOnHost = OnesLike<int32_t, Place::kHost>;
+[[maybe_unused]] const bool ones =
+    RegisterOnesLike<float, int64_t, bool, tfplug::Half, tfplug::BFloat16>();
+TFPLUG_REGISTER_KERNEL(OnesLikeOnHost, tfplug::KernelDef("OnesLike")
+                                           .TypeConstraint<int32_t>("T")
+                                           .HostMemory("x")
+                                           .HostMemory("y"));
 
 }  // namespace
 }  // namespace cpu_sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/movement.h"
 
+#include <tfplug/narrow_types.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
 
@@ -94,7 +95,8 @@ bool Register(const char* op, const char* input, const char* argument,
               const char* output) {
   return tfplug::RegisterKernel<KernelT<Place::kDevice>>(
              tfplug::KernelDef(op)
-                 .TypeConstraint<float, double, int64_t, bool>("T")
+                 .TypeConstraint<float, double, int64_t, bool, tfplug::Half,
+                                 tfplug::BFloat16>("T")
                  .HostMemory(argument)) &&
          tfplug::RegisterKernel<KernelT<Place::kHost>>(
              tfplug::KernelDef(op)

@@ -89,7 +89,7 @@ bool RegisterLogical(const char* op) {
 }
 
 [[maybe_unused]] const bool reductions =
-    Register<float, &Reduce<SumReducer<float>>>("Sum") &&
+    Register<float, &SumFloats>("Sum") &&
     Register<float, &ReduceMean<float>>("Mean") &&
     Register<float, &Reduce<ProdReducer<float>>>("Prod") &&
     Register<float, &Reduce<MaxReducer<float>>>("Max") &&

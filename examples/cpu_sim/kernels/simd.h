@@ -134,6 +134,48 @@ struct BatchNormCode {
                float* shift);
 };
 
+enum class Unary {
+  kNeg,
+  kAbs,
+  kSign,
+  kReciprocal,
+  kSquare,
+  kSqrt,
+  kRsqrt,
+  kExp,
+  kLog,
+  kLog1p,
+  kFloor,
+  kTanh,
+  kSigmoid
+};
+
+enum class Binary {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kDivNoNan,  // 0 where the divisor is 0
+  kMulNoNan,  // 0 where the second factor is 0
+  kSquaredDifference,
+  kMaximum,  // a NaN on either side is the result, of kMinimum too
+  kMinimum,
+  // Gradients, of what a function made and what came for it.
+  kTanhGrad,
+  kSigmoidGrad,
+  kSqrtGrad,
+  kRsqrtGrad,
+  kReciprocalGrad
+};
+
+// Element by element. An operand with step 0 is one value for all; the others
+// have step 1. y may be an operand.
+struct ElementwiseCode {
+  void (*unary)(Unary op, int64_t size, const float* x, float* y);
+  void (*binary)(Binary op, int64_t size, const float* a, int64_t a_step,
+                 const float* b, int64_t b_step, float* y);
+};
+
 struct SimdCode {
   const char* level;
   // See gemm.h.
@@ -153,6 +195,9 @@ struct SimdCode {
   const DepthwiseCode& depthwise;
   const PoolCode& pool;
   const BatchNormCode& batch_norm;
+  const ElementwiseCode& elementwise;
+  // The sum of all elements.
+  float (*sum)(int64_t size, const float* x);
 };
 
 // The best level that this machine can run: baseline, v3 or v4. CPU_SIM_LEVEL

@@ -13,23 +13,29 @@ constexpr int64_t kChannels = 256;
 constexpr int64_t kRows = 64;
 
 // Sums of `count` terms over all rows. add(place in x, channels, first channel,
-// partial) adds those of a row to partial[0], ... Adding up some rows first
-// keeps the digits that a small term would lose in a large sum.
+// partial) adds those of a row to partial[0], ... Adding up some rows first,
+// and these sums in double, keeps the digits that a small term would lose in a
+// large sum.
 template <int count, typename Add>
 void AddUp(const BatchNorm& norm, float* const (&sums)[count], Add add) {
   float partial[count][kChannels];
+  double total[count][kChannels];
   for (int64_t first = 0; first < norm.depth; first += kChannels) {
     const int64_t channels = std::min(kChannels, norm.depth - first);
-    for (float* sum : sums) std::fill_n(sum + first, channels, 0.0f);
+    std::memset(total, 0, sizeof(total));
     for (int64_t begin = 0; begin < norm.rows; begin += kRows) {
       const int64_t end = std::min(begin + kRows, norm.rows);
-      std::memset(partial, 0, sizeof(partial));
+      for (float(&part)[kChannels] : partial) std::fill_n(part, channels, 0.0f);
       for (int64_t row = begin; row < end; ++row) {
         add(row * norm.depth + first, channels, first, partial);
       }
       for (int i = 0; i < count; ++i) {
-        float* __restrict sum = sums[i] + first;
-        for (int64_t c = 0; c < channels; ++c) sum[c] += partial[i][c];
+        for (int64_t c = 0; c < channels; ++c) total[i][c] += partial[i][c];
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      for (int64_t c = 0; c < channels; ++c) {
+        sums[i][first + c] = static_cast<float>(total[i][c]);
       }
     }
   }
@@ -204,6 +210,16 @@ void SumRows(int64_t rows, int64_t depth, const float* x, float* sum) {
   sizes.rows = rows;
   sizes.depth = depth;
   Sum(sizes, x, sum);
+}
+
+float SumAll(int64_t size, const float* x) {
+  using Row = Eigen::Map<const Eigen::Array<float, 1, Eigen::Dynamic>>;
+  constexpr int64_t kPiece = 256;
+  double sum = 0;
+  for (int64_t begin = 0; begin < size; begin += kPiece) {
+    sum += Row(x + begin, std::min(kPiece, size - begin)).sum();
+  }
+  return static_cast<float>(sum);
 }
 
 const BatchNormCode kBatchNorm = {&Training, &Inference, &TrainingGradient,

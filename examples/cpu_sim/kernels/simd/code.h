@@ -11,8 +11,18 @@
 // What the files of this folder share. They are compiled once for each level
 // of x86-64: CPU_SIM_LEVEL is its name, and `Eigen` is another name for each.
 // So each level has namespaces of its own, and nothing else may be compiled
-// from here: what two levels have under one name, the linker keeps one of. Nor
-// may anything run before a level is chosen: no initialisers.
+// from here: what two levels have under one name, the linker keeps one of (a
+// test looks for that). Nor may anything run before a level is chosen: no
+// initialisers.
+
+// Before a loop whose output may be one of its inputs, but lies nowhere else in
+// one: the compiler need not look.
+#ifdef __clang__
+#define CPU_SIM_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CPU_SIM_NO_OVERLAP _Pragma("GCC ivdep")
+#endif
+
 namespace cpu_sim::CPU_SIM_LEVEL {
 
 void Multiply(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
@@ -23,7 +33,9 @@ void ClampGradient(int64_t size, float limit, const float* dy, const float* x,
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y);
 void SumRows(int64_t rows, int64_t depth, const float* x, float* sum);
+float SumAll(int64_t size, const float* x);
 
+extern const ElementwiseCode kElementwise;
 extern const Conv2DCode kConv2D;
 extern const DepthwiseCode kDepthwise;
 extern const PoolCode kPool;

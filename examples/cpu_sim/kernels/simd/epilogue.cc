@@ -14,17 +14,11 @@ inline float Clamped(float x, float limit) {
   return x < 0 ? 0 : x > limit ? limit : x;
 }
 
-// y[i] = f(i, x[i]). Two loops, because a compiler that has to reckon with an
-// overlap, and finds x to be y, does them one by one.
+// y[i] = f(i, x[i])
 template <typename F>
 void Map(int64_t size, const float* x, float* y, F f) {
-  if (x == y) {
-    for (int64_t i = 0; i < size; ++i) y[i] = f(i, y[i]);
-  } else {
-    const float* __restrict in = x;
-    float* __restrict out = y;
-    for (int64_t i = 0; i < size; ++i) out[i] = f(i, in[i]);
-  }
+  CPU_SIM_NO_OVERLAP
+  for (int64_t i = 0; i < size; ++i) y[i] = f(i, x[i]);
 }
 
 // y = activate(x * scale + shift), by row; activate is one element's.

@@ -16,6 +16,8 @@ const SimdCode kCode = {CPU_SIM_TEXT(CPU_SIM_LEVEL),
                         kConv2D,
                         kDepthwise,
                         kPool,
-                        kBatchNorm};
+                        kBatchNorm,
+                        kElementwise,
+                        &SumAll};
 
 }  // namespace cpu_sim::CPU_SIM_LEVEL
