@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "pretend_core.h"
+
 namespace {
 
 using tfplug::Any;
@@ -31,42 +33,6 @@ using tfplug::Pattern;
 using tfplug::Rule;
 using tfplug::Rules;
 namespace ops = tfplug::ops;
-
-// Core's registry, as far as "fuse" asks for it, and nothing to preserve.
-std::string OpDefOf(const std::string& name) {
-  std::string op;
-  tfplug::internal::AppendField(op, 1, name);
-  for (const char* attr :
-       {"T", "num_args", "fused_ops", "strides", "padding", "data_format"}) {
-    std::string text;
-    tfplug::internal::AppendField(text, 1, attr);
-    tfplug::internal::AppendField(op, 4, text);
-  }
-  return op;
-}
-void PretendToBeCore() {
-  using namespace tfplug::abi;
-  static std::string op_def;
-  auto& core = tfplug::internal::core;
-  core.TF_GetNodesToPreserveListSize = [](const TF_GrapplerItem*, int* count,
-                                          size_t* bytes, TF_Status*) {
-    *count = 0;
-    *bytes = 0;
-  };
-  core.TF_GetNodesToPreserveList = [](const TF_GrapplerItem*, char**, size_t*,
-                                      int, void*, size_t, TF_Status*) {};
-  core.TF_NewFunctionLibraryDefinition = [](const TF_Buffer*, TF_Status*) {
-    return reinterpret_cast<TF_FunctionLibraryDefinition*>(&op_def);
-  };
-  core.TF_DeleteFunctionLibraryDefinition = [](TF_FunctionLibraryDefinition*) {
-  };
-  core.TF_LookUpOpDef = [](TF_FunctionLibraryDefinition*, const char* name,
-                           TF_Buffer* buffer, TF_Status*) {
-    op_def = OpDefOf(name);
-    buffer->data = op_def.data();
-    buffer->length = op_def.size();
-  };
-}
 
 Rule Fuse() {
   using Fused = ops::FusedConv2D_;

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What core does around a pass, done with libprotobuf outside of TensorFlow,
+// and the pass of end_to_end_pass.cc over the view and over messages. See
+// end_to_end.py, which builds and calls it:
+//
+//   end_to_end GRAPH ROUNDS   a line of JSON: seconds of the processor for each
+//                             step of each round
+#include <google/protobuf/arena.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tfplug/graph/graph.h"
+#include "tfplug/proto/graph.pb.h"
+
+namespace {
+
+using google::protobuf::Arena;
+using tfplug::proto::GraphDef;
+
+constexpr const char* kMarked[] = {"Conv2D", "_FusedConv2D", "MatMul",
+                                   "_FusedMatMul"};
+
+double Now() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) +
+         static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::map<std::string, std::vector<double>> seconds;
+template <class F>
+void Time(const char* step, const F& f) {
+  const double start = Now();
+  f();
+  seconds[step].push_back(Now() - start);
+}
+
+void Require(bool fine, const char* what) {
+  if (fine) return;
+  std::fprintf(stderr, "%s failed\n", what);
+  std::exit(1);
+}
+
+// Memory as core takes it: anew for each graph.
+struct Block {
+  explicit Block(size_t bytes) : data(std::malloc(bytes)), size(bytes) {}
+  ~Block() { std::free(data); }
+  void* const data;
+  const size_t size;
+};
+
+std::unique_ptr<Block> Serialize(const GraphDef& graph) {
+  auto block = std::make_unique<Block>(graph.ByteSizeLong());
+  Require(graph.SerializeToArray(block->data, static_cast<int>(block->size)),
+          "SerializeToArray");
+  return block;
+}
+
+// What core does before the plug-in and behind it.
+void Core(const std::string& bytes) {
+  auto graph = std::make_unique<GraphDef>();
+  Time("core parses", [&] { Require(graph->ParseFromString(bytes), "parse"); });
+  Time("core serialises", [&] { Serialize(*graph); });
+  Time("core frees", [&] { graph.reset(); });
+}
+
+// The author's pass, results in memory that is kept.
+class Passes {
+ public:
+  explicit Passes(const std::string& bytes)
+      : bytes_(bytes), arena_(bytes.size() * 16), out_(bytes.size() * 2) {}
+
+  void Run() {
+    Time("view marks", [&] { View(true); });
+    Time("messages mark", [&] { Messages(true); });
+    Time("view idles", [&] { View(false); });
+    Time("messages idle", [&] { Messages(false); });
+  }
+
+ private:
+  void View(bool mark) {
+    auto graph = tfplug::Graph::Parse(bytes_, &workspace_);
+    Require(graph.ok(), "Graph::Parse");
+    if (!mark) return Require(!graph->has_op("NoSuchOp"), "has_op");
+    for (const char* op : kMarked) {
+      for (tfplug::Node node : graph->nodes(op)) node.SetAttr("_marked", true);
+    }
+    Require(graph->ByteSize() <= out_.size, "room");
+    graph->WriteTo(static_cast<char*>(out_.data));
+  }
+  void Messages(bool mark) {
+    google::protobuf::ArenaOptions options;
+    options.initial_block = static_cast<char*>(arena_.data);
+    options.initial_block_size = arena_.size;
+    Arena arena(options);
+    auto& graph = *Arena::CreateMessage<GraphDef>(&arena);
+    Require(graph.ParseFromString(bytes_), "parse");
+    for (tfplug::proto::NodeDef& node : *graph.mutable_node()) {
+      if (!mark) {
+        Require(node.op() != "NoSuchOp", "op");
+        continue;
+      }
+      for (const char* op : kMarked) {
+        if (node.op() == op) (*node.mutable_attr())["_marked"].set_b(true);
+      }
+    }
+    if (!mark) return;
+    Require(graph.ByteSizeLong() <= out_.size, "room");
+    graph.SerializeWithCachedSizesToArray(static_cast<uint8_t*>(out_.data));
+  }
+
+  const std::string& bytes_;
+  const Block arena_, out_;
+  tfplug::GraphWorkspace workspace_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  std::ifstream file(argv[1], std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  Require(!bytes.empty(), "reading the graph");
+  Passes passes(bytes);
+  Core(bytes);
+  passes.Run();
+  seconds.clear();
+  for (int round = std::atoi(argv[2]); round > 0; --round) {
+    Core(bytes);
+    passes.Run();
+  }
+  const char* separator = "{";
+  for (const auto& [step, values] : seconds) {
+    std::printf("%s\"%s\": [", separator, step.c_str());
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::printf("%s%.9f", i > 0 ? ", " : "", values[i]);
+    }
+    std::printf("]");
+    separator = ", ";
+  }
+  std::printf("}\n");
+}
