@@ -27,6 +27,12 @@ _RENAMED = ("TF_Code",)
 _HEADER_OF = {name: "tf_tstring" for name in (
     "TStringOwnerCApi", "TF_TString", "TF_TString_Large", "TF_TString_Offset",
     "TF_TString_Raw", "TF_TString_Small", "TF_TString_View")}
+_HEADER_OF.update((name, "tf_rendezvous") for name in (
+    "TFDevice_AllocatorAttributes", "TF_DeviceContext",
+    "TF_RendezvousArgsStruct", "TF_RendezvousAsyncRecv_Params",
+    "TF_RendezvousDoneCallbackImpl", "TF_RendezvousDoneCallback_Params",
+    "TF_RendezvousParsedKey", "TF_RendezvousSend_Params",
+    "TF_RendezvousThunk"))
 
 # The members of the one anonymous union.
 _UNIONS = {("TF_TString", "u"): (
@@ -225,7 +231,8 @@ class Model:
             used |= function.type.identifiers()
         known = set(self.structs) | {e.name for e in self.enums}
         known |= set(HANDLES) | set(CALLBACKS) | {"TF_Bool"}
-        return sorted(n for n in used - known if n.startswith("TF_"))
+        return sorted(n for n in used - known
+                      if n.startswith(("TF_", "TFE_")))
 
     def enum_names(self):
         return {e.name for e in self.enums if e.name}

@@ -29,7 +29,9 @@ HEADERS = (
     "logging.h", "ops.h", "tf_buffer.h", "tf_status.h", "tf_tensor.h",
     "tf_tstring.h", "experimental/grappler/grappler.h",
     "experimental/pluggable_profiler/pluggable_profiler.h",
-    "experimental/stream_executor/stream_executor.h")
+    "experimental/stream_executor/stream_executor.h",
+    # What kernels.h names of it, and leaves for others to include.
+    "../core/common_runtime/next_pluggable_device/c/tf_device_context_c_api.h")
 
 # Maps a type of TensorFlow's to ours of the same name, also inside pointers,
 # arrays and function types. What stays unmapped can match nothing of ours.
@@ -144,8 +146,12 @@ class LayoutTest:
                               f"{{ using type = tfplug::abi::{name}; }};")
 
     def mentioned(self, name):
-        return any(name in f.at(self.version).identifiers()
-                   for f in self.model.functions if f.at(self.version))
+        layouts = (s.at(self.version) for s in self.model.structs.values())
+        types = [field.type for layout in layouts if layout
+                 for field in layout.fields]
+        types += [f.at(self.version) for f in self.model.functions
+                  if f.at(self.version)]
+        return any(name in t.identifiers() for t in types)
 
     def struct(self, struct):
         layout = struct.at(self.version)

@@ -12,6 +12,7 @@
 #include "fault_core/node.h"
 #include "fault_core/ops.h"
 #include "fault_core/registry.h"
+#include "fault_core/rendezvous.h"
 #include "fault_core/run.h"
 #include "fault_core/tensor.h"
 #include "fault_core/variables.h"
@@ -45,6 +46,7 @@ inline abi::Functions MakeCore(const CoreOptions& options = {}) {
   InstallLogFunctions(core);
   InstallTensorFunctions(core);
   InstallRunFunctions(core);
+  InstallRendezvousFunctions(core);
   InstallNodeFunctions(core);
   InstallRegistryFunctions(core);
   InstallOpFunctions(core);

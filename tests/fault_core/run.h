@@ -43,6 +43,7 @@ struct TF_OpKernelContext {
   int64_t step_id = 0, iter_id = 0;
   uint64_t frame_id = 0;
   int device_id = 0, graph_def_version = 0;
+  void* rendezvous = nullptr;  // A CoreRendezvous, of the test's.
 
   // What the kernel has done. Core keeps the first failure.
   std::vector<std::optional<TF_Tensor>> outputs;

@@ -100,6 +100,16 @@ def test_run_info():
     assert len({run["frame"] for run in runs}) == 1
 
 
+def test_rendezvous():
+    """Kernels of one step wait for each other, in any order."""
+    handed_over, aborted = run_each(toys.exchange, [["send"], ["abort"]])
+    assert handed_over == [[["1.0", "2.0"], ["3.0"], ["a", "b"]]] * 2
+    assert "op 'ToyReceive', node 'ToyReceive" in aborted
+    assert "no more of this" in aborted
+    [eager] = run_each(toys.exchange_in_eager_mode, [[]])
+    assert eager == [[3.0], [1.0, 2.0]]
+
+
 def test_variables():
     """This release's answer; tools/tf-matrix asks older ones, too."""
     [said] = run_each(toys.variables, [[]])

@@ -92,6 +92,53 @@ def join(*parts):
     return _said(run, *[tf.constant(part) for part in parts])
 
 
+def exchange(how):
+    """What kernels of one step hand to each other, twice: tensors on the device
+    and in host memory. In a session, for a function runs such ops one after the
+    other."""
+    import tensorflow as tf
+    with tf.Graph().as_default(), tf.device(DEVICE):
+        tensors = {"one": tf.constant([1.0, 2.0]), "other": tf.constant([3.0])}
+        with tf.device("/device:CPU:0"):
+            tensors["text"] = tf.constant(["a", "b"])
+        received = [_call("ToyReceive", T=t.dtype, edge=edge)
+                    for edge, t in tensors.items()]
+        others = []
+        if how == "abort":
+            others = [_call("ToyAbort", message="no more of this")]
+        elif how == "send":
+            others = [_call("ToySend", x=t, edge=edge)
+                      for edge, t in tensors.items()]
+        with tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(
+                allow_soft_placement=False)) as session:
+            try:
+                return [[x.astype(str).tolist()
+                         for x in session.run([received, others])[0]]
+                        for _ in range(2)]
+            except tf.errors.OpError as error:
+                return f"{type(error).__name__}: {error}"
+
+
+def exchange_in_eager_mode():
+    """What becomes of two tensors that are sent, and asked for, outside of a
+    function."""
+    import tensorflow as tf
+    from tensorflow.python.eager import context, execute
+    context.ensure_initialized()
+    kind = ("T", tf.float32.as_datatype_enum)
+
+    def run(x, y):
+        for edge, t in (("one", x), ("other", y)):
+            execute.execute(b"ToySend", 0, [t], kind + ("edge", edge),
+                            context.context())
+        return [execute.execute(b"ToyReceive", 1, [], kind + ("edge", edge),
+                                context.context())[0]
+                for edge in ("other", "one")]
+
+    with tf.device(DEVICE):
+        return _said(run, tf.constant([1.0, 2.0]), tf.constant([3.0]))
+
+
 def run_info():
     """The lines of three iterations of a loop, and those of another step."""
     import tensorflow as tf

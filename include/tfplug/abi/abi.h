@@ -25,6 +25,7 @@
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_profiler_registration_params.h"
+#include "tfplug/abi/tf_rendezvous.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/abi/tf_tstring.h"
 #include "tfplug/abi/tp_optimizer.h"

@@ -24,6 +24,7 @@
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_profiler_registration_params.h"
+#include "tfplug/abi/tf_rendezvous.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/abi/tf_tstring.h"
 #include "tfplug/abi/tp_optimizer.h"
@@ -223,6 +224,11 @@ static_assert(offsetof(SP_TimerFns, struct_size) == 0);
 static_assert(offsetof(SP_TimerFns, ext) == 8);
 static_assert(offsetof(SP_TimerFns, nanoseconds) == 16);
 
+// TFDevice_AllocatorAttributes
+static_assert(sizeof(TFDevice_AllocatorAttributes) == 8);
+static_assert(offsetof(TFDevice_AllocatorAttributes, value) == 0);
+static_assert(offsetof(TFDevice_AllocatorAttributes, scope_id) == 4);
+
 // TF_AllocatorAttributes
 static_assert(sizeof(TF_AllocatorAttributes) == 16);
 static_assert(offsetof(TF_AllocatorAttributes, struct_size) == 0);
@@ -233,6 +239,13 @@ static_assert(sizeof(TF_Buffer) == 24);
 static_assert(offsetof(TF_Buffer, data) == 0);
 static_assert(offsetof(TF_Buffer, length) == 8);
 static_assert(offsetof(TF_Buffer, data_deallocator) == 16);
+
+// TF_DeviceContext
+static_assert(sizeof(TF_DeviceContext) == 32);
+static_assert(offsetof(TF_DeviceContext, device_context) == 0);
+static_assert(offsetof(TF_DeviceContext, cpu_to_device_func) == 8);
+static_assert(offsetof(TF_DeviceContext, device_to_cpu_func) == 16);
+static_assert(offsetof(TF_DeviceContext, same_device_func) == 24);
 
 // TF_InputRange_Args
 static_assert(sizeof(TF_InputRange_Args) == 32);
@@ -254,6 +267,51 @@ static_assert(offsetof(TF_ProfilerRegistrationParams, profiler_fns) == 40);
 static_assert(offsetof(TF_ProfilerRegistrationParams, destroy_profiler) == 48);
 static_assert(offsetof(TF_ProfilerRegistrationParams, destroy_profiler_fns) ==
               56);
+
+// TF_RendezvousArgsStruct
+static_assert(sizeof(TF_RendezvousArgsStruct) == 24);
+static_assert(offsetof(TF_RendezvousArgsStruct, device_context) == 0);
+static_assert(offsetof(TF_RendezvousArgsStruct, alloc_attrs) == 8);
+static_assert(offsetof(TF_RendezvousArgsStruct, cancellation_manager) == 16);
+
+// TF_RendezvousAsyncRecv_Params
+static_assert(sizeof(TF_RendezvousAsyncRecv_Params) == 40);
+static_assert(offsetof(TF_RendezvousAsyncRecv_Params, context) == 0);
+static_assert(offsetof(TF_RendezvousAsyncRecv_Params, key) == 8);
+static_assert(offsetof(TF_RendezvousAsyncRecv_Params, args) == 16);
+static_assert(offsetof(TF_RendezvousAsyncRecv_Params, on_done) == 24);
+
+// TF_RendezvousDoneCallbackImpl
+static_assert(sizeof(TF_RendezvousDoneCallbackImpl) == 16);
+static_assert(offsetof(TF_RendezvousDoneCallbackImpl, context) == 0);
+static_assert(offsetof(TF_RendezvousDoneCallbackImpl, callback) == 8);
+
+// TF_RendezvousDoneCallback_Params
+static_assert(sizeof(TF_RendezvousDoneCallback_Params) == 32);
+static_assert(offsetof(TF_RendezvousDoneCallback_Params, context) == 0);
+static_assert(offsetof(TF_RendezvousDoneCallback_Params, status) == 8);
+static_assert(offsetof(TF_RendezvousDoneCallback_Params, tensor) == 16);
+static_assert(offsetof(TF_RendezvousDoneCallback_Params, is_dead) == 24);
+
+// TF_RendezvousParsedKey
+static_assert(sizeof(TF_RendezvousParsedKey) == 16);
+static_assert(offsetof(TF_RendezvousParsedKey, full_key) == 0);
+static_assert(offsetof(TF_RendezvousParsedKey, full_key_size) == 8);
+
+// TF_RendezvousSend_Params
+static_assert(sizeof(TF_RendezvousSend_Params) == 40);
+static_assert(offsetof(TF_RendezvousSend_Params, key) == 0);
+static_assert(offsetof(TF_RendezvousSend_Params, args) == 8);
+static_assert(offsetof(TF_RendezvousSend_Params, tensor) == 16);
+static_assert(offsetof(TF_RendezvousSend_Params, is_dead) == 24);
+static_assert(offsetof(TF_RendezvousSend_Params, status) == 32);
+
+// TF_RendezvousThunk
+static_assert(sizeof(TF_RendezvousThunk) == 32);
+static_assert(offsetof(TF_RendezvousThunk, rendezvous) == 0);
+static_assert(offsetof(TF_RendezvousThunk, send_func) == 8);
+static_assert(offsetof(TF_RendezvousThunk, async_recv_func) == 16);
+static_assert(offsetof(TF_RendezvousThunk, start_abort_func) == 24);
 
 // TF_StringView
 static_assert(sizeof(TF_StringView) == 16);

@@ -38,6 +38,38 @@ inline std::string OnCpu(absl::string_view name) {
   return on_cpu;
 }
 
+// Whether `name` is "/job:J/replica:R/task:T/device:TYPE:I", every part of it:
+// a J and a TYPE of letters, digits and '_' behind a letter, and numbers.
+inline bool IsFullDeviceName(absl::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto consume = [&](absl::string_view key) {
+    const bool has = name.substr(0, key.size()) == key;
+    if (has) name.remove_prefix(key.size());
+    return has;
+  };
+  const auto consume_word = [&] {
+    if (name.empty() || !is_letter(name.front())) return false;
+    while (!name.empty() && (is_letter(name.front()) ||
+                             is_digit(name.front()) || name.front() == '_')) {
+      name.remove_prefix(1);
+    }
+    return true;
+  };
+  const auto consume_number = [&] {
+    size_t digits = 0;
+    while (digits < name.size() && is_digit(name[digits])) ++digits;
+    name.remove_prefix(digits);
+    return digits > 0 && digits < 10;  // fits into an int
+  };
+  return consume("/job:") && consume_word() && consume("/replica:") &&
+         consume_number() && consume("/task:") && consume_number() &&
+         consume("/device:") && consume_word() && consume(":") &&
+         consume_number() && name.empty();
+}
+
 }  // namespace tfplug::internal
 
 #endif  // TFPLUG_INTERNAL_DEVICE_NAME_H_
