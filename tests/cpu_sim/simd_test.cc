@@ -250,6 +250,7 @@ constexpr std::pair<Unary, UnaryFunction> kUnaries[] = {
     {Unary::kSqrt, [](double v) { return std::sqrt(v); }},
     {Unary::kRsqrt, [](double v) { return 1 / std::sqrt(v); }},
     {Unary::kExp, [](double v) { return std::exp(v); }},
+    {Unary::kExpm1, [](double v) { return std::expm1(v); }},
     {Unary::kLog, [](double v) { return std::log(v); }},
     {Unary::kLog1p, [](double v) { return std::log1p(v); }},
     {Unary::kFloor, [](double v) { return std::floor(v); }},

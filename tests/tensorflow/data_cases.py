@@ -322,3 +322,25 @@ CASES["Atan2"] = lambda v: [dict(y=c["x"], x=c["y"]) for c in _binary(v)]
 CASES["MulNoNan"] = lambda v: [  # 0 where y is
     dict(x=draw(a), y=v.tame(b) * (i % 2))
     for i, (a, b) in enumerate(_PAIRS * 2) for draw in (v.tame, v.nasty)]
+CASES["Where"] = lambda v: [dict(condition=draw(s))
+                            for s in [(3, 4), (7,), (0, 3), (2, 3, 40)]
+                            for draw in (v.tame, v.nasty)]
+_MIRRORS = [((5,), [(2, 3)]), ((3, 4), [(1, 2), (0, 3)]), ((2, 3, 4),
+            [(1, 1), (0, 0), (2, 0)]), ((3, 4), [(0, 0), (0, 0)])]
+CASES["MirrorPad"] = lambda v: [
+    dict(input=v.tame(s), paddings=_int(*p), mode=mode)
+    for s, p in _MIRRORS for mode in ("REFLECT", "SYMMETRIC")]
+CASES["MirrorPadGrad"] = lambda v: [
+    dict(input=v.tame(tuple(n + sum(p) for n, p in zip(s, pads))),
+         paddings=_int(*pads), mode=mode)
+    for s, pads in _MIRRORS for mode in ("REFLECT", "SYMMETRIC")]
+CASES["MatrixDiagV3"] = lambda v: [
+    dict(diagonal=v.tame(s), k=np.array(k, np.int32), num_rows=np.int32(rows),
+         num_cols=np.int32(cols), padding_value=np.float32(7), align=align)
+    for s, k, rows, cols, align in [
+        ((3,), 0, -1, -1, "RIGHT_LEFT"), ((3,), 1, -1, -1, "RIGHT_LEFT"),
+        ((3,), [-1], 5, 3, "LEFT_LEFT"), ((3,), 0, 3, 5, "LEFT_LEFT"),
+        ((2, 3, 3), [-1, 1], 3, 3, "RIGHT_LEFT"),
+        ((2, 3, 3), [-1, 1], -1, -1, "LEFT_RIGHT"),
+        ((4, 3), [-3, 0], 6, -1, "RIGHT_RIGHT"), ((0, 3), 0, -1, -1,
+                                                  "LEFT_LEFT")]]

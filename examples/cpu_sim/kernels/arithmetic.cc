@@ -71,14 +71,15 @@ constexpr auto kFloorMod = [](const auto& a, const auto& b) {
     RegisterFloatOps<Unary::kNeg>("Neg") &&
     RegisterFloatOp<Unary::kAbs, float>("Abs") &&
     RegisterFloatOp<Unary::kSign, float>("Sign") &&
-    RegisterFloatOp<Unary::kReciprocal, float>("Reciprocal") &&
+    RegisterFloatOps<Unary::kReciprocal>("Reciprocal") &&
     RegisterFloatOp<Unary::kReciprocal, float>("Inv") &&
     RegisterFloatOps<Unary::kSquare>("Square") &&
     RegisterFloatOps<Unary::kSqrt>("Sqrt") &&
     RegisterFloatOps<Unary::kRsqrt>("Rsqrt") &&
     RegisterFloatOps<Unary::kExp>("Exp") &&
+    RegisterFloatOps<Unary::kExpm1>("Expm1") &&
     RegisterFloatOps<Unary::kLog>("Log") &&
-    RegisterFloatOp<Unary::kLog1p, float>("Log1p") &&
+    RegisterFloatOps<Unary::kLog1p>("Log1p") &&
     RegisterFloatOp<Unary::kFloor, float>("Floor");
 
 constexpr auto kNeg = [](const auto& x) { return -x; };

@@ -9,6 +9,7 @@
 #include "cpu_sim.h"
 #include "kernels/batch_gemm.h"
 #include "kernels/loop.h"
+#include "kernels/narrow.h"
 
 namespace cpu_sim {
 namespace {
@@ -17,6 +18,7 @@ namespace ops = tfplug::ops;
 
 // A product of matrices for each index in the dimensions before the last two.
 // BatchMatMul wants these dimensions to be the same, the others broadcast them.
+template <typename T>
 class BatchMatMul final : public tfplug::Kernel {
  public:
   using Op = ops::BatchMatMulV2;  // the others have the same arguments
@@ -28,8 +30,11 @@ class BatchMatMul final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::x));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.input(Op::y));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
+                            FloatInput<T>(context, Op::x, *stream));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            FloatInput<T>(context, Op::y, *stream));
     const tfplug::Shape x_shape = x.shape(), y_shape = y.shape();
     const DimsView x_dims = x_shape.dims(), y_dims = y_shape.dims();
     if (x_dims.size() < 2 || y_dims.size() < 2) {
@@ -63,11 +68,13 @@ class BatchMatMul final : public tfplug::Kernel {
     shape.push_back(gemm.m);
     shape.push_back(gemm.n);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor product,
-                            context.allocate_output(0, tfplug::Shape(shape)));
-    if (product.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    return stream->Launch(&MultiplyBatch, gemm, product.flat<float>(),
-                          x.flat<float>(), y.flat<float>());
+                            FloatOutput<T>(context, {}, tfplug::Shape(shape)));
+    if (product.num_elements() > 0) {
+      TFPLUG_RETURN_IF_ERROR(stream->Launch(&MultiplyBatch, gemm,
+                                            product.flat<float>(),
+                                            x.flat<float>(), y.flat<float>()));
+    }
+    return FinishFloat<T>(context, *stream, product);
   }
 
  private:
@@ -81,10 +88,19 @@ class BatchMatMul final : public tfplug::Kernel {
   bool adj_y_ = false;
 };
 
-TFPLUG_REGISTER_KERNEL(BatchMatMul, ops::BatchMatMul().T<float>());
-TFPLUG_REGISTER_KERNEL(BatchMatMul, ops::BatchMatMulV2().T<float>());
+template <typename... Types>
+bool Register() {
+  return ((tfplug::RegisterKernel<BatchMatMul<Types>>(
+               ops::BatchMatMul().T<Types>()) &&
+           tfplug::RegisterKernel<BatchMatMul<Types>>(
+               ops::BatchMatMulV2().T<Types>())) &&
+          ...);
+}
+[[maybe_unused]] const bool kernels =
+    Register<float, tfplug::Half, tfplug::BFloat16>();
 TFPLUG_REGISTER_KERNEL(
-    BatchMatMul, ops::BatchMatMulV3().Ta<float>().Tb<float>().Tout<float>());
+    BatchMatMul<float>,
+    ops::BatchMatMulV3().Ta<float>().Tb<float>().Tout<float>());
 
 }  // namespace
 }  // namespace cpu_sim

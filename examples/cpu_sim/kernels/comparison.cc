@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "kernels/elementwise.h"
+#include "kernels/narrow.h"
 
 namespace cpu_sim {
 namespace {
@@ -24,14 +25,51 @@ bool RegisterComparison(const char* name) {
           ...);
 }
 
-// int32 is left to core, which has it for every device, in host memory.
+// Half or bfloat16, as floats.
+template <const auto& op, typename T>
+class CompareNarrow final : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a,
+                            FloatInput<T>(context, 0, *stream));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b,
+                            FloatInput<T>(context, 1, *stream));
+    const tfplug::Shape a_shape = a.shape(), b_shape = b.shape();
+    TFPLUG_ASSIGN_OR_RETURN(const Dims shape,
+                            BroadcastShape(a_shape.dims(), b_shape.dims()));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto loop,
+        (MakeBroadcastLoop<3>(shape, {a_shape.dims(), b_shape.dims()})));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(0, tfplug::Shape(shape)));
+    return stream->Launch(&DoElementwise<op, bool, float, float>, loop,
+                          y.flat<bool>(), a.flat<float>(), b.flat<float>());
+  }
+};
+
+template <const auto& op, typename T>
+bool RegisterNarrow(const char* name) {
+  return tfplug::RegisterKernel<CompareNarrow<op, T>>(
+      tfplug::KernelDef(name).TypeConstraint<T>("T"));
+}
+
+// For floats of any width, and for Types. int32 is left to core, which has it
+// for every device, in host memory.
+template <const auto& op, typename... Types>
+bool RegisterComparisons(const char* name) {
+  return RegisterComparison<op, float, Types...>(name) &&
+         RegisterNarrow<op, tfplug::Half>(name) &&
+         RegisterNarrow<op, tfplug::BFloat16>(name);
+}
+
 [[maybe_unused]] const bool comparisons =
-    RegisterComparison<kEqual, float, int64_t, bool>("Equal") &&
-    RegisterComparison<kNotEqual, float, int64_t, bool>("NotEqual") &&
-    RegisterComparison<kLess, float, int64_t>("Less") &&
-    RegisterComparison<kLessEqual, float, int64_t>("LessEqual") &&
-    RegisterComparison<kGreater, float, int64_t>("Greater") &&
-    RegisterComparison<kGreaterEqual, float, int64_t>("GreaterEqual");
+    RegisterComparisons<kEqual, int64_t, bool>("Equal") &&
+    RegisterComparisons<kNotEqual, int64_t, bool>("NotEqual") &&
+    RegisterComparisons<kLess, int64_t>("Less") &&
+    RegisterComparisons<kLessEqual, int64_t>("LessEqual") &&
+    RegisterComparisons<kGreater, int64_t>("Greater") &&
+    RegisterComparisons<kGreaterEqual, int64_t>("GreaterEqual");
 
 // ---- Logic, of truth values and of bits ------------------------------------
 

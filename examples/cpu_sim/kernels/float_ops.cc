@@ -3,10 +3,6 @@
 
 #include <tfplug/status_macros.h>
 
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-
 #include "cpu_sim.h"
 #include "kernels/narrow.h"
 
@@ -21,55 +17,6 @@ void DoBinary(const Loop<3>& loop, Binary op, float* y, const float* a,
   });
 }
 
-namespace {
-
-template <typename T>
-constexpr bool kIsFloat = std::is_same_v<T, float>;
-
-// An input, and output 0, as tensors of float: the very ones if they are.
-template <typename T>
-absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
-                                          int index, Stream& stream) {
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(index));
-  if constexpr (kIsFloat<T>) {
-    return x;
-  } else {
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor wide,
-        context.allocate_temp(tfplug::DataType::kFloat, x.shape()));
-    TFPLUG_RETURN_IF_ERROR(stream.Launch(&Convert<float, T>, wide.flat<float>(),
-                                         x.flat<T>(), x.num_elements()));
-    return wide;
-  }
-}
-
-template <typename T>
-absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
-                                           absl::Span<const int> may_take_over,
-                                           const tfplug::Shape& shape) {
-  if constexpr (kIsFloat<T>) {
-    return context.forward_or_allocate_output(0, may_take_over, shape);
-  } else {
-    return context.allocate_temp(tfplug::DataType::kFloat, shape);
-  }
-}
-
-// To the output, if y is not the output.
-template <typename T>
-absl::Status Finish(tfplug::KernelContext& context, Stream& stream,
-                    const tfplug::Tensor& y) {
-  if constexpr (kIsFloat<T>) {
-    return absl::OkStatus();
-  } else {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor narrow,
-                            context.allocate_output(0, y.shape()));
-    return stream.Launch(&Convert<T, float>, narrow.flat<T>(), y.flat<float>(),
-                         y.num_elements());
-  }
-}
-
-}  // namespace
-
 template <typename T>
 absl::Status ComputeFloatOp(tfplug::KernelContext& context, Unary op) {
   TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
@@ -81,7 +28,7 @@ absl::Status ComputeFloatOp(tfplug::KernelContext& context, Unary op) {
                           FloatOutput<T>(context, {0}, shape));
   TFPLUG_RETURN_IF_ERROR(stream->Launch(Simd().elementwise.unary, op,
                                         y.num_elements(), in, y.flat<float>()));
-  return Finish<T>(context, *stream, y);
+  return FinishFloat<T>(context, *stream, y);
 }
 
 template <typename T>
@@ -104,7 +51,7 @@ absl::Status ComputeFloatOp(tfplug::KernelContext& context, Binary op) {
       tfplug::Tensor y, FloatOutput<T>(context, {0, 1}, tfplug::Shape(shape)));
   TFPLUG_RETURN_IF_ERROR(
       stream->Launch(&DoBinary, loop, op, y.flat<float>(), a_data, b_data));
-  return Finish<T>(context, *stream, y);
+  return FinishFloat<T>(context, *stream, y);
 }
 
 #define CPU_SIM_INSTANTIATE(T)                                            \

@@ -176,5 +176,116 @@ TFPLUG_REGISTER_KERNEL(MatrixDiagPart,
                            .HostMemory(ops::MatrixDiagPartV3::k)
                            .HostMemory(ops::MatrixDiagPartV3::padding_value));
 
+// ---- MatrixDiag: the reverse ------------------------------------------------
+
+void PutDiagonals(float* y, const float* x, Matrices shape, Band band) {
+  std::fill_n(y, shape.count * shape.rows * shape.cols, band.padding);
+  for (int64_t i = 0; i < shape.count; ++i, y += shape.rows * shape.cols) {
+    for (int64_t k = band.high; k >= band.low; --k, x += band.longest) {
+      const int64_t row = std::max<int64_t>(-k, 0);
+      const int64_t col = std::max<int64_t>(k, 0);
+      const int64_t size = std::min(shape.rows - row, shape.cols - col);
+      const bool right = k >= 0 ? band.upper_right : band.lower_right;
+      const int64_t begin = right ? band.longest - size : 0;
+      for (int64_t d = 0; d < size; ++d) {
+        y[(row + d) * shape.cols + col + d] = x[begin + d];
+      }
+    }
+  }
+}
+
+class MatrixDiag final : public tfplug::Kernel {
+ public:
+  using Op = ops::MatrixDiagV3;
+
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string align,
+                            construction.GetAttr(Op::align));
+    upper_right_ = align.substr(0, 5) == "RIGHT";
+    lower_right_ =
+        align.size() > 5 && align.substr(align.size() - 5) == "RIGHT";
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::diagonal));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor rows, context.input(Op::num_rows));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor cols, context.input(Op::num_cols));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor padding,
+                            context.input(Op::padding_value));
+    TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
+    if (k.empty() || k.size() > 2 || k.front() > k.back() ||
+        rows.num_elements() != 1 || cols.num_elements() != 1 ||
+        padding.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          "want one diagonal, or the lowest and the highest, the number of "
+          "rows, of columns, and one value to fill up with");
+    }
+    Band band;
+    band.low = k.front();
+    band.high = k.back();
+    band.upper_right = upper_right_;
+    band.lower_right = lower_right_;
+    band.padding = padding.scalar<float>();
+    const bool one = band.low == band.high;
+    const int batch_rank = x.rank() - (one ? 1 : 2);
+    if (batch_rank < 0 ||
+        (!one && x.dim(batch_rank) != band.high - band.low + 1)) {
+      return absl::InvalidArgumentError(x.shape().ToString() +
+                                        " does not hold the diagonals " +
+                                        tfplug::Shape(k).ToString());
+    }
+    band.longest = x.dim(x.rank() - 1);
+    // As few rows and columns as these diagonals need, where that is left open.
+    const int64_t min_rows = band.longest - std::min<int64_t>(band.high, 0);
+    const int64_t min_cols = band.longest + std::max<int64_t>(band.low, 0);
+    Matrices matrices;
+    matrices.rows = rows.scalar<int32_t>();
+    matrices.cols = cols.scalar<int32_t>();
+    if (matrices.rows == -1 && matrices.cols == -1) {
+      matrices.rows = matrices.cols = std::max(min_rows, min_cols);
+    } else if (matrices.rows == -1) {
+      matrices.rows = min_rows;
+    } else if (matrices.cols == -1) {
+      matrices.cols = min_cols;
+    }
+    if (matrices.rows < min_rows || matrices.cols < min_cols ||
+        (matrices.rows != min_rows && matrices.cols != min_cols) ||
+        band.low <= -std::max<int64_t>(matrices.rows, 1) ||
+        band.high >= std::max<int64_t>(matrices.cols, 1)) {
+      return absl::InvalidArgumentError(
+          "diagonals " + tfplug::Shape(k).ToString() + " of " +
+          std::to_string(band.longest) + " elements are not those of a " +
+          std::to_string(matrices.rows) + " x " +
+          std::to_string(matrices.cols) + " matrix");
+    }
+    tfplug::Shape shape;
+    for (int d = 0; d < batch_rank; ++d) {
+      shape.add_dim(x.dim(d));
+      matrices.count *= x.dim(d);
+    }
+    shape.add_dim(matrices.rows);
+    shape.add_dim(matrices.cols);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.allocate_output(Op::output, shape));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    return stream->Launch(&PutDiagonals, y.flat<float>(), x.flat<float>(),
+                          matrices, band);
+  }
+
+ private:
+  bool upper_right_ = false;
+  bool lower_right_ = false;
+};
+TFPLUG_REGISTER_KERNEL(MatrixDiag,
+                       ops::MatrixDiagV3()
+                           .T<float>()
+                           .HostMemory(ops::MatrixDiagV3::k)
+                           .HostMemory(ops::MatrixDiagV3::num_rows)
+                           .HostMemory(ops::MatrixDiagV3::num_cols)
+                           .HostMemory(ops::MatrixDiagV3::padding_value));
+
 }  // namespace
 }  // namespace cpu_sim

@@ -2,17 +2,70 @@
 #ifndef CPU_SIM_KERNELS_NARROW_H_
 #define CPU_SIM_KERNELS_NARROW_H_
 
+#include <tfplug/kernel_context.h>
 #include <tfplug/narrow_types.h>
+#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "cpu_sim.h"
+
+// Half and bfloat16 are computed in float, and rounded once at the end.
 namespace cpu_sim {
 
 // On the device: elements as another type, half or bfloat16 as float or back.
 template <typename To, typename From>
 void Convert(To* y, const From* x, int64_t size) {
   std::transform(x, x + size, y, [](From value) { return To(value); });
+}
+
+// ---- On the host -----------------------------------------------------------
+
+template <typename T>
+constexpr bool kIsFloat = std::is_same_v<T, float>;
+
+// An input, and output 0, as tensors of float: the very ones if they are.
+template <typename T>
+absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
+                                          int index, Stream& stream) {
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(index));
+  if constexpr (kIsFloat<T>) {
+    return x;
+  } else {
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor wide,
+        context.allocate_temp(tfplug::DataType::kFloat, x.shape()));
+    TFPLUG_RETURN_IF_ERROR(stream.Launch(&Convert<float, T>, wide.flat<float>(),
+                                         x.flat<T>(), x.num_elements()));
+    return wide;
+  }
+}
+
+template <typename T>
+absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
+                                           absl::Span<const int> may_take_over,
+                                           const tfplug::Shape& shape) {
+  if constexpr (kIsFloat<T>) {
+    return context.forward_or_allocate_output(0, may_take_over, shape);
+  } else {
+    return context.allocate_temp(tfplug::DataType::kFloat, shape);
+  }
+}
+
+// To the output, if y is not the output.
+template <typename T>
+absl::Status FinishFloat(tfplug::KernelContext& context, Stream& stream,
+                         const tfplug::Tensor& y) {
+  if constexpr (kIsFloat<T>) {
+    return absl::OkStatus();
+  } else {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor narrow,
+                            context.allocate_output(0, y.shape()));
+    return stream.Launch(&Convert<T, float>, narrow.flat<T>(), y.flat<float>(),
+                         y.num_elements());
+  }
 }
 
 }  // namespace cpu_sim

@@ -143,6 +143,7 @@ enum class Unary {
   kSqrt,
   kRsqrt,
   kExp,
+  kExpm1,
   kLog,
   kLog1p,
   kFloor,

@@ -54,6 +54,9 @@ void DoUnary(Unary op, int64_t size, const float* x, float* y) {
     case Unary::kExp:
       out = in.exp();
       return;
+    case Unary::kExpm1:
+      out = in.expm1();
+      return;
     case Unary::kLog:
       out = in.log();
       return;
