@@ -4,17 +4,21 @@ the same in words, always in the same order."""
 
 import dataclasses
 
+import graphview_renames
 from graphview_load import message
 from graphview_words import attr_words, input_words
 
 ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
+RENAMED = "renamed"
+KINDS = (ADDED, REMOVED, CHANGED, RENAMED)
 ENDS = ("argument", "result")
-SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
+SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~", RENAMED: ">"}
 
 
 @dataclasses.dataclass
 class NodeDiff:
-    """One node: before or after is None where it is not."""
+    """One node: before or after is None where it is not. A renamed one has its
+    new name in both, and the old one in `changes`."""
 
     name: str
     kind: str
@@ -93,9 +97,12 @@ def _inputs(node, control):
             if name.startswith("^") == control]
 
 
-def _diff_nodes(before, after):
-    """[NodeDiff] of two lists of NodeDefs."""
+def _diff_nodes(before, after, renames):
+    """[NodeDiff] of two lists of NodeDefs. What refers to a renamed node has not
+    changed by that."""
+    before = graphview_renames.follow(before, renames)
     old = {node.name: node for node in before}
+    old_names = {new: name for name, new in renames.items()}
     out, seen = [], set()
     for node in after:
         seen.add(node.name)
@@ -104,18 +111,22 @@ def _diff_nodes(before, after):
             out.append(NodeDiff(node.name, ADDED, None, node, []))
             continue
         changes = [] if was == node else node_changes(was, node)
-        out.append(NodeDiff(node.name, CHANGED if changes else SAME, was, node,
-                            changes))
+        kind = CHANGED if changes else SAME
+        if node.name in old_names:
+            kind, changes = RENAMED, [("name", old_names[node.name], node.name)]
+        out.append(NodeDiff(node.name, kind, was, node, changes))
     out += [NodeDiff(node.name, REMOVED, node, None, [])
             for node in before if node.name not in seen]
     return out
 
 
-def _function_changes(before, after):
+def _function_changes(before, after, renames):
     """What differs in a function beside its nodes."""
     out = []
     for what, field in (("returns", "ret"), ("control output", "control_ret")):
         old, new = (dict(getattr(f, field)) for f in (before, after))
+        old = {name: graphview_renames.renamed(value, renames)
+               for name, value in old.items()}
         for name in sorted(set(old) | set(new)):
             if old.get(name) != new.get(name):
                 out.append((f"{what} {name}", old.get(name, ""),
@@ -153,16 +164,19 @@ def diff(before, after, ends=False):
     """[GraphDiff]: of the graph, then of each function, by name. `after` may be
     None: then nothing differs."""
     after = before if after is None else after
-    out = [GraphDiff("", SAME, _diff_nodes(before.node, after.node), [])]
+    renames = graphview_renames.find(before.node, after.node)
+    out = [GraphDiff("", SAME, _diff_nodes(before.node, after.node, renames),
+                     [])]
     old, new = ({f.signature.name: f for f in graph.library.function}
                 for graph in (before, after))
     for name in sorted(set(old) | set(new)):
         was, now = old.get(name), new.get(name)
         kind = ADDED if was is None else REMOVED if now is None else SAME
+        bodies = _body(was, ends), _body(now, ends)
+        renames = graphview_renames.find(*bodies)
         out.append(GraphDiff(
-            name, kind,
-            _diff_nodes(_body(was, ends), _body(now, ends)),
-            _function_changes(was, now) if was and now else []))
+            name, kind, _diff_nodes(*bodies, renames),
+            _function_changes(was, now, renames) if was and now else []))
     return out
 
 
@@ -182,7 +196,7 @@ def _change_lines(changes):
 def _node_lines(item):
     node = item.node
     yield f"{SIGNS[item.kind]} {item.name} ({node.op})"
-    if item.kind == CHANGED:
+    if item.kind in (CHANGED, RENAMED):
         yield from _change_lines(item.changes)
     if item.kind == ADDED:
         inputs = [input_words(name) for name in node.input]
@@ -197,8 +211,8 @@ def _node_lines(item):
 def summary(graph):
     """'12 nodes, 1 added, 3 removed' of a GraphDiff."""
     words = [f"{graph.size} node" + "s" * (graph.size != 1)]
-    words += [f"{graph.count(kind)} {kind}" for kind in
-              (ADDED, REMOVED, CHANGED) if graph.count(kind)]
+    words += [f"{graph.count(kind)} {kind}" for kind in KINDS
+              if graph.count(kind)]
     return ", ".join(words)
 
 

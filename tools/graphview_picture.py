@@ -7,14 +7,16 @@ import pathlib
 import re
 import subprocess
 
-from graphview_diff import ADDED, CHANGED, REMOVED, SAME, summary
+from graphview_diff import (ADDED, CHANGED, KINDS, REMOVED, RENAMED, SAME,
+                            summary)
 from graphview_load import LoadError
 from graphview_words import attr_words, shape_words, tensor_words, type_words
 
 FONT = "DejaVu Sans"
 # Line and filling.
 COLORS = {ADDED: ("#1a7f37", "#d8f5e0"), REMOVED: ("#cf222e", "#ffe6e3"),
-          CHANGED: ("#9a6700", "#fff3c9"), SAME: ("#8c959f", "#ffffff")}
+          CHANGED: ("#9a6700", "#fff3c9"), RENAMED: ("#0969da", "#dbeaff"),
+          SAME: ("#8c959f", "#ffffff")}
 QUIET, TEXT = "#6e7781", "#24292f"
 SOURCES = {"Const": "#eef1f4", "VarHandleOp": "#eef1f4", "_Arg": "#dcebfb",
            "argument": "#dcebfb", "Placeholder": "#dcebfb",
@@ -100,11 +102,14 @@ def font(text, size, color, bold=False):
 def detail_lines(item):
     """What a node says below its name."""
     node = item.node
-    if item.kind == CHANGED:
+    if item.kind in (CHANGED, RENAMED):
         lines = []
         for what, old, new in item.changes:
             if what == "op" or what.startswith(("input", "control")):
                 continue  # The head and the edges say so.
+            if what == "name":  # The new one stands above.
+                lines.append(f"<S>{escape(shorten(old))}</S>")
+                continue
             what = escape(what.removeprefix("attr "))
             old, new = (escape(shorten(text, 28)) for text in (old, new))
             arrow = " → " if old and new else ""
@@ -201,7 +206,7 @@ class Picture:
                 missing[target, True] += 1
         for (key, incoming), count in missing.items():
             self.hidden(key, count, incoming)
-        left = graph.count(ADDED) + graph.count(REMOVED) + graph.count(CHANGED)
+        left = sum(graph.count(kind) for kind in KINDS)
         left -= sum(item.kind != SAME and item.name in keys
                     for item in graph.nodes)
         if left > 0 and self.around is None:
@@ -228,7 +233,7 @@ class Picture:
     def legend(self, graphs):
         cells = [font(escape(self.title), 16, TEXT, bold=True) + "<BR/>"]
         kinds = [(kind, sum(graph.count(kind) for graph in graphs))
-                 for kind in (ADDED, REMOVED, CHANGED)]
+                 for kind in KINDS]
         words = "&#160;&#160;&#160;".join(
             font(f"■ {count} {kind}", 12, COLORS[kind][0])
             for kind, count in kinds if count)

@@ -2,6 +2,7 @@
 """tools/graphview, on the graphs in tests/graphview/ and a real SavedModel."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -24,6 +25,21 @@ def test_differences_in_words():
     code, output = graphview(BEFORE, AFTER)
     assert code == 0
     assert output == (DATA / "diff.txt").read_text(encoding="utf-8")
+
+
+def test_what_only_has_another_name_is_renamed(tmp_path):
+    before = DATA / "renamed_before.pbtxt"
+    after = DATA / "renamed_after.pbtxt"
+    code, output = graphview(before, after)
+    assert code == 0
+    assert output == (DATA / "renamed.txt").read_text(encoding="utf-8")
+    out = tmp_path / "out.dot"
+    assert graphview(before, after, "--out", out)[0] == 0
+    picture = out.read_text(encoding="utf-8")
+    for words in ("4 renamed", "<S>old/add</S>", "#dbeaff"):
+        assert words in picture, words
+    # An edge from one renamed node to another has not changed.
+    assert re.search(r'n0_\d -> n0_\d \[color="#8c959f", style=solid', picture)
 
 
 def test_the_other_way_round():
