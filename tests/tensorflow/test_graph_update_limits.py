@@ -79,6 +79,64 @@ def compiled(tf, v, x):
     f(x)
 
 
+def functional_if(tf, v, x):
+    """An If that core has not been told to lower: its branches never come to an
+    optimizer."""
+    spec = tf.TensorSpec([2])
+
+    @tf.function
+    def add(x):
+        v.assign_add(2 * x - x)
+        return v.read_value()
+
+    @tf.function
+    def keep(x):
+        return v + 0 * x
+    branches = [branch.get_concrete_function(spec) for branch in (add, keep)]
+
+    @tf.function
+    def f(x):
+        return tf.raw_ops.If(
+            cond=tf.reduce_sum(x) > 0, input=[x, v.handle], Tout=[tf.float32],
+            then_branch=branches[0], else_branch=branches[1])
+    f(x)
+
+
+def functional_while(tf, v, x):
+    """The same of a While's body."""
+    specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([2]),
+             tf.TensorSpec([], tf.resource)]
+
+    @tf.function
+    def again(i, x, handle):
+        return i < 1
+
+    @tf.function
+    def body(i, x, handle):
+        tf.raw_ops.AssignAddVariableOp(resource=handle, value=2 * x - x)
+        return i + 1, x, handle
+    again, body = (f.get_concrete_function(*specs) for f in (again, body))
+
+    @tf.function
+    def f(n, x):
+        return tf.raw_ops.While(input=[n, x, v.handle], cond=again,
+                                body=body)[1]
+    f(tf.constant(0), x)
+
+
+def single_threaded_cond(tf, v, x):
+    """For this executor Python does not tell core to lower a tf.cond."""
+    from tensorflow.python.eager import context
+    with context.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+        @tf.function
+        def f(x):
+            def add():
+                v.assign_add(2 * x - x)
+                return v.read_value()
+            return tf.cond(tf.reduce_sum(x) > 0, add, lambda: x)
+        f(x)
+
+
 def run(name):
     """What is raised, or the variable's value."""
     import tensorflow as tf
@@ -91,7 +149,8 @@ def run(name):
 
 
 LOWERED = ["enough_nodes", "few_nodes_by_option", "reduced_retracing"]
-NOT_LOWERED = ["eager", "few_nodes", "optimizer_disabled", "plugins_disabled"]
+NOT_LOWERED = ["eager", "few_nodes", "optimizer_disabled", "plugins_disabled",
+               "functional_if", "functional_while", "single_threaded_cond"]
 
 
 @pytest.fixture(scope="module", name="results")

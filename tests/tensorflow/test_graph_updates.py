@@ -138,6 +138,33 @@ def _unordered(tf):
         return [session.run(v.read_value()).tolist()]
 
 
+def _control_flow_of_tensorflow_1(tf):
+    """Switch and Merge from the start, in place of If and While."""
+    v1 = tf.compat.v1
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            v = v1.get_variable("v", [2], use_resource=True,
+                                initializer=tf.ones_initializer())
+            x = v1.placeholder(tf.float32, [2])
+
+            def body(i, total):
+                with tf.control_dependencies(
+                        [v.assign_add(x * tf.cast(i, tf.float32))]):
+                    return i + 1, total + v.read_value()
+            total = tf.while_loop(lambda i, _: i < 4, body, [0, x])[1]
+            with tf.control_dependencies([total]):
+                last = v1.cond(tf.reduce_sum(x) > 0, lambda: v.assign_sub(x),
+                               lambda: v.assign_add(10 * x))
+            ops = {op.type for op in session.graph.get_operations()}
+            assert "Switch" in ops and not ops & {"If", "While"}, ops
+            session.run(v.initializer)
+            return [result.tolist() for value in ([1.0, 2.0], [-1.0, 0.5])
+                    for result in session.run([total, last], {x: value})]
+    finally:
+        v1.enable_control_flow_v2()
+
+
 def _after_what_the_value_came_after(tf):
     """TensorFlow drops control edges that go where data goes too."""
     v = tf.Variable([1.0, 2.0])
