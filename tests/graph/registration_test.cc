@@ -225,5 +225,14 @@ TEST_CASE("a rule with two ops needs both") {
   CHECK(FindBrokenRules(internal::KernelSet("OTHER")).empty());
 }
 
+TEST_CASE("lists are no numbers that a rewriter would compute with") {
+  Scope scope;
+  RegisterKernel<NoKernel>(KernelDef("AddN").Device("SIM").TypeConstraint(
+      "T", {DataType::kVariant}));
+  CHECK(FindBrokenRules(internal::KernelSet("SIM")).empty());
+  scope.AddKernel<float>("AddN");
+  CHECK(FindBrokenRules(internal::KernelSet("SIM")).size() == 1);
+}
+
 }  // namespace
 }  // namespace tfplug
