@@ -15,12 +15,14 @@
 #include <tfplug/testing/testing.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -191,12 +193,17 @@ int main(int argc, char** argv) {
   }
   std::map<std::string, std::vector<double>> seconds;
   std::map<std::string, int> fused;
+  std::vector<std::string> order;
+  for (const auto& way : ways) order.push_back(way.first);
+  std::minstd_rand random(1);
   for (int round = -1; round < std::atoi(args[1].c_str()); ++round) {
-    for (const auto& [name, worker] : ways) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::string& name : order) {
+      Worker& worker = *ways[name];
       // Caches are as core leaves them, which works on messages.
       ways["messages"]->Run(Job::kFuse, graph, out);
       const double start = Now();
-      fused[name] = measured(*worker, graph, out);
+      fused[name] = measured(worker, graph, out);
       const double took = Now() - start;
       if (round >= 0) seconds[name].push_back(took);
     }

@@ -51,46 +51,61 @@ class FunctionLibrary {
     }
   };
 
+  // Core's, of ops with functions or without.
+  struct Table {
+    std::optional<absl::Status> status;  // set once it was tried
+    std::unique_ptr<abi::TF_FunctionLibraryDefinition, Deleter> definitions;
+  };
+
+  // No function has the name of an op, so ops are asked for without functions:
+  // these would have to be found behind all nodes, and core copies each.
   absl::StatusOr<OpSignature> Ask(const std::string& op) const {
-    if (!status_.has_value()) {
-      status_ = Make();
-      if (!status_->ok()) library_.reset();
+    absl::StatusOr<OpSignature> signature = AskIn(ops_, op, false);
+    if (!absl::IsNotFound(signature.status())) return signature;
+    return AskIn(functions_, op, true);
+  }
+  absl::StatusOr<OpSignature> AskIn(Table& table, const std::string& op,
+                                    bool with_functions) const {
+    if (!table.status.has_value()) {
+      table.status = Make(table, with_functions);
+      if (!table.status->ok()) table.definitions.reset();
     }
-    if (!status_->ok()) return *status_;
+    if (!table.status->ok()) return *table.status;
     if (auto s = Require(&CApi::TF_LookUpOpDef); !s.ok()) return s;
     auto op_def = Buffer::New();
     if (!op_def.ok()) return op_def.status();
     const OwnedStatus status;
-    internal::core.TF_LookUpOpDef(library_.get(), op.c_str(), op_def->get(),
-                                  status.get());
+    internal::core.TF_LookUpOpDef(table.definitions.get(), op.c_str(),
+                                  op_def->get(), status.get());
     if (!status.ok()) return status.ToStatus();
     return OpSignature::Parse(op_def->bytes());
   }
 
-  // Core parses and copies what it is given, so it is given the library of the
-  // graph without the nodes.
-  absl::Status Make() const {
+  // Core parses what it is given, so it is given the library of the graph
+  // without the nodes.
+  absl::Status Make(Table& table, bool with_functions) const {
     const auto make = &CApi::TF_NewFunctionLibraryDefinition;
     if (auto s = Require(make); !s.ok()) return s;
     std::string library;
-    for (internal::WireReader reader(graph_def_); reader.Next();) {
-      if (reader.Is(2, internal::kBytesType)) {
-        internal::AppendField(library, 2, reader.bytes());
+    if (with_functions) {
+      for (internal::WireReader reader(graph_def_); reader.Next();) {
+        if (reader.Is(2, internal::kBytesType)) {
+          internal::AppendField(library, 2, reader.bytes());
+        }
       }
     }
     const abi::TF_Buffer buffer = {library.data(), library.size(), nullptr};
     const OwnedStatus status;
-    library_.reset((internal::core.*make)(&buffer, status.get()));
+    table.definitions.reset((internal::core.*make)(&buffer, status.get()));
     if (!status.ok()) return status.ToStatus();
-    if (library_ == nullptr) {
+    if (table.definitions == nullptr) {
       return absl::ResourceExhaustedError("core made no function library");
     }
     return absl::OkStatus();
   }
 
   const absl::string_view graph_def_;
-  mutable std::optional<absl::Status> status_;  // set once it was tried
-  mutable std::unique_ptr<abi::TF_FunctionLibraryDefinition, Deleter> library_;
+  mutable Table ops_, functions_;
   mutable std::map<std::string, absl::StatusOr<OpSignature>, std::less<>>
       found_;
 };

@@ -222,10 +222,15 @@ class PatternEditor {
         if (value.data() == nullptr) continue;
         node.SetRawAttr(attr.name, value);
       } else {
-        const AttrValue& value =
-            attr.function != nullptr ? plan_.NextValue() : attr.value;
+        const AttrValue* const computed =
+            attr.function != nullptr ? &plan_.NextValue() : nullptr;
         if (!plan_.IsKnown(tree, attr)) continue;
-        std::visit([&](const auto& v) { node.SetAttr(attr.name, v); }, value);
+        if (computed == nullptr) {
+          node.SetRawAttr(attr.name, attr.bytes);
+        } else {
+          std::visit([&](const auto& v) { node.SetAttr(attr.name, v); },
+                     *computed);
+        }
       }
       names_.push_back(attr.name);
     }

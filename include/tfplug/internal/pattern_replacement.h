@@ -37,6 +37,7 @@ struct NewAttr {
   std::shared_ptr<PatternSpec> copy_from;
   std::function<AttrValue(const Matched&)> function;
   AttrValue value;
+  std::string bytes;  // `value`, serialised.
 };
 
 struct ReplacementTree {
@@ -78,6 +79,7 @@ void Assign(V value, NewAttr& attr) {
     static_assert(IsAttrValue<V, T>(),
                   "tfplug: the attribute is of another type");
     attr.value.emplace<T>(static_cast<T>(std::move(value)));
+    attr.bytes = AttrCodec<T>::Encode(std::get<T>(attr.value));
   }
 }
 
