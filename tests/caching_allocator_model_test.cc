@@ -210,7 +210,7 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
     } else {
       std::swap(held[random() % held.size()], held.back());
       // As core does it: the address alone comes back.
-      caching.Deallocate(DeviceMemory(held.back().opaque(), 0));
+      CHECK(caching.Deallocate(DeviceMemory(held.back().opaque(), 0)).ok());
       model.Deallocate(reinterpret_cast<uint64_t>(held.back().opaque()));
       held.pop_back();
     }
@@ -218,7 +218,8 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
     if (step % 50 == 0) model.CheckClasses(caching.SizeClasses());
   }
   CHECK((exhausted > 0) == (driver.capacity != UINT64_MAX));
-  for (const DeviceMemory& memory : held) caching.Deallocate(memory);
+  for (const DeviceMemory& memory : held)
+    CHECK(caching.Deallocate(memory).ok());
   CHECK(caching.Stats()->bytes_in_use == 0);
   CHECK(caching.Stats()->bytes_reserved != 0);
   const uint64_t reserved = driver.in_use;

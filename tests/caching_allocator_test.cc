@@ -94,10 +94,10 @@ TEST_CASE("CachingAllocator: a rest that is small goes out too") {
   constexpr uint64_t kSize = 65536;
   const DeviceMemory memory = caching.Allocate(kSize / 16 * 17, 0).value();
   REQUIRE(caching.Allocate(1, 0).ok());
-  caching.Deallocate(memory);
+  CHECK(caching.Deallocate(memory).ok());
   REQUIRE(caching.Allocate(kSize, 0).value().opaque() == memory.opaque());
   CHECK(caching.Stats()->bytes_in_use == 17 * 4096 + 256);
-  caching.Deallocate(memory);
+  CHECK(caching.Deallocate(memory).ok());
   REQUIRE(caching.Allocate(kSize - 256, 0)->opaque() == memory.opaque());
   CHECK(caching.Stats()->bytes_in_use == 16 * 4096);
 }
@@ -109,7 +109,7 @@ TEST_CASE("CachingAllocator: no size is too odd") {
   const auto nothing = caching.Allocate(0, 0);
   REQUIRE(nothing.ok());
   CHECK(nothing->is_null());
-  caching.Deallocate(*nothing);
+  CHECK(caching.Deallocate(*nothing).ok());
   CHECK(caching.Stats()->num_allocs == 0);
   driver.capacity = 1 << 20;
   for (uint64_t size : {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX / 2,
@@ -134,7 +134,7 @@ TEST_CASE("CachingAllocator: free regions go back before memory is out") {
   for (DeviceMemory& memory : held) {
     memory = caching.Allocate(16 << 10, 0).value();
   }
-  for (int i = 1; i < 4; ++i) caching.Deallocate(held[i]);
+  for (int i = 1; i < 4; ++i) CHECK(caching.Deallocate(held[i]).ok());
   CHECK(driver.freed.empty());
   CHECK(caching.Allocate(64 << 10, 0).status().message() ==
         "out of device memory allocating 65536 bytes: 16384 bytes in use, "
@@ -169,7 +169,7 @@ TEST_CASE("CachingAllocator: any call of the driver may fail in any way") {
           ++internal;
         }
         if (i % 7 == 0) {
-          caching.Deallocate(held.begin()->second);
+          CHECK(caching.Deallocate(held.begin()->second).ok());
           held.erase(held.begin());
         }
         CHECK(static_cast<uint64_t>(caching.Stats()->bytes_reserved) ==
@@ -184,7 +184,8 @@ TEST_CASE("CachingAllocator: any call of the driver may fail in any way") {
         CHECK(address >= end);
         end = address + memory.size();
       }
-      for (const auto& [address, memory] : held) caching.Deallocate(memory);
+      for (const auto& [address, memory] : held)
+        CHECK(caching.Deallocate(memory).ok());
       caching.ReleaseFreeRegions();
       CHECK(driver.live.empty());
     }
@@ -224,7 +225,7 @@ TEST_CASE("CachingAllocator: the limit") {
         "CachingAllocatorOptions::limit");
   CHECK(caching.Allocate(1000, 0).ok());
   CHECK(driver.in_use == 8192 + 1792);
-  caching.Deallocate(memory);
+  CHECK(caching.Deallocate(memory).ok());
   CHECK(caching.Usage()->free == 10000 - 4096 - 1024);
   CHECK(caching.Stats()->bytes_limit == 10000);
   CHECK(caching.Stats()->bytes_reservable_limit == 10000);
@@ -250,38 +251,53 @@ TEST_CASE("CachingAllocator: other memory spaces are not cached") {
   CHECK(driver.in_use == 1024);
   CHECK(caching.Stats()->bytes_in_use == 1024);
   REQUIRE(caching.Allocate(1000, 0).ok());
-  caching.Deallocate(memory);
+  CHECK(caching.Deallocate(memory).ok());
   CHECK(driver.in_use == 2 << 20);
   CHECK(caching.Stats()->bytes_reserved == 2 << 20);
   CHECK(caching.Allocate(1000, 0)->opaque() != memory.opaque());
 }
 
-TEST_CASE("CachingAllocator: a stray pointer changes nothing and is logged") {
-  testing::ScopedCore core(Fixture<CachingPlatform>::WithLog());
-  testing::LogCapture log;
+TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
   Driver driver;
   driver.next = 0x10000;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
-  caching.Deallocate(DeviceMemory(reinterpret_cast<void*>(0x4000), 8));
   const DeviceMemory memory = caching.Allocate(1000, 0).value();
   const DeviceMemory other = caching.Allocate(1000, 0).value();
-  caching.Deallocate(memory);
-  caching.Deallocate(memory);
-  caching.Deallocate(DeviceMemory(other.as<char>() + 256, 8));
-  caching.Deallocate(DeviceMemory(memory.as<char>() + (2 << 20), 8));
-  CHECK(log.text() ==
-        "tfplug: deallocate: ignored: nothing is handed out at 0x4000, which "
-        "is not this allocator's\n"
-        "tfplug: deallocate: ignored: nothing is handed out at 0x10000, which "
-        "is this allocator's: freed twice, or not the start\n"
-        "tfplug: deallocate: ignored: nothing is handed out at 0x10500, which "
-        "is this allocator's: freed twice, or not the start\n"
-        "tfplug: deallocate: ignored: nothing is handed out at 0x210000, which "
-        "is not this allocator's\n");
+  CHECK(caching.Deallocate(DeviceMemory(reinterpret_cast<void*>(0x4000), 8)) ==
+        absl::InvalidArgumentError("ignored: nothing is handed out at 0x4000, "
+                                   "which is not this allocator's"));
+  CHECK(caching.Deallocate(memory).ok());
+  CHECK(caching.Deallocate(memory) ==
+        absl::InvalidArgumentError(
+            "ignored: nothing is handed out at 0x10000, which is this "
+            "allocator's: freed twice, or not the start"));
+  for (const DeviceMemory& stray :
+       {DeviceMemory(other.as<char>() + 256, 8),
+        DeviceMemory(memory.as<char>() + (2 << 20), 8)}) {
+    CHECK(absl::IsInvalidArgument(caching.Deallocate(stray)));
+  }
   CHECK(caching.Stats()->bytes_in_use == 1024);
-  caching.Deallocate(other);
+  CHECK(caching.Deallocate(other).ok());
   CHECK(caching.Allocate(2 << 20, 0)->opaque() == memory.opaque());
+}
+
+TEST_CASE("CachingAllocator: what the driver says of memory given back") {
+  testing::ScopedCore core(Fixture<CachingPlatform>::WithLog());
+  testing::LogCapture log;
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const DeviceMemory uncached = caching.Allocate(1000, 1).value();
+  const DeviceMemory cached = caching.Allocate(1000, 0).value();
+  driver.free_result = absl::DataLossError("driver error 7");
+  CHECK(caching.Deallocate(uncached) == driver.free_result);
+  // A region goes later, when there is nobody to tell.
+  CHECK(caching.Deallocate(cached).ok());
+  CHECK(log.text() == "");
+  CHECK(caching.ReleaseFreeRegions() > 0);
+  CHECK(log.text() == "tfplug: deallocate: DATA_LOSS: driver error 7\n");
+  driver.free_result = absl::OkStatus();
 }
 
 TEST_CASE("CachingAllocator: goes with all its regions") {
@@ -313,11 +329,20 @@ class HostMemory : public Allocator {
   absl::StatusOr<DeviceMemory> Allocate(uint64_t size, int64_t) override {
     return DeviceMemory(std::aligned_alloc(256, size), size);
   }
-  void Deallocate(DeviceMemory memory) override { std::free(memory.opaque()); }
+  absl::Status Deallocate(DeviceMemory memory) override {
+    std::free(memory.opaque());
+    return absl::OkStatus();
+  }
   absl::StatusOr<void*> AllocateHost(uint64_t) override { return &host; }
-  void DeallocateHost(void* memory) override { host_freed = memory; }
+  absl::Status DeallocateHost(void* memory) override {
+    host_freed = memory;
+    return absl::OkStatus();
+  }
   absl::StatusOr<void*> AllocateUnified(uint64_t) override { return &unified; }
-  void DeallocateUnified(void* memory) override { unified_freed = memory; }
+  absl::Status DeallocateUnified(void* memory) override {
+    unified_freed = memory;
+    return absl::OkStatus();
+  }
   absl::StatusOr<MemoryUsage> Usage() override {
     return absl::UnavailableError("no driver");
   }
@@ -340,10 +365,10 @@ TEST_CASE("CachingAllocator: unified memory exactly where Source has it") {
                                     &Allocator::DeallocateUnified));
   WithUnified caching;
   CHECK(caching.AllocateUnified(1).value() == &caching.source().unified);
-  caching.DeallocateUnified(&caching);
+  CHECK(caching.DeallocateUnified(&caching).ok());
   CHECK(caching.source().unified_freed == &caching);
   CHECK(caching.AllocateHost(1).value() == &caching.source().host);
-  caching.DeallocateHost(&caching);
+  CHECK(caching.DeallocateHost(&caching).ok());
   CHECK(caching.source().host_freed == &caching);
 }
 
@@ -380,7 +405,7 @@ TEST_CASE("CachingAllocator: threads never share memory") {
         const DeviceMemory memory = held.back();
         wrong += memory.as<uint32_t>()[0] != seed;
         wrong += memory.as<uint32_t>()[memory.size() / 4 - 1] != seed;
-        caching.Deallocate(memory);
+        CHECK(caching.Deallocate(memory).ok());
         held.pop_back();
       }
       if (i % 100 == 0) {
@@ -389,7 +414,8 @@ TEST_CASE("CachingAllocator: threads never share memory") {
         if (seed == 1) caching.ReleaseFreeRegions();
       }
     }
-    for (const DeviceMemory& memory : held) caching.Deallocate(memory);
+    for (const DeviceMemory& memory : held)
+      CHECK(caching.Deallocate(memory).ok());
     return wrong;
   };
   int wrong[4];

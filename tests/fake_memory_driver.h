@@ -31,6 +31,7 @@ struct Driver {
   int fail_at = -1;     // the call that fails
   Failure failure = kExhausted;
   bool gave_short = false;
+  absl::Status free_result;  // what giving back says
   CachingAllocatorOptions options;
 
   // What happened since the last look.
@@ -78,12 +79,13 @@ class Memory : public Allocator {
         given);
   }
 
-  void Deallocate(DeviceMemory memory) override {
+  absl::Status Deallocate(DeviceMemory memory) override {
     const auto address = reinterpret_cast<uint64_t>(memory.opaque());
     REQUIRE(driver_.live.count(address) == 1);
     driver_.in_use -= driver_.live[address];
     driver_.freed.emplace_back(address, driver_.live[address]);
     driver_.live.erase(address);
+    return driver_.free_result;
   }
 
   absl::StatusOr<MemoryUsage> Usage() override {

@@ -105,8 +105,9 @@ class Memory : public tfplug::Allocator {
                                                 int64_t) override {
     return tfplug::DeviceMemory(std::malloc(size), size);
   }
-  void Deallocate(tfplug::DeviceMemory memory) override {
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override {
     std::free(memory.opaque());
+    return absl::OkStatus();
   }
   absl::StatusOr<tfplug::MemoryUsage> Usage() override {
     return tfplug::MemoryUsage{1 << 20, 1 << 20};

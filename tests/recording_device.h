@@ -241,22 +241,22 @@ class Memory : public tfplug::Allocator {
     TFPLUG_RETURN_IF_ERROR(Reach("Allocate", size, space));
     return tfplug::DeviceMemory(Address(0x1000), size, 77);
   }
-  void Deallocate(tfplug::DeviceMemory memory) override {
-    ReachOrThrow("Deallocate", memory);
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override {
+    return Reach("Deallocate", memory);
   }
   absl::StatusOr<void*> AllocateHost(uint64_t size) override {
     TFPLUG_RETURN_IF_ERROR(Reach("AllocateHost", size));
     return Address(0x2000);
   }
-  void DeallocateHost(void* memory) override {
-    ReachOrThrow("DeallocateHost", memory);
+  absl::Status DeallocateHost(void* memory) override {
+    return Reach("DeallocateHost", memory);
   }
   absl::StatusOr<void*> AllocateUnified(uint64_t size) override {
     TFPLUG_RETURN_IF_ERROR(Reach("AllocateUnified", size));
     return Address(0x3000);
   }
-  void DeallocateUnified(void* memory) override {
-    ReachOrThrow("DeallocateUnified", memory);
+  absl::Status DeallocateUnified(void* memory) override {
+    return Reach("DeallocateUnified", memory);
   }
   absl::StatusOr<tfplug::AllocatorStats> Stats() override {
     TFPLUG_RETURN_IF_ERROR(Reach("Stats"));

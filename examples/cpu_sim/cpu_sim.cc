@@ -36,12 +36,12 @@ absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
 
 // Without waiting for the device: freed memory stays mapped, and the work of
 // its next owner is queued behind that of this one.
-void Memory::Deallocate(tfplug::DeviceMemory memory) {
-  device_.Free(memory.opaque()).IgnoreError();
+absl::Status Memory::Deallocate(tfplug::DeviceMemory memory) {
+  return device_.Free(memory.opaque());
 }
 
-void Memory::DeallocateUnified(void* memory) {
-  device_.FreeManaged(memory).IgnoreError();
+absl::Status Memory::DeallocateUnified(void* memory) {
+  return device_.FreeManaged(memory);
 }
 
 absl::StatusOr<tfplug::AllocatorStats> Memory::Stats() {

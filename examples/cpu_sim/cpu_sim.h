@@ -146,17 +146,20 @@ class Memory final : public tfplug::Allocator {
 
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
                                                 int64_t space) override;
-  void Deallocate(tfplug::DeviceMemory memory) override;
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override;
 
   absl::StatusOr<void*> AllocateHost(uint64_t size) override {
     return device_.AllocateHost(size);
   }
-  void DeallocateHost(void* memory) override { device_.FreeHost(memory); }
+  absl::Status DeallocateHost(void* memory) override {
+    device_.FreeHost(memory);
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<void*> AllocateUnified(uint64_t size) override {
     return device_.AllocateManaged(size);
   }
-  void DeallocateUnified(void* memory) override;
+  absl::Status DeallocateUnified(void* memory) override;
 
   absl::StatusOr<tfplug::AllocatorStats> Stats() override;
   absl::StatusOr<tfplug::MemoryUsage> Usage() override;

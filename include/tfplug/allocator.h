@@ -56,8 +56,9 @@ class Allocator {
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 
-  // deallocate. Null memory never comes here.
-  virtual void Deallocate(DeviceMemory memory) = 0;
+  // deallocate. Null memory never comes here. The C slots that give memory back
+  // have no status: a failure of this and of the two below is logged.
+  virtual absl::Status Deallocate(DeviceMemory memory) = 0;
 
   // host_memory_allocate, host_memory_deallocate: host memory for copies
   // between host and device, page-locked where the driver can do that.
@@ -68,7 +69,10 @@ class Allocator {
     if (memory == nullptr && size != 0) return OutOfHostMemory(size);
     return memory;
   }
-  virtual void DeallocateHost(void* memory) { std::free(memory); }
+  virtual absl::Status DeallocateHost(void* memory) {
+    std::free(memory);
+    return absl::OkStatus();
+  }
 
   // unified_memory_allocate, unified_memory_deallocate: one address for host
   // and device. Override both, and SP_Platform::supports_unified_memory is set;
@@ -76,7 +80,9 @@ class Allocator {
   virtual absl::StatusOr<void*> AllocateUnified(uint64_t /*size*/) {
     return absl::UnimplementedError("no unified memory");
   }
-  virtual void DeallocateUnified(void* /*memory*/) {}
+  virtual absl::Status DeallocateUnified(void* /*memory*/) {
+    return absl::UnimplementedError("no unified memory");
+  }
 
   // get_allocator_stats. Default: none are kept.
   virtual absl::StatusOr<AllocatorStats> Stats() {

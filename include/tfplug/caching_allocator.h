@@ -123,16 +123,16 @@ class CachingAllocator : public internal::CachingSource<Source> {
   }
 
   // By address alone: core forgets the rest. Memory that is not handed out (it
-  // came back before, or never was ours) changes nothing and is logged.
-  void Deallocate(DeviceMemory memory) override {
-    if (ABSL_PREDICT_FALSE(memory.is_null())) return;
+  // came back before, or never was ours) changes nothing: INVALID_ARGUMENT.
+  absl::Status Deallocate(DeviceMemory memory) override {
+    if (ABSL_PREDICT_FALSE(memory.is_null())) return absl::OkStatus();
     std::lock_guard<std::mutex> lock(mutex_);
     const uint32_t chunk = heap_.TakeBack(memory.opaque());
-    if (ABSL_PREDICT_FALSE(chunk == 0)) {
-      LogStray(memory);
-    } else if (ABSL_PREDICT_FALSE(heap_.MemorySpaceOf(chunk) != 0)) {
-      GiveBack(heap_.RemoveRegion(chunk));
+    if (ABSL_PREDICT_FALSE(chunk == 0)) return Stray(memory);
+    if (ABSL_PREDICT_FALSE(heap_.MemorySpaceOf(chunk) != 0)) {
+      return source_.Source::Deallocate(heap_.RemoveRegion(chunk));
     }
+    return absl::OkStatus();
   }
 
   // All counted. In use is what nobody else can have: requests rounded up,
@@ -269,10 +269,8 @@ class CachingAllocator : public internal::CachingSource<Source> {
   }
 
   void GiveBack(DeviceMemory region) {
-    internal::GuardOrLog("deallocate", [&] {
-      source_.Source::Deallocate(region);
-      return absl::OkStatus();
-    });
+    internal::GuardOrLog("deallocate",
+                         [&] { return source_.Source::Deallocate(region); });
   }
 
   uint64_t ReleaseFree() {
@@ -298,7 +296,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
     return absl::ResourceExhaustedError(message);
   }
 
-  [[gnu::cold, gnu::noinline]] void LogStray(DeviceMemory memory) const {
+  [[gnu::cold, gnu::noinline]] absl::Status Stray(DeviceMemory memory) const {
     char message[128];
     std::snprintf(message, sizeof(message),
                   "ignored: nothing is handed out at %p, which %s",
@@ -306,7 +304,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
                   heap_.Contains(memory.opaque())
                       ? "is this allocator's: freed twice, or not the start"
                       : "is not this allocator's");
-    internal::LogError("deallocate", message);
+    return absl::InvalidArgumentError(message);
   }
 
   std::mutex mutex_;

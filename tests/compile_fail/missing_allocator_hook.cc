@@ -8,7 +8,9 @@ class Memory : public tfplug::Allocator {
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t, int64_t) override {
     return tfplug::DeviceMemory();
   }
-  void Deallocate(tfplug::DeviceMemory) override {}
+  absl::Status Deallocate(tfplug::DeviceMemory) override {
+    return absl::OkStatus();
+  }
 };
 TFPLUG_REGISTER_DEVICE(
     minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, Memory>>);

@@ -4,7 +4,7 @@
 
 class Memory : public minimal::Memory {
  public:
-  void DeallocateUnified(void*) override {}
+  absl::Status DeallocateUnified(void*) override { return absl::OkStatus(); }
 };
 TFPLUG_REGISTER_DEVICE(
     minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, Memory>>);

@@ -64,7 +64,10 @@ class Memory : public tfplug::Allocator {
     if (memory == nullptr) return absl::ResourceExhaustedError("no memory");
     return DeviceMemory(memory, size);
   }
-  void Deallocate(DeviceMemory memory) override { std::free(memory.opaque()); }
+  Status Deallocate(DeviceMemory memory) override {
+    std::free(memory.opaque());
+    return OkStatus();
+  }
   StatusOr<tfplug::MemoryUsage> Usage() override {
     return tfplug::MemoryUsage{int64_t{1} << 30, int64_t{1} << 30};
   }

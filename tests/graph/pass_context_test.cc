@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <tfplug/graph/pass_context.h>
+#include <tfplug/kernel.h>
+#include <tfplug/register_kernel.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fault_core/leaks.h"
@@ -53,6 +56,30 @@ std::string GraphWithFunction() {
   internal::AppendField(library, 1, function);
   internal::AppendField(graph, 2, library);
   return graph;
+}
+
+struct NoKernel : Kernel {
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+
+TEST_CASE("which kernels the library has, by types written down or found out") {
+  LeakCheckedCore core;
+  internal::KernelRegistrations().clear();
+  RegisterKernel<NoKernel>(
+      KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
+  const TF_GrapplerItem item;
+  const PassContext context("SIM", "", &item);
+  CHECK(context.KnowsKernels());
+  CHECK(context.HasKernel("MatMul"));
+  CHECK(context.HasKernel("MatMul", {{"T", DataType::kFloat}}));
+  CHECK_FALSE(context.HasKernel("MatMul", {{"T", DataType::kHalf}}));
+  CHECK_FALSE(context.HasKernel("Sub"));
+  std::vector<std::pair<absl::string_view, DataType>> types = {
+      {"T", DataType::kDouble}, {"other", DataType::kHalf}};
+  CHECK(context.HasKernel("MatMul", types));
+  types[0].second = DataType::kInt32;
+  CHECK_FALSE(context.HasKernel("MatMul", types));
+  internal::KernelRegistrations().clear();
 }
 
 TEST_CASE("names are asked for once") {

@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(FaultFixture,
          d().Deallocate(memory_);
          return false;
        },
-       false},
+       true},
       {"host_memory_allocate", "AllocateHost",
        [&] { return d().AllocateHost(8) != nullptr; }, true},
       {"host_memory_deallocate", "DeallocateHost",
@@ -184,7 +184,7 @@ TEST_CASE_FIXTURE(FaultFixture,
          d().DeallocateHost(address);
          return false;
        },
-       false},
+       true},
       {"unified_memory_allocate", "AllocateUnified",
        [&] { return d().AllocateUnified(8) != nullptr; }, true},
       {"unified_memory_deallocate", "DeallocateUnified",
@@ -192,7 +192,7 @@ TEST_CASE_FIXTURE(FaultFixture,
          d().DeallocateUnified(address);
          return false;
        },
-       false},
+       true},
       {"get_allocator_stats", "Stats", [&] { return d().Stats().has_value(); },
        true},
       {"device_memory_usage", "Usage", [&] { return d().Usage().has_value(); },

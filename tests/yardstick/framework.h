@@ -153,10 +153,11 @@ class Memory : public tfplug::Allocator {
     statistics_.Add(size);
     return DeviceMemory(memory, size);
   }
-  void Deallocate(DeviceMemory memory) override {
+  Status Deallocate(DeviceMemory memory) override {
     const int result = drv_free(driver_, memory.opaque());
-    if (result != DRV_OK) Log(Failure{result});
+    if (ABSL_PREDICT_FALSE(result != DRV_OK)) return Failure{result};
     statistics_.Subtract(memory.size());
+    return absl::OkStatus();
   }
   absl::StatusOr<tfplug::AllocatorStats> Stats() override {
     tfplug::AllocatorStats stats;
@@ -174,10 +175,6 @@ class Memory : public tfplug::Allocator {
   }
 
  private:
-  [[gnu::cold, gnu::noinline]] static void Log(Failure failure) {
-    std::fprintf(stderr, "framework: %s\n", Status(failure).ToString().c_str());
-  }
-
   drv_device* const driver_;
   Statistics statistics_;
 };

@@ -40,7 +40,9 @@ class Source : public tfplug::Allocator {
         reinterpret_cast<void*>(next_ - size),  // NOLINT(*-no-int-to-ptr)
         size);
   }
-  void Deallocate(tfplug::DeviceMemory) override {}
+  absl::Status Deallocate(tfplug::DeviceMemory) override {
+    return absl::OkStatus();
+  }
   absl::StatusOr<tfplug::MemoryUsage> Usage() override {
     return tfplug::MemoryUsage{INT64_MAX, INT64_MAX};
   }
@@ -56,7 +58,7 @@ class Caching {
     return caching_.Under::Allocate(size, 0)->opaque();
   }
   void Deallocate(void* memory) {
-    caching_.Under::Deallocate(tfplug::DeviceMemory(memory, 0));
+    (void)caching_.Under::Deallocate(tfplug::DeviceMemory(memory, 0));
   }
   uint64_t Reserved() {
     return static_cast<uint64_t>(caching_.Stats()->peak_bytes_reserved);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tfplug/graph/function_library.h"
 #include "tfplug/graph/graph_item.h"
 #include "tfplug/graph/graph_properties.h"
@@ -75,6 +76,11 @@ class PassContext {
   // TensorFlow's own kernels, and those of other libraries, are not seen.
   bool HasKernel(absl::string_view op,
                  std::initializer_list<internal::TypeAttr> types = {}) const {
+    return kernels_.Has(op, types);
+  }
+  // The same with types that are found out.
+  bool HasKernel(absl::string_view op,
+                 absl::Span<const internal::TypeAttr> types) const {
     return kernels_.Has(op, types);
   }
   // Whether this library registers any kernel for device_type().

@@ -43,8 +43,8 @@ class CachingSource : public Allocator {
   absl::StatusOr<void*> AllocateHost(uint64_t size) override {
     return source_.Source::AllocateHost(size);
   }
-  void DeallocateHost(void* memory) override {
-    source_.Source::DeallocateHost(memory);
+  absl::Status DeallocateHost(void* memory) override {
+    return source_.Source::DeallocateHost(memory);
   }
 
  protected:
@@ -59,8 +59,8 @@ class CachingSource<Source, true> : public CachingSource<Source, false> {
   absl::StatusOr<void*> AllocateUnified(uint64_t size) override {
     return this->source_.Source::AllocateUnified(size);
   }
-  void DeallocateUnified(void* memory) override {
-    this->source_.Source::DeallocateUnified(memory);
+  absl::Status DeallocateUnified(void* memory) override {
+    return this->source_.Source::DeallocateUnified(memory);
   }
 };
 

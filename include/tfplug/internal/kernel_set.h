@@ -3,12 +3,12 @@
 #define TFPLUG_INTERNAL_KERNEL_SET_H_
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tfplug/data_type.h"
 #include "tfplug/internal/init_kernel.h"
 
@@ -43,7 +43,7 @@ class KernelSet {
   }
 
   // Whether there is a kernel for `op` with these type attributes.
-  bool Has(absl::string_view op, std::initializer_list<TypeAttr> types) const {
+  bool Has(absl::string_view op, absl::Span<const TypeAttr> types) const {
     return AnyKernel(device_type_, [&](const KernelDef& def) {
       if (def.op() != op) return false;
       for (const KernelDef::Constraint& constraint : def.type_constraints()) {

@@ -55,8 +55,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
                          abi::SP_DeviceMemoryBase* memory) {
     if (memory->opaque == nullptr) return;
     GuardOrLog("deallocate", [&] {
-      ToAllocator(device).AllocatorT::Deallocate(ToMemory(memory));
-      return absl::OkStatus();
+      return ToAllocator(device).AllocatorT::Deallocate(ToMemory(memory));
     });
   }
 
@@ -70,8 +69,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
   static void host_memory_deallocate(const abi::SP_Device* device, void* mem) {
     if (mem == nullptr) return;
     GuardOrLog("host_memory_deallocate", [&] {
-      ToAllocator(device).AllocatorT::DeallocateHost(mem);
-      return absl::OkStatus();
+      return ToAllocator(device).AllocatorT::DeallocateHost(mem);
     });
   }
 
@@ -86,8 +84,7 @@ struct StreamExecutorTable : Handles<DeviceT> {
                                         void* location) {
     if (location == nullptr) return;
     GuardOrLog("unified_memory_deallocate", [&] {
-      ToAllocator(device).AllocatorT::DeallocateUnified(location);
-      return absl::OkStatus();
+      return ToAllocator(device).AllocatorT::DeallocateUnified(location);
     });
   }
 

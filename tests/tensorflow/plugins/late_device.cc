@@ -155,9 +155,10 @@ class Memory : public tfplug::Allocator {
     free.pop_back();
     return tfplug::DeviceMemory(memory, size);
   }
-  void Deallocate(tfplug::DeviceMemory memory) override {
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override {
     std::lock_guard<std::mutex> lock(mutex_);
     free_[sizes_[memory.opaque()]].push_back(memory.opaque());
+    return absl::OkStatus();
   }
   absl::StatusOr<tfplug::MemoryUsage> Usage() override {
     return tfplug::MemoryUsage{int64_t{1} << 28, int64_t{1} << 28};

@@ -38,7 +38,10 @@ class Memory : public tfplug::Allocator {
                reinterpret_cast<intptr_t>(block_);
     return tfplug::DeviceMemory(block_, size);
   }
-  void Deallocate(tfplug::DeviceMemory) override {}  // when the process ends
+  // When the process ends.
+  absl::Status Deallocate(tfplug::DeviceMemory) override {
+    return absl::OkStatus();
+  }
   absl::StatusOr<tfplug::MemoryUsage> Usage() override {
     return tfplug::MemoryUsage{kBytes, kBytes};
   }
