@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <tfplug/graph.h>
 
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -229,6 +232,63 @@ TEST_CASE("core's failures reach core, and leak nothing") {
     return absl::OkStatus();
   };
   testing::FailEachCall([&] { return fixture.Optimize(1).runs[0]; });
+}
+
+// A graph with a node "large", whose attribute holds so many zeros: pages that
+// nobody writes take no memory.
+struct LargeGraph {
+  explicit LargeGraph(size_t zeros) {
+    const auto wrap = [&](int field, std::string before) {
+      std::string tag;
+      internal::AppendVarint(tag,
+                             internal::MakeTag(static_cast<uint32_t>(field),
+                                               internal::kBytesType));
+      internal::AppendVarint(tag, before.size() + zeros);
+      return tag + before;
+    };
+    // TensorProto.tensor_content, AttrValue.tensor, and so on.
+    std::string entry, node;
+    internal::AppendField(entry, 1, "value");
+    internal::AppendField(node, 1, "large");
+    internal::AppendField(node, 2, "Const");
+    const std::string head =
+        wrap(1, node + wrap(5, entry + wrap(2, wrap(8, wrap(4, "")))));
+    size = head.size() + zeros;
+    memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    std::memcpy(memory, head.data(), head.size());
+  }
+  ~LargeGraph() { munmap(memory, size); }
+  absl::string_view bytes() const {
+    return absl::string_view(static_cast<const char*>(memory), size);
+  }
+
+  void* memory;
+  size_t size;
+};
+
+TEST_CASE("more bytes than core can parse are not written") {
+  const LeakCheckedCore core;
+  const LargeGraph large(1200000000);
+  const TF_GrapplerItem item;
+  internal::Pipeline pipeline("SIM",
+                              {{"First", []() -> std::unique_ptr<GraphPass> {
+                                  return std::make_unique<First>();
+                                }}});
+  abi::TF_Buffer out = {};
+  first_run = [](Graph& graph, const PassContext&) {
+    const Node copy = graph.AddNode("copy", "Const").value();
+    return copy.CopyAttr(graph.FindNode("large"), "value");
+  };
+  CHECK(pipeline.Optimize(large.bytes(), &item, &out).ToString() ==
+        "RESOURCE_EXHAUSTED: the edited graph has 2400000101 bytes, and "
+        "TensorFlow cannot parse more than 2147483647; keep large constants in "
+        "variables");
+  CHECK(out.data == nullptr);
+  // Read as before, and left alone.
+  first_run = Nothing;
+  CHECK(absl::IsAborted(pipeline.Optimize(large.bytes(), &item, &out)));
 }
 
 TEST_CASE("the memory of one graph serves the next one") {
