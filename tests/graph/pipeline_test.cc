@@ -117,6 +117,39 @@ TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
         Lines{"a = Const()", "b = Sign(a)", "c = Abs(b)"});
 }
 
+TEST_CASE("nodes of one name are found before they are written") {
+  Fixture fixture;
+  // Neither pass asks for a name or an edge.
+  const std::string twice = MakeGraph() + MakeGraph();
+  first_run = [&](Graph& graph, const PassContext&) {
+    return graph.Replace(twice);
+  };
+  CHECK(fixture.Failure() ==
+        "INVALID_ARGUMENT: optimize_func: tfplug::pipeline_test::First: two "
+        "nodes are called 'a'");
+  fixture.item.nodes_to_preserve.clear();
+  CHECK(fixture.Failure().find("two nodes are called 'a'") !=
+        std::string::npos);
+  first_run = [](Graph& graph, const PassContext&) {
+    for (Node node : graph.nodes("Neg")) node.SetAttr("T", DataType::kFloat);
+    return absl::OkStatus();
+  };
+  const auto outcome = fixture.host->Optimize(twice, fixture.item, 1);
+  CHECK(!outcome.changed);
+  CHECK(outcome.runs[0].message().find("two nodes are called 'a'") !=
+        absl::string_view::npos);
+  // So are inputs from nowhere in a graph that a pass has made.
+  first_run = [](Graph& graph, const PassContext&) {
+    std::string node, bytes;
+    internal::AppendField(node, 1, "b");
+    internal::AppendField(node, 3, "a");
+    internal::AppendField(bytes, 1, node);
+    return graph.Replace(bytes);
+  };
+  CHECK(fixture.Failure().find("but there is no node 'a'") !=
+        std::string::npos);
+}
+
 TEST_CASE("a pass that fails half-way") {
   Fixture fixture;
   bool second_ran = false;

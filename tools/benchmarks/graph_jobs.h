@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/output_block.h"
 
 // The same work on a GraphDef twice: on tfplug::Graph, and as the author of a
 // pass writes it over messages.
@@ -29,22 +30,39 @@ inline constexpr std::initializer_list<absl::string_view> kBiases = {"BiasAdd",
 inline constexpr std::initializer_list<absl::string_view> kActivations = {
     "Relu", "Relu6", "Tanh", "Sigmoid"};
 
-// Where results go: kept from one time to the next, as a pipeline does.
+// Where results go: kept from one time to the next, as a pipeline does. Views
+// have the memory that the pipeline has, messages that of malloc.
 class OutputBuffer {
  public:
+  explicit OutputBuffer(bool is_views = true) : is_views_(is_views) {}
+  OutputBuffer(const OutputBuffer&) = delete;
+  OutputBuffer& operator=(const OutputBuffer&) = delete;
+  ~OutputBuffer() { Free(); }
+
   char* Reserve(size_t size) {
     if (size > capacity_) {
-      std::free(data_);
-      data_ = static_cast<char*>(std::malloc(size));
+      Free();
+      data_ = static_cast<char*>(
+          is_views_ ? tfplug::internal::OutputBlock::Allocate(size)
+                    : std::malloc(size));
       capacity_ = size;
     }
     size_ = size;
     return data_;
   }
-  ~OutputBuffer() { std::free(data_); }
   absl::string_view bytes() const { return absl::string_view(data_, size_); }
 
  private:
+  void Free() {
+    if (data_ == nullptr) return;
+    if (is_views_) {
+      tfplug::internal::OutputBlock::data_deallocator(data_, capacity_);
+    } else {
+      std::free(data_);
+    }
+  }
+
+  const bool is_views_;
   char* data_ = nullptr;
   size_t size_ = 0;
   size_t capacity_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -19,23 +19,22 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
+// A set of ops, by number.
 class Ops {
  public:
   Ops(Graph& graph, std::initializer_list<absl::string_view> names) {
-    for (absl::string_view name : names)
-      numbers_[count_++] = graph.OpNumber(name);
+    for (absl::string_view name : names) {
+      const uint32_t number = graph.OpNumber(name);
+      if (number >= has_.size()) has_.resize(number + 1);
+      has_[number] = true;
+    }
   }
   bool Has(Node node) const {
-    const uint32_t number = node.op_number();
-    for (size_t i = 0; i < count_; ++i) {
-      if (numbers_[i] == number) return true;
-    }
-    return false;
+    return node.op_number() < has_.size() && has_[node.op_number()];
   }
 
  private:
-  std::array<uint32_t, 8> numbers_;
-  size_t count_ = 0;
+  std::vector<char> has_;
 };
 
 class ViewWorker : public Worker {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/node.h"
+#include "tfplug/graph/node_range.h"
 #include "tfplug/internal/graph_core.h"
 #include "tfplug/internal/graph_editor.h"
 #include "tfplug/internal/graph_function.h"
@@ -23,84 +24,6 @@
 #include "tfplug/internal/graph_writer.h"
 
 namespace tfplug {
-
-// The nodes of a Graph, or those of one op, for range-for: in the order of the
-// file, then added ones. The graph may be edited meanwhile; nodes that are
-// removed are left out, added ones come last.
-class NodeRange {
- public:
-  static constexpr uint32_t kAll = 0xfffffffe;
-  NodeRange(internal::GraphCore* graph, uint32_t op) : graph_(graph), op_(op) {}
-
-  class Iterator {
-   public:
-    Iterator(internal::GraphCore* graph, uint32_t op) : graph_(graph), op_(op) {
-      Settle();
-    }
-    Node operator*() const { return Node(graph_, at_); }
-    Iterator& operator++() {
-      ++at_;
-      Settle();
-      return *this;
-    }
-    // Only the end is ever compared with.
-    bool operator!=(std::nullptr_t) const { return at_ < graph_->size(); }
-
-   private:
-    void Settle() {
-      const uint32_t* const ops = graph_->ops().data();
-      const uint32_t size = graph_->size();
-      if (op_ == kAll) {
-        while (at_ < size && !graph_->live(at_)) ++at_;
-      } else {
-        while (at_ < size && ops[at_] != op_) ++at_;
-      }
-    }
-
-    internal::GraphCore* graph_;
-    uint32_t op_;
-    uint32_t at_ = 0;
-  };
-  Iterator begin() const { return Iterator(graph_, op_); }
-  std::nullptr_t end() const { return nullptr; }
-
- private:
-  internal::GraphCore* graph_;
-  uint32_t op_;
-};
-
-// Nodes in an array of the graph's.
-class NodeList {
- public:
-  NodeList(internal::GraphCore* graph, const uint32_t* nodes, size_t size)
-      : graph_(graph), nodes_(nodes), size_(size) {}
-
-  size_t size() const { return size_; }
-  Node operator[](size_t i) const { return Node(graph_, nodes_[i]); }
-
-  class Iterator {
-   public:
-    Iterator(internal::GraphCore* graph, const uint32_t* at)
-        : graph_(graph), at_(at) {}
-    Node operator*() const { return Node(graph_, *at_); }
-    Iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
-
-   private:
-    internal::GraphCore* graph_;
-    const uint32_t* at_;
-  };
-  Iterator begin() const { return Iterator(graph_, nodes_); }
-  Iterator end() const { return Iterator(graph_, nodes_ + size_); }
-
- private:
-  internal::GraphCore* graph_;
-  const uint32_t* nodes_;
-  size_t size_;
-};
 
 struct GraphFunction;
 
@@ -198,6 +121,13 @@ class Graph {
   // INVALID_ARGUMENT for what was found wrong meanwhile: nodes of one name,
   // inputs from nodes that there are not. Such a graph core refuses.
   const absl::Status& status() const { return core_->status(); }
+  // The same after all names were looked at, and with Replace() all edges: for
+  // a graph that is about to be written.
+  const absl::Status& Check() {
+    core_->NeedNames();
+    if (replacement_ != nullptr) core_->NeedEdges();
+    return core_->status();
+  }
   // Of the edited GraphDef. What was not touched is the bytes that it was.
   size_t ByteSize();
   // To exactly ByteSize() bytes, which was asked for since the last edit.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,10 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/data_type.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/internal/graph_core.h"
 #include "tfplug/internal/graph_editor.h"
 #include "tfplug/internal/op_attr.h"
+#include "tfplug/shape.h"
+#include "tfplug/tensor_view.h"
 
 namespace tfplug {
 
@@ -120,20 +124,35 @@ class Node {
   // The types of GetAttr; string literals, and any integer as int64_t.
   template <class T>
   void SetAttr(absl::string_view attr, const T& value) const {
-    SetRawAttr(attr, internal::AttrCodec<internal::StoredAttr<T>>::Encode(
-                         internal::StoredAttr<T>(value)));
+    using Stored = internal::StoredAttr<T>;
+    std::string& bytes = graph_->scratch();
+    bytes.clear();
+    if constexpr (std::is_same_v<T, Stored>) {
+      internal::AttrCodec<Stored>::Append(bytes, value);
+    } else {
+      internal::AttrCodec<Stored>::Append(bytes, Stored(value));
+    }
+    SetRawAttr(attr, bytes);
   }
   template <class E, class = internal::IfOpEnum<E>>
   void SetAttr(E attr, const internal::AttrType<E>& value) const {
     SetAttr(absl::string_view(internal::NameOf(attr)), value);
   }
+  // A tensor, such as the `value` of a Const; its elements in row-major order,
+  // as memory has them, are copied. INVALID_ARGUMENT if they are not as many
+  // bytes as type and shape say, or the type has no fixed size.
+  absl::Status SetTensor(absl::string_view attr, DataType dtype,
+                         const Shape& shape, absl::string_view elements) const;
+  template <class T, int kRank>
+  void SetTensor(absl::string_view attr,
+                 const TensorView<T, kRank>& tensor) const;
   // `value` is copied.
   void SetRawAttr(absl::string_view attr, absl::string_view value) const {
-    Edit().SetAttr(id_, graph_->Keep(attr), graph_->Keep(value));
+    Edit().SetAttr(id_, attr, value);
   }
   // Nothing happens if there is none.
   void RemoveAttr(absl::string_view attr) const {
-    if (HasAttr(attr)) Edit().SetAttr(id_, graph_->Keep(attr), {});
+    if (HasAttr(attr)) Edit().RemoveAttr(id_, attr);
   }
   // From a node of the same or another graph; large values of the same graph
   // are not copied. NOT_FOUND if it has no such attribute.
@@ -287,32 +306,30 @@ inline int Node::num_uses(int port) const {
 }
 
 inline uint32_t Node::Place(int i, bool control) const {
-  const internal::EdgeNumbers inputs = graph_->inputs(id_);
-  uint32_t k = 0;
-  for (; k < inputs.size(); ++k) {
-    const int port = graph_->edge(inputs[k]).port;
-    if ((port == internal::kControlPort) == control && i-- == 0) break;
-  }
-  return k;
+  return graph_->FindInput(id_, [&](const internal::Edge& edge) {
+    return (edge.port == internal::kControlPort) == control && i-- == 0;
+  });
 }
 inline int Node::CountInputs(bool control) const {
-  const internal::EdgeNumbers inputs = graph_->inputs(id_);
   int count = 0;
-  for (uint32_t k = 0; k < inputs.size(); ++k) {
-    const int port = graph_->edge(inputs[k]).port;
-    count += (port == internal::kControlPort) == control;
-  }
+  graph_->FindInput(id_, [&](const internal::Edge& edge) {
+    count += (edge.port == internal::kControlPort) == control;
+    return false;
+  });
   return count;
 }
 inline Output Node::Source(int i, bool control) const {
-  const internal::EdgeNumbers inputs = graph_->inputs(id_);
-  for (uint32_t k = 0; k < inputs.size(); ++k) {
-    const internal::Edge& edge = graph_->edge(inputs[k]);
-    if ((edge.port == internal::kControlPort) != control || i-- != 0) continue;
-    if (edge.source == internal::kNoNode) break;
-    return {Node(graph_, edge.source), edge.port};
-  }
-  return {};
+  Output output;
+  graph_->FindInput(id_, [&](const internal::Edge& edge) {
+    if ((edge.port == internal::kControlPort) != control || i-- != 0) {
+      return false;
+    }
+    if (edge.source != internal::kNoNode) {
+      output = {Node(graph_, edge.source), edge.port};
+    }
+    return true;
+  });
+  return output;
 }
 inline Output Node::output(absl::string_view output, int number) const {
   return {*this, graph_->BodyPort(absl::StrCat(output, ":", number))};
@@ -355,8 +372,13 @@ inline absl::Status Node::AddInput(Output from) const {
     return absl::InvalidArgumentError(
         absl::StrCat(Describe(), "there is no output ", from.port));
   }
-  const int inputs = num_inputs();
-  const uint32_t place = inputs == 0 ? 0 : Place(inputs - 1, false) + 1;
+  // Behind the last data input.
+  uint32_t place = 0, i = 0;
+  graph_->FindInput(id_, [&](const internal::Edge& edge) {
+    ++i;
+    if (edge.port != internal::kControlPort) place = i;
+    return false;
+  });
   Edit().InsertEdge(id_, place, {from.node.id_, from.port});
   return absl::OkStatus();
 }
@@ -403,6 +425,45 @@ absl::StatusOr<T> Node::GetAttr(absl::string_view attr) const {
                                     "it is of another kind, or does not fit");
 }
 
+inline absl::Status Node::SetTensor(absl::string_view attr, DataType dtype,
+                                    const Shape& shape,
+                                    absl::string_view elements) const {
+  const size_t element_size = DataTypeSize(dtype);
+  size_t size = element_size;
+  bool fits = element_size > 0;
+  for (int64_t dim : shape.dims()) {
+    fits = fits && dim >= 0 && !__builtin_mul_overflow(size, dim, &size);
+  }
+  if (!fits || size != elements.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Describe(), "attribute '", attr, "', as a tensor of ",
+        DataTypeName(dtype), ": ",
+        element_size == 0
+            ? "it has no fixed size; SetRawAttr() takes any AttrValue"
+            : absl::StrCat("the shape does not make ", elements.size(),
+                           " bytes")));
+  }
+  std::string& bytes = graph_->scratch();
+  bytes.clear();
+  internal::AppendNested(bytes, internal::kAttrTensor, [&] {
+    internal::AppendTensor(bytes, dtype, shape, elements);
+  });
+  SetRawAttr(attr, bytes);
+  return absl::OkStatus();
+}
+template <class T, int kRank>
+void Node::SetTensor(absl::string_view attr,
+                     const TensorView<T, kRank>& tensor) const {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < kRank; ++i) dims.push_back(tensor.dim(i));
+  constexpr DataType kType = DataTypeOf<std::remove_const_t<T>>();
+  // It cannot fail: a view has as many elements as its dimensions say.
+  SetTensor(attr, kType, Shape(dims),
+            absl::string_view(reinterpret_cast<const char*>(tensor.data()),
+                              static_cast<size_t>(tensor.size()) * sizeof(T)))
+      .IgnoreError();
+}
+
 inline std::vector<std::pair<absl::string_view, absl::string_view>>
 Node::attrs() const {
   std::vector<std::pair<absl::string_view, absl::string_view>> result;
@@ -413,21 +474,14 @@ Node::attrs() const {
   return result;
 }
 inline absl::Status Node::CopyAttr(Node from, absl::string_view attr) const {
-  const absl::string_view value = from.RawAttr(attr);
-  if (value.data() == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat(from.Describe(), "it has no attribute '", attr, "'"));
+  if (Edit().CopyAttr(id_, *from.graph_, from.id_, attr)) {
+    return absl::OkStatus();
   }
-  Edit().SetAttr(id_, graph_->Keep(attr),
-                 from.graph_ == graph_ ? value : graph_->Keep(value));
-  return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(from.Describe(), "it has no attribute '", attr, "'"));
 }
 inline void Node::CopyAttrs(Node from) const {
-  if (from.graph_ == graph_) {
-    if (from != *this) Edit().CopyAttrs(id_, from.id_);
-    return;
-  }
-  for (const auto& [attr, value] : from.attrs()) SetRawAttr(attr, value);
+  if (from != *this) Edit().CopyAttrs(id_, *from.graph_, from.id_);
 }
 
 inline absl::Status Node::SetName(absl::string_view name) const {

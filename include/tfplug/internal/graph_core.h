@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_attr_list.h"
 #include "tfplug/internal/graph_attrs.h"
 #include "tfplug/internal/graph_edges.h"
 #include "tfplug/internal/graph_fields.h"
@@ -60,6 +61,18 @@ class GraphCore {
     if (status_.ok()) status_ = std::move(problem);
   }
 
+  // What is made on demand: who has a name, where inputs come from, who uses a
+  // node.
+  void NeedNames() {
+    if (ABSL_PREDICT_FALSE(!index_.names.has_table())) MakeNames();
+  }
+  void NeedEdges() {
+    if (ABSL_PREDICT_FALSE(!has_edges_)) MakeEdges();
+  }
+  void NeedUses() {
+    if (ABSL_PREDICT_FALSE(uses_.empty())) MakeUses();
+  }
+
   // ---- Nodes ----
 
   uint32_t size() const { return index_.num_nodes(); }
@@ -73,8 +86,16 @@ class GraphCore {
   const Array<uint32_t>& ops() const { return index_.ops; }
   NodeRecord record(uint32_t n) const { return index_.records[n]; }
   absl::string_view device(uint32_t n) const;
+  // Has the device and attributes of a node brought near that are soon asked
+  // for; it may be none.
+  void Prefetch(uint32_t n) const {
+    if (n >= num_parsed_ || bytes_.size() < kNearCaches) return;
+    const char* const rest = index_.base + index_.records[n].rest;
+    __builtin_prefetch(rest);
+    __builtin_prefetch(rest + 64);
+  }
   uint32_t FindNode(absl::string_view name) {
-    MakeNames();
+    NeedNames();
     return index_.names.Find(name);
   }
 
@@ -87,12 +108,33 @@ class GraphCore {
   // ---- Edges ----
 
   EdgeNumbers inputs(uint32_t n) {
-    MakeEdges();
+    NeedEdges();
     return MadeInputs(n);
+  }
+  // Calls f(edge) for the node's inputs, control edges too, until it is true;
+  // returns the place of that one, or how many there are.
+  template <class F>
+  uint32_t FindInput(uint32_t n, const F& f) {
+    NeedEdges();
+    const NodeEdit* const edit = overlay_.Find(n);
+    if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
+      uint32_t i = 0;
+      while (i < edit->input_list.size() &&
+             !f(edges_[edit->input_list[i].edge])) {
+        ++i;
+      }
+      return i;
+    }
+    if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return 0;
+    const Edge* const begin = edges_.data() + index_.first_edge(n);
+    const Edge* const end = edges_.data() + index_.first_edge(n + 1);
+    const Edge* edge = begin;
+    while (edge < end && !f(*edge)) ++edge;
+    return static_cast<uint32_t>(edge - begin);
   }
   const Edge& edge(uint32_t number) const { return edges_[number]; }
   UseLists& uses() {
-    MakeUses();
+    NeedUses();
     return uses_;
   }
   // After uses(): calls f(source) for each input, control edges too, that comes
@@ -137,9 +179,15 @@ class GraphCore {
 
   // The bytes of the attribute's AttrValue; with null data if there is none.
   absl::string_view FindAttr(uint32_t n, absl::string_view name);
+  bool FindAttr(uint32_t n, absl::string_view name, AttrEntry* attr);
   // Calls f(name, value) for each attribute, in no order that means something.
   template <class F>
-  void ForEachAttr(uint32_t n, const F& f);
+  void ForEachAttr(uint32_t n, const F& f) {
+    attrs(n).ForEach(
+        [&](const AttrEntry& attr) { f(attr.name(), attr.value()); });
+  }
+  // All; it holds until the next edit.
+  AttrList attrs(uint32_t n);
 
   // ---- Bytes ----
 
@@ -152,6 +200,8 @@ class GraphCore {
     Range field;
   };
   const Array<Result>& results() const { return results_; }
+  // For whoever needs one for a moment.
+  std::string& scratch() { return scratch_; }
   // A copy that lives as long as the graph.
   absl::string_view Keep(absl::string_view text) {
     return overlay_.arena().Copy(text);
@@ -162,6 +212,8 @@ class GraphCore {
   friend class InputText;
   friend class TopologicalSort;
   static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
+  // As many bytes as the processor's nearer caches may hold.
+  static constexpr size_t kNearCaches = size_t{4} << 20;
   // How many nodes before its turn a node's bytes are asked for.
   static constexpr uint32_t kAhead = 12;
 
@@ -181,10 +233,6 @@ class GraphCore {
                ? edit->inputs.data()
                : index_.base + index_.records[n].inputs;
   }
-  // Of a node in order that has no edit: the bytes of its inputs, and of what
-  // follows on them.
-  absl::string_view ParsedInputs(uint32_t n) const;
-  absl::string_view ParsedRest(uint32_t n, absl::string_view inputs) const;
   absl::Status Index(absl::string_view bytes);
   void AddBoundary(absl::string_view name, const char* op);
   void AddResult(absl::string_view entry, Range field, bool is_control);
@@ -219,6 +267,7 @@ class GraphCore {
   Array<Edge> edges_;
   UseLists uses_;
   Overlay overlay_;
+  std::string scratch_;
 };
 
 // ---- Implementation ----
@@ -266,25 +315,10 @@ inline absl::Status GraphCore::Index(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-inline absl::string_view GraphCore::ParsedInputs(uint32_t n) const {
-  const char* const begin = index_.base + index_.records[n].inputs;
-  const char* p = begin;
-  const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
-  for (uint32_t i = 0; i < count; ++i) NextInput(&p);
-  return absl::string_view(begin, static_cast<size_t>(p - begin));
-}
-inline absl::string_view GraphCore::ParsedRest(uint32_t n,
-                                               absl::string_view inputs) const {
-  const NodeRecord& record = index_.records[n];
-  const char* const begin = inputs.data() + inputs.size();
-  const char* const end = index_.base + record.begin + record.size;
-  return absl::string_view(begin, static_cast<size_t>(end - begin));
-}
-
 inline absl::string_view GraphCore::rest_bytes(uint32_t n) const {
   if (const NodeEdit* edit = overlay_.Find(n)) return edit->rest;
   if (n >= num_parsed_) return {};
-  return ParsedRest(n, ParsedInputs(n));
+  return index_.rest(n);
 }
 
 inline absl::string_view GraphCore::device(uint32_t n) const {
@@ -298,41 +332,35 @@ inline absl::string_view GraphCore::device(uint32_t n) const {
 
 // ---- Attributes ----
 
-inline absl::string_view GraphCore::FindAttr(uint32_t n,
-                                             absl::string_view name) {
-  if (const NodeEdit* edit = overlay_.Find(n)) {
-    if (const AttrEdit* attr = edit->FindAttr(name)) return attr->value;
+inline bool GraphCore::FindAttr(uint32_t n, absl::string_view name,
+                                AttrEntry* attr) {
+  const NodeEdit* const edit = overlay_.Find(n);
+  if (edit != nullptr && edit->own_attrs) {
+    const AttrEntry* const found = edit->attrs.Find(name);
+    if (found != nullptr) *attr = *found;
+    return found != nullptr;
   }
-  // Of several entries with this name the last counts.
-  absl::string_view found;
-  for (RestReader field(rest_bytes(n)); field.Next();) {
-    if (field.is_attr() && field.name() == name) {
-      found = field.value(overlay_.arena());
-    }
-  }
+  // Of several with this name the last counts.
+  bool found = false;
+  ReadAttrs(rest_bytes(n), overlay_.arena(), [&](const AttrEntry& entry) {
+    if (!SameText(entry.name(), name)) return;
+    *attr = entry;
+    found = true;
+  });
   return found;
 }
-
-template <class F>
-void GraphCore::ForEachAttr(uint32_t n, const F& f) {
+inline absl::string_view GraphCore::FindAttr(uint32_t n,
+                                             absl::string_view name) {
+  AttrEntry attr;
+  return FindAttr(n, name, &attr) ? attr.value() : absl::string_view();
+}
+inline AttrList GraphCore::attrs(uint32_t n) {
   const NodeEdit* const edit = overlay_.Find(n);
-  ArenaList<AttrEdit> attrs;
-  for (RestReader field(rest_bytes(n)); field.Next();) {
-    if (!field.is_attr()) continue;
-    attrs.PushBack(overlay_.arena(),
-                   {field.name(), field.value(overlay_.arena())});
-  }
-  for (const AttrEdit& attr : attrs) {
-    bool counts = edit == nullptr || edit->FindAttr(attr.name) == nullptr;
-    for (const AttrEdit* later = &attr + 1; later < attrs.end(); ++later) {
-      counts = counts && later->name != attr.name;
-    }
-    if (counts) f(attr.name, attr.value);
-  }
-  if (edit == nullptr) return;
-  for (const AttrEdit& attr : edit->attrs) {
-    if (attr.value.data() != nullptr) f(attr.name, attr.value);
-  }
+  if (edit != nullptr && edit->own_attrs) return edit->attrs;
+  AttrList attrs;
+  uint32_t ignored;
+  attrs.Read(rest_bytes(n), overlay_.arena(), &ignored);
+  return attrs;
 }
 
 // ---- What is made on demand ----
@@ -343,7 +371,6 @@ inline void GraphCore::NoteDuplicate(uint32_t n) {
 }
 
 inline void GraphCore::MakeNames() {
-  if (ABSL_PREDICT_TRUE(index_.names.has_table())) return;
   // Nobody refers to a result of a function.
   const uint32_t first_result = results_.empty() ? size() : results_[0].node;
   index_.names.MakeTable(
@@ -376,8 +403,7 @@ void GraphCore::Resolve(const F& parse) {
 }
 
 inline void GraphCore::MakeEdges() {
-  if (ABSL_PREDICT_TRUE(has_edges_)) return;
-  MakeNames();
+  NeedNames();
   has_edges_ = true;
   edges_.Resize(index_.first_edge(num_parsed_));
   if (ABSL_PREDICT_FALSE(is_function_)) {
@@ -387,7 +413,7 @@ inline void GraphCore::MakeEdges() {
   }
   for (const Result& result : results_) {
     InputEdit& input = overlay_.Find(result.node)->input_list[0];
-    const Reference reference = ParseInput(input.text);
+    const Reference reference = ParseInput(input.text());
     input.edge = static_cast<uint32_t>(edges_.size());
     edges_.PushBack({index_.names.Find(reference.name), reference.port});
   }
@@ -407,8 +433,7 @@ inline void GraphCore::NoteMissing() {
 }
 
 inline void GraphCore::MakeUses() {
-  if (ABSL_PREDICT_TRUE(!uses_.empty())) return;
-  MakeEdges();
+  NeedEdges();
   uses_.Build(index_.records, size(), num_parsed_, edges_);
   for (const Result& result : results_) {
     const uint32_t edge = overlay_.Find(result.node)->input_list[0].edge;

@@ -23,18 +23,23 @@ struct Reference {
   int32_t port;
 };
 inline Reference ParseNumberedReference(absl::string_view text) {
-  size_t at = text.size();
-  uint32_t port = 0, unit = 1;
-  for (; at > 1 && text[at - 1] >= '0' && text[at - 1] <= '9'; --at) {
-    port += static_cast<uint32_t>(text[at - 1] - '0') * unit;
-    unit *= 10;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* digits = end;
+  while (digits - begin > 1 && digits[-1] >= '0' && digits[-1] <= '9') --digits;
+  if (digits - begin > 1 && digits[-1] == ':') {
+    uint32_t port = 0, unit = 1;
+    for (const char* digit = end; digit-- > digits; unit *= 10) {
+      port += static_cast<uint32_t>(*digit - '0') * unit;
+    }
+    // By the unit, core tells whether there were digits; 10^32 is 0 for it.
+    if (unit > 1) {
+      return {absl::string_view(begin, static_cast<size_t>(digits - 1 - begin)),
+              static_cast<int32_t>(port)};
+    }
   }
-  // By the unit, core tells whether there were digits; 10^32 is 0 for it.
-  if (at > 1 && text[at - 1] == ':' && unit > 1) {
-    return {absl::string_view(text.data(), at - 1), static_cast<int32_t>(port)};
-  }
-  if (text[0] == '^') {
-    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  if (*begin == '^') {
+    return {absl::string_view(begin + 1, text.size() - 1), kControlPort};
   }
   return {text, 0};
 }

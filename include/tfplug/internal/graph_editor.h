@@ -11,14 +11,15 @@
 
 namespace tfplug::internal {
 
-// Edits a GraphCore. Texts are not copied: they live as long as the graph.
+// Edits a GraphCore. Texts are not copied but where it says so: they live as
+// long as the graph.
 class GraphEditor {
  public:
   explicit GraphEditor(GraphCore& graph) : graph_(graph) {}
 
   // A node without inputs, device and attributes. The name must be free.
   uint32_t Add(absl::string_view name, absl::string_view op) {
-    graph_.MakeUses();
+    graph_.NeedUses();
     const uint32_t n = graph_.size();
     const uint32_t number = graph_.OpNumber(op);
     ++graph_.op_table().count(number);
@@ -32,7 +33,7 @@ class GraphEditor {
 
   // Its edges come to an end. Nobody may use it any more.
   void Remove(uint32_t n) {
-    graph_.MakeUses();
+    graph_.NeedUses();
     const EdgeNumbers inputs = graph_.MadeInputs(n);
     for (uint32_t i = 0; i < inputs.size(); ++i) EndEdge(inputs[i]);
     graph_.index_.names.Erase(n);
@@ -44,7 +45,7 @@ class GraphEditor {
   }
 
   void SetName(uint32_t n, absl::string_view name) {
-    graph_.MakeUses();
+    graph_.NeedUses();
     graph_.index_.names.Set(n, name);
     InsertName(n);
     MakeDirty(n);
@@ -53,7 +54,7 @@ class GraphEditor {
     while (const UseEntry* use = cursor.Next()) {
       if (graph_.edges_[use->edge].source != n) continue;
       for (InputEdit& input : MakeInputs(use->user).input_list) {
-        if (input.edge == use->edge) input.text = {};
+        if (input.edge == use->edge) input = InputEdit(input.edge);
       }
     }
   }
@@ -72,37 +73,50 @@ class GraphEditor {
     edit.own_device = true;
   }
 
-  // A null value removes it.
+  // `name` and `value` are copied.
   void SetAttr(uint32_t n, absl::string_view name, absl::string_view value) {
-    SetAttr(MakeDirty(n), name, value);
+    AttrList& attrs = MakeAttrs(n);
+    attrs.Set(MakeAttrEntry(name, value, arena()), arena());
   }
-  // All of `from`, in the same graph.
-  void CopyAttrs(uint32_t n, uint32_t from) {
-    NodeEdit& edit = MakeDirty(n);
-    const NodeEdit* const other = graph_.overlay_.Find(from);
-    Arena& arena = graph_.overlay_.arena();
-    // Of several entries for a name the last counts; so it does here.
-    for (RestReader field(graph_.rest_bytes(from)); field.Next();) {
-      if (!field.is_attr()) continue;
-      if (other != nullptr && other->FindAttr(field.name()) != nullptr)
-        continue;
-      SetAttr(edit, field.name(), field.value(arena));
+  void RemoveAttr(uint32_t n, absl::string_view name) {
+    MakeAttrs(n).Erase(name);
+  }
+  // One or all of `from`, another node. False if it is not there.
+  bool CopyAttr(uint32_t n, GraphCore& graph, uint32_t from,
+                absl::string_view name) {
+    AttrEntry attr;
+    if (!graph.FindAttr(from, name, &attr)) return false;
+    if (&graph != &graph_) attr = MakeAttrEntry(name, attr.value(), arena());
+    MakeAttrs(n).Set(attr, arena());
+    return true;
+  }
+  void CopyAttrs(uint32_t n, GraphCore& graph, uint32_t from) {
+    if (&graph == &graph_) {
+      AttrList& attrs = MakeAttrs(n);
+      const NodeEdit* const edit = graph.overlay_.Find(from);
+      if (edit != nullptr && edit->own_attrs) {
+        attrs.SetAll(edit->attrs, arena());
+      } else {
+        attrs.SetAll(graph.rest_bytes(from), arena());
+      }
+      return;
     }
-    if (other == nullptr) return;
-    for (const AttrEdit& attr : other->attrs) {
-      if (attr.value.data() != nullptr) SetAttr(edit, attr.name, attr.value);
-    }
+    AttrList copies;
+    graph.attrs(from).ForEach([&](const AttrEntry& attr) {
+      copies.Add(MakeAttrEntry(attr.name(), attr.value(), arena()), arena());
+    });
+    MakeAttrs(n).SetAll(copies, arena());
   }
 
   // Inputs by their place among all, control edges included.
   void InsertEdge(uint32_t n, uint32_t at, Edge edge) {
     NodeEdit& edit = MakeInputs(n);
-    edit.input_list.Insert(graph_.overlay_.arena(), at, {NewEdge(n, edge), {}});
+    edit.input_list.Insert(arena(), at, InputEdit(NewEdge(n, edge)));
   }
   void ReplaceEdge(uint32_t n, uint32_t at, Edge edge) {
     InputEdit& input = MakeInputs(n).input_list[at];
     EndEdge(input.edge);
-    input = {NewEdge(n, edge), {}};
+    input = InputEdit(NewEdge(n, edge));
   }
   void RemoveEdge(uint32_t n, uint32_t at) {
     NodeEdit& edit = MakeInputs(n);
@@ -111,14 +125,7 @@ class GraphEditor {
   }
 
  private:
-  void SetAttr(NodeEdit& edit, absl::string_view name,
-               absl::string_view value) {
-    if (AttrEdit* attr = edit.FindAttr(name)) {
-      attr->value = value;
-    } else {
-      edit.attrs.PushBack(graph_.overlay_.arena(), {name, value});
-    }
-  }
+  Arena& arena() { return graph_.overlay_.arena(); }
 
   void InsertName(uint32_t n) {
     if (!graph_.index_.names.HasRoom()) {
@@ -134,8 +141,8 @@ class GraphEditor {
     if (edit == nullptr) {
       edit = &graph_.overlay_.Add(n, graph_.size());
       if (n < graph_.num_parsed_) {
-        edit->inputs = graph_.ParsedInputs(n);
-        edit->rest = graph_.ParsedRest(n, edit->inputs);
+        edit->inputs = graph_.index_.inputs(n);
+        edit->rest = graph_.index_.rest(n);
       }
     }
     graph_.overlay_.MarkDirty(n, *edit);
@@ -144,18 +151,26 @@ class GraphEditor {
   }
   // The same, with a list of its inputs.
   NodeEdit& MakeInputs(uint32_t n) {
-    graph_.MakeUses();
+    graph_.NeedUses();
     NodeEdit& edit = MakeDirty(n);
     if (edit.own_inputs) return edit;
     const EdgeNumbers inputs = graph_.MadeInputs(n);
     const char* p = edit.inputs.data();
-    edit.input_list.Reserve(graph_.overlay_.arena(), inputs.size() + 1);
+    edit.input_list.Reserve(arena(), inputs.size() + 1);
     for (uint32_t i = 0; i < inputs.size(); ++i) {
-      edit.input_list.PushBack(graph_.overlay_.arena(),
-                               {inputs[i], NextInput(&p)});
+      edit.input_list.PushBack(arena(), {inputs[i], NextInput(&p)});
     }
     edit.own_inputs = true;
     return edit;
+  }
+  // The same, with a list of its attributes.
+  AttrList& MakeAttrs(uint32_t n) {
+    NodeEdit& edit = MakeDirty(n);
+    if (!edit.own_attrs) {
+      edit.has_others = !edit.attrs.Read(edit.rest, arena(), &edit.device_size);
+      edit.own_attrs = true;
+    }
+    return edit.attrs;
   }
 
   uint32_t NewEdge(uint32_t user, Edge edge) {

@@ -53,6 +53,26 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
   return p + size;
 }
 
+// Goes over all of a run of such fields, and counts them.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
+                                                           const char* end,
+                                                           char tag,
+                                                           uint32_t* count) {
+  const char* const last = end - 1;
+  while (p < last && *p == tag) {
+    const char* const field = p;
+    uint32_t size = static_cast<unsigned char>(p[1]);
+    p += 2;
+    if (ABSL_PREDICT_FALSE(size >= 0x80)) {
+      p = ReadLength(field + 1, end, &size);
+      if (p == nullptr) return field;
+    }
+    p += size;
+    ++*count;
+  }
+  return p;
+}
+
 // Whether [p, end) are well-formed fields, with nothing of NodeFields but what
 // is in `rest` anyway.
 inline bool PassOthers(const char* p, const char* end) {
@@ -80,16 +100,13 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
   if ((next = PassField(p, end, kOpTag, &fields->op)) != nullptr) p = next;
   fields->inputs = p;
   uint32_t num_inputs = 0;
-  while ((next = PassField(p, end, kInputTag, &ignored)) != nullptr) {
-    p = next;
-    ++num_inputs;
-  }
+  p = PassFields(p, end, kInputTag, &num_inputs);
   fields->num_inputs = num_inputs;
   fields->rest = p;
   fields->end = end;
   if ((next = PassField(p, end, kDeviceTag, &ignored)) != nullptr) p = next;
-  while ((next = PassField(p, end, kAttrTag, &ignored)) != nullptr) p = next;
-  return p == end || PassOthers(p, end);
+  p = PassFields(p, end, kAttrTag, &num_inputs);
+  return ABSL_PREDICT_TRUE(p == end) || PassOthers(p, end);
 }
 
 // The input that begins at `*p`, which goes on to the next one. It is there,

@@ -8,29 +8,54 @@
 #include <random>
 
 #include "absl/base/optimization.h"
-#include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/internal/graph_memory.h"
 
-// Tables from names to numbers. The hash depends on a number that is drawn
-// anew in each process, so that no graph can be made in which all names
-// collide.
+// Tables from names to numbers. The hash depends on a key that is drawn anew in
+// each process, so that no graph can be made in which all names collide.
 namespace tfplug::internal {
 
-inline uint64_t HashSeed() {
-  static const uint64_t seed = [] {
-    std::random_device device;
-    return static_cast<uint64_t>(device()) << 32 | device();
-  }();
-  return seed;
+__extension__ typedef unsigned __int128 Uint128;
+inline uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
+inline uint64_t High(Uint128 value) {
+  return static_cast<uint64_t>(value >> 64);
 }
 
 // Both halves of the product, folded: each bit of the result depends on each
 // bit of `a` and `b`.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
-  const absl::uint128 product = absl::uint128(a) * b;
-  return absl::Uint128Low64(product) ^ absl::Uint128High64(product);
+  const Uint128 product = Uint128{a} * b;
+  return Low(product) ^ High(product);
 }
+
+struct HashKey {
+  static constexpr size_t kWords = 16;  // For as many words of a text.
+
+  uint64_t words[kWords];
+  uint64_t last[2];
+  uint64_t length;
+};
+inline const HashKey& ProcessHashKey() {
+  static const HashKey key = [] {
+    std::random_device device;
+    const auto random = [&] {
+      return static_cast<uint64_t>(device()) << 32 | device();
+    };
+    const uint64_t a = random(), b = random();
+    uint64_t count = 0;
+    const auto word = [&] {
+      ++count;
+      return Mix(a + count, b ^ count << 32);
+    };
+    HashKey key;
+    for (uint64_t& each : key.words) each = word();
+    for (uint64_t& each : key.last) each = word();
+    key.length = word();
+    return key;
+  }();
+  return key;
+}
+
 template <class Word>
 Word LoadWord(const char* from) {
   Word word;
@@ -38,35 +63,74 @@ Word LoadWord(const char* from) {
   return word;
 }
 
-inline uint64_t Hash(absl::string_view bytes, uint64_t seed) {
-  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+inline bool SameText(absl::string_view a, absl::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  const char* const p = a.data();
+  const char* const q = b.data();
+  if (ABSL_PREDICT_FALSE(size < 16)) {
+    const auto differ = [&](size_t at) {
+      return LoadWord<uint64_t>(p + at) ^ LoadWord<uint64_t>(q + at);
+    };
+    if (size >= 8) return (differ(0) | differ(size - 8)) == 0;
+    return size == 0 || memcmp(p, q, size) == 0;
+  }
+  typedef uint64_t Words __attribute__((vector_size(16)));
+  const auto differ = [&](size_t at) {
+    return LoadWord<Words>(p + at) ^ LoadWord<Words>(q + at);
+  };
+  Words difference = differ(size - 16);
+  size_t at = 0;
+  for (; at + 32 < size; at += 32) difference |= differ(at) | differ(at + 16);
+  if (at + 16 < size) difference |= differ(at);
+  return (difference[0] | difference[1]) == 0;
+}
+
+// The sum of the products of a text's words, two by two, each with a word of
+// the key added to it. Two texts of one length have the same sum for one key in
+// 2^64, whatever they are, so that none can be made that collide.
+inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
+  const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
+  const auto product = [&](const char* at, const uint64_t* words) {
+    return Uint128{word(at) + words[0]} * (word(at + 8) + words[1]);
+  };
   const char* p = bytes.data();
   const size_t size = bytes.size();
-  const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
-  if (ABSL_PREDICT_TRUE(size >= 16)) {
-    uint64_t hash = seed ^ size;
-    const char* const last = p + size - 16;
-    for (; p + 16 < last; p += 32) {
-      hash = Mix(word(p) ^ seed, word(p + 8) ^ kOdd ^ hash) ^
-             Mix(word(p + 16) ^ kOdd, word(p + 24) ^ seed);
+  if (ABSL_PREDICT_FALSE(size < 16)) {
+    uint64_t a = 0, b = 0;
+    if (size >= 8) {
+      a = word(p);
+      b = word(p + size - 8);
+    } else if (size >= 4) {
+      a = LoadWord<uint32_t>(p);
+      b = LoadWord<uint32_t>(p + size - 4);
+    } else if (size > 0) {
+      a = static_cast<unsigned char>(p[0]);
+      b = static_cast<uint64_t>(static_cast<unsigned char>(p[size / 2])) << 8 |
+          static_cast<unsigned char>(p[size - 1]);
     }
-    if (p < last) hash = Mix(word(p) ^ seed, word(p + 8) ^ kOdd ^ hash);
-    // The last 16 bytes; some of them are perhaps in the hash already.
-    return Mix(word(last) ^ seed, word(last + 8) ^ kOdd ^ hash);
+    return Mix(a + key.words[0] + size, b + key.words[1]);
   }
-  uint64_t a = 0, b = 0;
-  if (size >= 8) {
-    a = LoadWord<uint64_t>(p);
-    b = LoadWord<uint64_t>(p + size - 8);
-  } else if (size >= 4) {
-    a = LoadWord<uint32_t>(p);
-    b = LoadWord<uint32_t>(p + size - 4);
-  } else if (size > 0) {
-    a = static_cast<unsigned char>(p[0]);
-    b = static_cast<uint64_t>(static_cast<unsigned char>(p[size / 2])) << 8 |
-        static_cast<unsigned char>(p[size - 1]);
+  uint64_t hash = key.length ^ size;
+  const char* const last = p + size - 16;
+  constexpr size_t kChunk = HashKey::kWords * sizeof(uint64_t);
+  while (ABSL_PREDICT_FALSE(static_cast<size_t>(last - p) > kChunk)) {
+    Uint128 sum = 0;
+    for (size_t i = 0; i < HashKey::kWords; i += 2) {
+      sum += product(p + i * 8, key.words + i);
+    }
+    p += kChunk;
+    hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
   }
-  return Mix(a ^ seed ^ size, b ^ kOdd ^ seed);
+  // The last 16 bytes; some of them are perhaps in the sum already.
+  Uint128 sum = product(last, key.last);
+  const uint64_t* words = key.words;
+  for (; last - p > 16; p += 32, words += 4) {
+    sum += product(p, words);
+    sum += product(p + 16, words + 2);
+  }
+  if (p < last) sum += product(p, words);
+  return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
 
 // Numbers below 2^32 - 1 by the hash of what they stand for. Open addressing,

@@ -25,12 +25,14 @@ struct DisorderedNode {
   absl::string_view in_order;
 };
 
-// Of a node: the field in the GraphDef, tag included; where its inputs begin (0
-// in a disordered node), and the number of the first one among all inputs.
+// Of a node: the field in the GraphDef, tag included; where its inputs begin,
+// and what follows on them (both 0 in a disordered node); and the number of the
+// first input among all.
 struct NodeRecord {
   uint32_t begin;
   uint32_t size;
   uint32_t inputs;
+  uint32_t rest;
   uint32_t first_edge;
 };
 
@@ -46,6 +48,16 @@ struct GraphIndex {
   uint32_t num_nodes() const { return static_cast<uint32_t>(ops.size()); }
   // The inputs of node `n` are numbers [first_edge(n), first_edge(n + 1)).
   uint32_t first_edge(uint32_t n) const { return records[n].first_edge; }
+  // Of a node in order: its inputs, and what follows on them.
+  absl::string_view inputs(uint32_t n) const {
+    return absl::string_view(base + records[n].inputs,
+                             records[n].rest - records[n].inputs);
+  }
+  absl::string_view rest(uint32_t n) const {
+    const NodeRecord& record = records[n];
+    return absl::string_view(base + record.rest,
+                             record.begin + record.size - record.rest);
+  }
 
   void Clear() {
     base = nullptr;
@@ -85,14 +97,16 @@ struct GraphIndex {
       if (ABSL_PREDICT_FALSE(p == nullptr)) return Malformed(begin);
       const char* const fields = p;
       p += size;
-      if (ABSL_PREDICT_FALSE(n + 1 >= records.capacity())) Reserve(n);
+      if (ABSL_PREDICT_FALSE(n + 1 >= records.capacity())) {
+        Reserve(n, bytes.size(), static_cast<size_t>(begin - base));
+      }
       NodeFields node;
       if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node))) {
         names.Put(n, {Offset(node.name.data()),
                       static_cast<uint32_t>(node.name.size())});
         ops[n] = op_table.Count(node.op, end);
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin),
-                      Offset(node.inputs), num_edges};
+                      Offset(node.inputs), Offset(node.rest), num_edges};
       } else {
         const absl::string_view sorted =
             InOrder(absl::string_view(fields, size), memory);
@@ -103,14 +117,14 @@ struct GraphIndex {
         disordered.PushBack({n, sorted});
         names.Put(n, {0, 0});
         ops[n] = op_table.Count(node.op, node.op.data());
-        records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0,
+        records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0, 0,
                       num_edges};
       }
       num_edges += node.num_inputs;
       ++n;
     }
-    Reserve(n);
-    records[n] = {0, 0, 0, num_edges};
+    Reserve(n, 0, 1);
+    records[n] = {0, 0, 0, 0, num_edges};
     records.Resize(n + 1);
     names.Resize(n);
     ops.Resize(n);
@@ -118,10 +132,20 @@ struct GraphIndex {
   }
 
  private:
+  static constexpr uint32_t kFirst = 128;
+
   // Makes room for node `n` and for the record behind it; those before it stay.
-  void Reserve(uint32_t n) {
+  // There is room then for the rest of `all` bytes, if its nodes are like those
+  // in the `done` ones that have been read.
+  void Reserve(uint32_t n, size_t all, size_t done) {
     if (n + 1 < records.capacity()) return;
-    const size_t capacity = std::max<size_t>(2 * (n + 1), 256);
+    const size_t likely =
+        n == 0
+            ? 0
+            : static_cast<size_t>(1.02 * n * static_cast<double>(all) / done);
+    // Not much more than there are by now: constants may follow.
+    const size_t capacity =
+        std::max<size_t>({kFirst, n + n / 2, std::min<size_t>(likely, 64 * n)});
     records.Resize(n);
     records.Reserve(capacity);
     names.Resize(n);

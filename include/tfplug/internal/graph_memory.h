@@ -203,11 +203,15 @@ class ArenaList {
     data_[at] = value;
     ++size_;
   }
-  void PushBack(Arena& arena, T value) { Insert(arena, size_, value); }
+  void PushBack(Arena& arena, T value) {
+    if (size_ == capacity_) Reserve(arena, capacity_ == 0 ? 4 : capacity_ * 2);
+    data_[size_++] = value;
+  }
   void Erase(uint32_t at) {
     std::copy(data_ + at + 1, end(), data_ + at);
     --size_;
   }
+  void Truncate(uint32_t size) { size_ = size; }
 
  private:
   T* data_ = nullptr;

@@ -15,24 +15,6 @@ namespace tfplug::internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
-inline bool SameText(absl::string_view a, absl::string_view b) {
-  const size_t size = a.size();
-  if (size != b.size()) return false;
-  const auto differ = [&](size_t at) {
-    return LoadWord<uint64_t>(a.data() + at) ^
-           LoadWord<uint64_t>(b.data() + at);
-  };
-  if (ABSL_PREDICT_FALSE(size < 16)) {
-    if (size >= 8) return (differ(0) | differ(size - 8)) == 0;
-    return size == 0 || memcmp(a.data(), b.data(), size) == 0;
-  }
-  uint64_t difference = differ(size - 16) | differ(size - 8);
-  for (size_t at = 0; at + 16 < size; at += 16) {
-    difference |= differ(at) | differ(at + 8);
-  }
-  return difference == 0;
-}
-
 // A piece of the graph's bytes. What core can parse has less than 2^31.
 struct Range {
   uint32_t begin;
@@ -87,29 +69,36 @@ class NodeNames {
   void MakeTable(const Live& live, const Duplicate& duplicate) {
     table_.Reset(size());
     is_small_ = table_.bytes() <= kSmallTable;
+    if (is_small_) {
+      for (uint32_t n = 0; n < size(); ++n) {
+        if (live(n) && !Insert(n)) duplicate(n);
+      }
+      return;
+    }
     uint64_t hashes[kBatch];
     for (uint32_t begin = 0; begin < size(); begin += kBatch) {
       const uint32_t end = begin + kBatch < size() ? begin + kBatch : size();
       for (uint32_t n = begin; n < end; ++n) {
-        if (!is_small_ && n + kBatch < size()) PrefetchText(n + kBatch);
-        hashes[n - begin] = Hash((*this)[n], seed_);
+        if (n + kBatch < size()) PrefetchText(n + kBatch);
+        hashes[n - begin] = Hash((*this)[n], key_);
         table_.Prefetch(hashes[n - begin]);
       }
       for (uint32_t n = begin; n < end; ++n) {
-        if (live(n) && !Insert(hashes[n - begin], n)) duplicate(n);
+        if (live(n) && !Insert(hashes[n - begin], (*this)[n], n)) duplicate(n);
       }
     }
   }
   bool HasRoom() const { return table_.HasRoom(); }
   // False if another node has the name.
   bool Insert(uint32_t node) {
-    return Insert(Hash((*this)[node], seed_), node);
+    const absl::string_view name = (*this)[node];
+    return Insert(Hash(name, key_), name, node);
   }
   // The node is not found any more; it keeps its name. Its place in the table
   // stays, as does that of a name which is no longer the node's.
   void Erase(uint32_t node) { ranges_[node].size |= kErasedBit; }
   uint32_t Find(absl::string_view name) const {
-    return Find(Hash(name, seed_), name);
+    return Find(Hash(name, key_), name);
   }
 
   // Several look-ups at a time: what they read from memory is waited for once
@@ -121,7 +110,7 @@ class NodeNames {
     // `*node` becomes the node of that name, kNoNode if there is none, at the
     // latest in Finish().
     void Add(absl::string_view name, uint32_t* node) {
-      const uint64_t hash = Hash(name, names_.seed_);
+      const uint64_t hash = Hash(name, names_.key_);
       if (names_.is_small_) {
         Found(node, names_.Find(hash, name));
         return;
@@ -188,8 +177,7 @@ class NodeNames {
   void PrefetchText(uint32_t node) const {
     __builtin_prefetch((*this)[node].data());
   }
-  bool Insert(uint64_t hash, uint32_t node) {
-    const absl::string_view name = (*this)[node];
+  bool Insert(uint64_t hash, absl::string_view name, uint32_t node) {
     return table_.Insert(hash, node, [&](uint32_t other) {
       return other != node && IsCalled(other, name);
     }) == HashTable::kNone;
@@ -204,7 +192,7 @@ class NodeNames {
   Array<absl::string_view> texts_;
   HashTable table_;
   bool is_small_ = true;
-  const uint64_t seed_ = HashSeed();
+  const HashKey& key_ = ProcessHashKey();
 };
 
 }  // namespace tfplug::internal

@@ -34,7 +34,7 @@ class OpTable {
 
   void Clear() {
     ops_.clear();
-    table_.Reset(128);
+    table_.Reset(64);
     for (Recent& recent : recent_) recent = {{0, 0}, 0, kNone};
   }
 
@@ -103,7 +103,7 @@ class OpTable {
   OpKey KeyOf(absl::string_view op) const {
     OpKey key = {0, 0};
     if (op.size() > OpKey::kSize) {
-      key.first = Hash(op, seed_);
+      key.first = Hash(op, key_);
     } else if (!op.empty()) {
       memcpy(&key, op.data(), op.size());
     }
@@ -124,7 +124,7 @@ class OpTable {
     return number;
   }
   uint64_t HashOf(OpKey key, size_t size) const {
-    return Mix(key.first ^ seed_, key.second ^ ~seed_ ^ size);
+    return Mix(key.first ^ key_.words[0], key.second ^ key_.words[1] ^ size);
   }
   void Grow() {
     table_.Reset(ops_.size() * 2);
@@ -137,7 +137,7 @@ class OpTable {
   Recent recent_[128];
   Array<Entry> ops_;
   HashTable table_;
-  const uint64_t seed_ = HashSeed();
+  const HashKey& key_ = ProcessHashKey();
 };
 
 }  // namespace tfplug::internal

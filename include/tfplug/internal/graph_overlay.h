@@ -11,21 +11,27 @@
 #include "absl/base/optimization.h"
 #include "absl/numeric/bits.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_attr_list.h"
 #include "tfplug/internal/graph_memory.h"
 
 namespace tfplug::internal {
 
 // An input of an edited node: the number of its edge, and the text that it was
-// read from if it still says the same; else null.
+// read from if it still says the same.
 struct InputEdit {
-  uint32_t edge;
-  absl::string_view text;
-};
+  InputEdit() = default;
+  InputEdit(uint32_t edge, absl::string_view text)
+      : edge(edge),
+        size(static_cast<uint32_t>(text.size())),
+        data(text.data()) {}
+  explicit InputEdit(uint32_t edge) : edge(edge) {}
 
-// An attribute that was set, or with a null value removed.
-struct AttrEdit {
-  absl::string_view name;
-  absl::string_view value;
+  bool has_text() const { return data != nullptr; }
+  absl::string_view text() const { return absl::string_view(data, size); }
+
+  uint32_t edge;
+  uint32_t size = 0;
+  const char* data = nullptr;
 };
 
 // What differs in a node from what the index says. `inputs` and `rest` are the
@@ -36,24 +42,16 @@ struct NodeEdit {
   bool dirty = false;  // Not in a disordered node that nobody has edited.
   bool own_inputs = false;
   bool own_device = false;
+  bool own_attrs = false;
+  // With own_attrs: how many bytes of `rest` are the device that it begins
+  // with, and whether there are fields that are none of these.
+  bool has_others = false;
+  uint32_t device_size = 0;
   ArenaList<InputEdit> input_list;
   absl::string_view device;
-  ArenaList<AttrEdit> attrs;
+  AttrList attrs;
 
-  const AttrEdit* FindAttr(absl::string_view name) const {
-    for (const AttrEdit& attr : attrs) {
-      if (attr.name == name) return &attr;
-    }
-    return nullptr;
-  }
-  AttrEdit* FindAttr(absl::string_view name) {
-    return const_cast<AttrEdit*>(std::as_const(*this).FindAttr(name));
-  }
-
-  // The NodeDef to write: its size, 0 if it has to be found out (again), and
-  // the bytes if they are kept.
-  uint32_t size = 0;
-  const char* message = nullptr;
+  size_t size = 0;  // Of the NodeDef to write.
 };
 static_assert(std::is_trivially_destructible_v<NodeEdit>);
 
@@ -97,7 +95,6 @@ class Overlay {
 
   // From now on the node has to be written anew.
   void MarkDirty(uint32_t node, NodeEdit& edit) {
-    edit.size = 0;
     if (edit.dirty) return;
     edit.dirty = true;
     Touch(node);

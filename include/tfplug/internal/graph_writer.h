@@ -65,7 +65,7 @@ inline std::string GraphCore::input_text(uint32_t n, uint32_t i) const {
     return std::string(NextInput(&p));
   }
   const InputEdit& input = edit->input_list[i];
-  if (input.text.data() != nullptr) return std::string(input.text);
+  if (input.has_text()) return std::string(input.text());
   const InputText text(*this, edges_[input.edge]);
   std::string result(text.size(), '\0');
   text.Write(&result[0]);
@@ -88,23 +88,6 @@ class NodeWriter {
     Emit(copy);
     return copy.to;
   }
-  // At least Size(), and found without looking at every attribute.
-  size_t Bound() const {
-    constexpr size_t kHeader = 6;  // A tag and a length, together at most.
-    size_t bound = graph_.name(node_).size() + op().size() +
-                   edit_.device.size() + edit_.rest.size() + 3 * kHeader;
-    for (const InputEdit& input : edit_.input_list) {
-      bound +=
-          kHeader + (input.text.data() != nullptr
-                         ? input.text.size()
-                         : InputText(graph_, graph_.edge(input.edge)).size());
-    }
-    if (!edit_.own_inputs) bound += edit_.inputs.size();
-    for (const AttrEdit& attr : edit_.attrs) {
-      bound += attr.name.size() + attr.value.size() + 3 * kHeader;
-    }
-    return bound;
-  }
 
  private:
   struct Count {
@@ -113,10 +96,6 @@ class NodeWriter {
     }
     void Input(const InputText& text) { size += BytesFieldSize(text.size()); }
     void Raw(absl::string_view bytes) { size += bytes.size(); }
-    void Attr(const AttrEdit& attr) {
-      size += BytesFieldSize(BytesFieldSize(attr.name.size()) +
-                             BytesFieldSize(attr.value.size()));
-    }
     size_t size = 0;
   };
   struct Copy {
@@ -128,12 +107,6 @@ class NodeWriter {
       to = text.Write(WriteVarint(to, text.size()));
     }
     void Raw(absl::string_view bytes) { to = WriteBytes(to, bytes); }
-    void Attr(const AttrEdit& attr) {
-      *to++ = kAttrTag;
-      to = WriteVarint(to, BytesFieldSize(attr.name.size()) +
-                               BytesFieldSize(attr.value.size()));
-      to = WriteField(WriteField(to, 1, attr.name), 2, attr.value);
-    }
     char* to;
   };
 
@@ -146,8 +119,8 @@ class NodeWriter {
     sink.Field(kOpField, op());
     if (!edit_.own_inputs) sink.Raw(edit_.inputs);
     for (const InputEdit& input : edit_.input_list) {
-      if (input.text.data() != nullptr) {
-        sink.Field(kInputField, input.text);
+      if (input.has_text()) {
+        sink.Field(kInputField, input.text());
       } else {
         sink.Input(InputText(graph_, graph_.edge(input.edge)));
       }
@@ -155,23 +128,27 @@ class NodeWriter {
     if (edit_.own_device && !edit_.device.empty()) {
       sink.Field(kDeviceField, edit_.device);
     }
-    if (edit_.own_device || !edit_.attrs.empty()) {
-      for (RestReader field(edit_.rest); field.Next();) {
-        if (!IsReplaced(field)) sink.Raw(field.field());
-      }
+    if (edit_.own_device || edit_.own_attrs) {
+      EmitRest(sink);
     } else {
       sink.Raw(edit_.rest);
     }
-    for (const AttrEdit& attr : edit_.attrs) {
-      if (attr.value.data() != nullptr) sink.Attr(attr);
-    }
+    for (const AttrEntry& attr : edit_.attrs) sink.Raw(attr.bytes());
   }
-  bool IsReplaced(const RestReader& field) const {
-    if (!field.is_attr()) return field.is_device() && edit_.own_device;
-    for (const AttrEdit& attr : edit_.attrs) {
-      if (attr.name == field.name()) return true;
+  // What is neither device nor attributes of the node's own.
+  template <class Sink>
+  void EmitRest(Sink& sink) const {
+    if (edit_.own_attrs && !edit_.has_others) {
+      if (!edit_.own_device) sink.Raw(edit_.rest.substr(0, edit_.device_size));
+      return;
     }
-    return false;
+    RestReader field(edit_.rest);
+    while (field.Next()) {
+      const bool is_ours = field.is_attr()     ? edit_.own_attrs
+                           : field.is_device() ? edit_.own_device
+                                               : false;
+      if (!is_ours) sink.Raw(field.field());
+    }
   }
 
   GraphCore& graph_;
@@ -197,7 +174,10 @@ class GraphWriter {
     overlay_.ForEachTouched([&](uint32_t n) {
       if (graph_.is_boundary(n)) return;
       if (n < graph_.num_parsed()) size -= graph_.record(n).size;
-      if (graph_.live(n)) size += BytesFieldSize(Prepare(n).size);
+      if (!graph_.live(n)) return;
+      NodeEdit& edit = *overlay_.Find(n);
+      edit.size = NodeWriter(graph_, n, edit).Size();
+      size += BytesFieldSize(edit.size);
     });
     return size;
   }
@@ -235,35 +215,10 @@ class GraphWriter {
   }
 
  private:
-  // Messages up to this are written once, into memory of the graph's, and
-  // copied; larger ones are measured first.
-  static constexpr size_t kKept = 16 << 10;
-
-  const NodeEdit& Prepare(uint32_t n) {
-    NodeEdit& edit = *overlay_.Find(n);
-    if (edit.size > 0) return edit;
-    const NodeWriter writer(graph_, n, edit);
-    const size_t bound = writer.Bound();
-    edit.message = nullptr;
-    if (ABSL_PREDICT_TRUE(bound <= kKept)) {
-      char* const begin = overlay_.arena().Allocate(bound);
-      char* const end = writer.Write(begin);
-      overlay_.arena().Resize(begin, bound, static_cast<size_t>(end - begin));
-      edit.size = static_cast<uint32_t>(end - begin);
-      edit.message = begin;
-    } else {
-      edit.size = static_cast<uint32_t>(writer.Size());
-    }
-    return edit;
-  }
   char* WriteNode(char* to, uint32_t n) {
     const NodeEdit& edit = *overlay_.Find(n);
     to = WriteVarint(to, MakeTag(graph_.node_field(), kBytesType));
-    to = WriteVarint(to, edit.size);
-    if (edit.message != nullptr) {
-      return WriteBytes(to, absl::string_view(edit.message, edit.size));
-    }
-    return NodeWriter(graph_, n, edit).Write(to);
+    return NodeWriter(graph_, n, edit).Write(WriteVarint(to, edit.size));
   }
   // The entry of a result that comes from elsewhere now.
   void AddPatch(const GraphCore::Result& result) {

@@ -80,8 +80,8 @@ class Pipeline {
     }
     TFPLUG_INTERNAL_CATCH_ALL { return CurrentException(); }
     if (!context.status().ok()) return context.status();
-    if (auto s = graph.status(); !s.ok()) return s;
-    if (!graph.changed()) return absl::OkStatus();
+    if (!graph.changed()) return graph.status();
+    if (auto s = graph.Check(); !s.ok()) return s;
     return CheckPreserved(graph, context);
   }
 

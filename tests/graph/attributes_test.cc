@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/graph/constant.h>
+#include <tfplug/graph/graph.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tfplug/internal/graph_hash.h"
+
+namespace tfplug {
+namespace {
+
+// A graph of one node with so many attributes: "a0" to "a99999", say.
+std::string ManyAttrs(const std::string& name, int count) {
+  std::string node, graph;
+  internal::AppendField(node, 1, name);
+  internal::AppendField(node, 2, "X");
+  for (int i = 0; i < count; ++i) {
+    std::string entry;
+    internal::AppendField(entry, 1, absl::StrCat("a", i));
+    internal::AppendField(entry, 2, internal::AttrCodec<int64_t>::Encode(i));
+    internal::AppendField(node, 5, entry);
+  }
+  internal::AppendField(graph, 1, node);
+  return graph;
+}
+
+TEST_CASE("A tensor as an attribute") {
+  Graph graph;
+  const Node node = graph.AddNode("c", "Const").value();
+  const float elements[] = {1, 2, 3, 4, 5, 6};
+  node.SetTensor("value", TensorView<const float, 2>(elements, {3, 2}));
+  node.SetAttr("dtype", DataType::kFloat);
+  const auto constant = Constant::Read(node);
+  REQUIRE(constant.ok());
+  CHECK(constant->dtype() == DataType::kFloat);
+  CHECK(constant->shape() == Shape{3, 2});
+  CHECK(constant->elements<float>().value() ==
+        std::vector<float>{1, 2, 3, 4, 5, 6});
+
+  const absl::string_view bytes("\1\0\0\0\2\0\0\0", 8);
+  REQUIRE(node.SetTensor("value", DataType::kInt32, Shape{2}, bytes).ok());
+  CHECK(Constant::Read(node)->elements<int32_t>().value() ==
+        std::vector<int32_t>{1, 2});
+  REQUIRE(node.SetTensor("value", DataType::kInt32, Shape{0, 4}, "").ok());
+  CHECK(Constant::Read(node)->num_elements() == 0);
+  REQUIRE(node.SetTensor("value", DataType::kInt64, Shape{}, bytes).ok());
+  CHECK(Constant::Read(node)->shape() == Shape{});
+
+  const std::string before = graph.ToString();
+  CHECK(node.SetTensor("value", DataType::kInt32, Shape{3}, bytes).message() ==
+        "node 'c' (Const): attribute 'value', as a tensor of int32: the shape "
+        "does not make 8 bytes");
+  CHECK(node.SetTensor("value", DataType::kString, Shape{8}, bytes).message() ==
+        "node 'c' (Const): attribute 'value', as a tensor of string: it has no "
+        "fixed size; SetRawAttr() takes any AttrValue");
+  const int64_t kHuge = int64_t{1} << 62;
+  CHECK_FALSE(
+      node.SetTensor("value", DataType::kInt32, Shape{kHuge, 4}, "").ok());
+  CHECK(graph.ToString() == before);
+}
+
+// Each look at them takes time for each of them, not for each pair: that would
+// be minutes.
+TEST_CASE("Attributes by the hundred thousand") {
+  constexpr int kMany = 200000;
+  const std::string bytes = ManyAttrs("n", kMany);
+  Graph graph = Graph::Parse(bytes).value();
+  const Node node = graph.FindNode("n");
+  CHECK(node.attrs().size() == kMany);
+  const Node copy = graph.AddNode("copy", "X").value();
+  copy.CopyAttrs(node);
+  copy.SetAttr("a7", 70);
+  CHECK(copy.attrs().size() == kMany);
+  copy.CopyAttrs(node);  // What is there already counts no longer.
+  CHECK(copy.GetAttr<int>("a7").value() == 7);
+  Graph other;
+  const Node away = other.AddNode("away", "X").value();
+  away.SetAttr("own", true);
+  away.CopyAttrs(copy);
+  away.CopyAttrs(node);
+  CHECK(away.attrs().size() == kMany + 1);
+  const std::string written = other.ToString();
+  const Graph read = Graph::Parse(written).value();
+  CHECK(read.FindNode("away").attrs().size() == kMany + 1);
+  CHECK(read.FindNode("away").GetAttr<int>("a199999").value() == 199999);
+}
+
+TEST_CASE("Of several entries for one attribute the last counts") {
+  std::string node, graph_def;
+  internal::AppendField(node, 1, "n");
+  for (int i = 0; i < 40; ++i) {
+    std::string entry;
+    internal::AppendField(entry, 1, absl::StrCat("a", i % 20));
+    internal::AppendField(entry, 2, internal::AttrCodec<int64_t>::Encode(i));
+    internal::AppendField(node, 5, entry);
+  }
+  internal::AppendField(graph_def, 1, node);
+  Graph graph = Graph::Parse(graph_def).value();
+  const Node n = graph.FindNode("n");
+  const Node copy = graph.AddNode("copy", "X").value();
+  copy.SetAttr("a3", -1);
+  copy.CopyAttrs(n);
+  for (Node each : {n, copy}) {
+    CHECK(each.attrs().size() == 20);
+    for (int i = 0; i < 20; ++i) {
+      CHECK(each.GetAttr<int>(absl::StrCat("a", i)).value() == 20 + i);
+    }
+  }
+  n.SetAttr("a3", 5);
+  CHECK(n.GetAttr<int>("a3").value() == 5);
+  n.RemoveAttr("a3");
+  CHECK_FALSE(n.HasAttr("a3"));
+  CHECK(n.attrs().size() == 19);
+}
+
+TEST_CASE("Each byte of a text, and its length, count in its hash") {
+  const internal::HashKey& key = internal::ProcessHashKey();
+  std::map<uint64_t, std::string> texts;
+  const auto add = [&](const std::string& text) {
+    const auto [at, is_new] = texts.emplace(internal::Hash(text, key), text);
+    CHECK_MESSAGE((is_new || at->second == text), text, " ", at->second);
+  };
+  for (size_t size = 0; size < 400; size = size < 70 ? size + 1 : size + 23) {
+    for (char fill : {'a', '\0'}) {
+      add(std::string(size, fill));
+      for (size_t at = 0; at < size; ++at) {
+        std::string text(size, fill);
+        text[at] = '/';
+        add(text);
+        if (at + 16 < size) {
+          // Whole pieces in another order are another text.
+          text[at + 16] = '+';
+          add(text);
+          std::swap(text[at], text[at + 16]);
+          add(text);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tfplug
