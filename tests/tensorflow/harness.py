@@ -7,19 +7,27 @@ lives, and some tests are about crashes.
     results = harness.run_each(function, cases)    # many, one after the other
 
 `function` is one at the top level of a test file; arguments and what it returns
-are JSON. TensorFlow is imported by the function, in the child.
+are JSON. A child is forked from a process that has imported TensorFlow, which
+takes five seconds, and no plug-in; it begins anew where the environment changes
+what TensorFlow and Python read as they start.
 """
 
+import atexit
 import dataclasses
+import functools
+import importlib.machinery
 import importlib.util
 import inspect
 import json
 import os
 import pathlib
+import select
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT_SECONDS = 400  # importing TensorFlow alone takes 3 to 30
@@ -78,12 +86,7 @@ def run_each(function, cases, env=None, plugin=True):
 
 def _spawn(function, cases, env, plugin):
     """At least one result: of all cases up to where the process died."""
-    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1",
-                       TF_ENABLE_ONEDNN_OPTS="0", PYTHONFAULTHANDLER="")
-    for name in list(environment):
-        if name.startswith("CPU_SIM_"):
-            del environment[name]
-    environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+    environment = _environment()
     if plugin:
         path = plugin_path()
         if not path.is_file():
@@ -97,14 +100,10 @@ def _spawn(function, cases, env, plugin):
         (folder / "order").write_text(json.dumps(
             [inspect.getfile(function), function.__name__, cases]))
         environment["TFPLUG_SCRATCH"] = str(folder)
-        with open(folder / "log", "wb") as log:
-            try:
-                died = subprocess.run(
-                    [sys.executable, "-B", __file__, str(folder)],
-                    env=environment, stdout=log, stderr=log, check=False,
-                    timeout=TIMEOUT_SECONDS).returncode
-            except subprocess.TimeoutExpired:
-                died = "a time-out"
+        if _AT_START & (env or {}).keys():
+            died = _run_anew(folder, environment)
+        else:
+            died = _server().run(folder, environment)
         text = (folder / "log").read_text(errors="replace")[-4000:]
         done = folder / "results"
         lines = done.read_text().splitlines() if done.exists() else []
@@ -114,6 +113,114 @@ def _spawn(function, cases, env, plugin):
     if died != 0 or len(results) < len(cases):
         results.append(Result(None, "", died or "no result", text))
     return results
+
+
+# What is read before a child could change it.
+_AT_START = {"PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL"}
+
+
+def _environment():
+    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1",
+                       TF_ENABLE_ONEDNN_OPTS="0", PYTHONFAULTHANDLER="")
+    for name in list(environment):
+        if name.startswith("CPU_SIM_"):
+            del environment[name]
+    environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+    return environment
+
+
+def _run_anew(folder, environment):
+    with open(folder / "log", "wb") as log:
+        try:
+            return subprocess.run(
+                [sys.executable, "-B", __file__, str(folder)],
+                env=environment, stdout=log, stderr=log, check=False,
+                timeout=TIMEOUT_SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            return "a time-out"
+
+
+class _Server:
+    """The process that children are forked from, one at a time."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", __file__], env=_environment(), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        atexit.register(self._process.stdin.close)
+
+    def run(self, folder, environment):
+        """What ended the child: as _run_anew."""
+        with self._lock:
+            order = json.dumps([str(folder), environment])
+            print(order, file=self._process.stdin, flush=True)
+            return json.loads(self._process.stdout.readline())
+
+
+_server = functools.lru_cache(maxsize=None)(_Server)
+
+
+def _serve():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    _hide_installed_plugins()
+    import tensorflow  # pylint: disable=import-outside-toplevel,unused-import
+    for line in sys.stdin:
+        folder, environment = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            answers.close()
+            _become(folder, environment)
+            return
+        print(json.dumps(_await(child)), file=answers, flush=True)
+
+
+def _await(child):
+    watched = os.pidfd_open(child)
+    in_time, _, _ = select.select([watched], [], [], TIMEOUT_SECONDS)
+    os.close(watched)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return status if in_time else "a time-out"
+
+
+def _become(folder, environment):
+    """Does in a forked process what a new one does."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.meta_path.insert(0, _ImportTensorflow(sys.modules.pop("tensorflow")))
+    _run_cases(pathlib.Path(folder))
+
+
+class _ImportTensorflow:
+    """Loads plug-ins where a process first imports TensorFlow, as that does."""
+
+    def __init__(self, tensorflow):
+        self._tensorflow = tensorflow
+
+    def find_spec(self, name, path=None, target=None):
+        del path, target
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        del spec
+        return self._tensorflow
+
+    def exec_module(self, module):
+        del module
+        path = os.environ.get("TF_PLUGGABLE_DEVICE_LIBRARY_PATH")
+        if path:
+            from tensorflow.python.framework import load_library
+            load_library.load_pluggable_device_library(path)
 
 
 def _hide_installed_plugins():
@@ -129,8 +236,7 @@ def _hide_installed_plugins():
     os.path.exists = exists_and_is_not_hidden
 
 
-def _child(folder):
-    _hide_installed_plugins()
+def _run_cases(folder):
     file, name, cases = json.loads((folder / "order").read_text())
     spec = importlib.util.spec_from_file_location("cases", file)
     module = importlib.util.module_from_spec(spec)
@@ -148,4 +254,8 @@ def _child(folder):
 
 
 if __name__ == "__main__":
-    _child(pathlib.Path(sys.argv[1]))
+    if len(sys.argv) == 1:
+        _serve()
+    else:
+        _hide_installed_plugins()
+        _run_cases(pathlib.Path(sys.argv[1]))
