@@ -165,6 +165,25 @@ def _control_flow_of_tensorflow_1(tf):
         v1.enable_control_flow_v2()
 
 
+def _in_a_dataset(tf):
+    """Functions of tf.data run on the CPU and stay as they are."""
+    with tf.device(CPU):
+        count = tf.Variable(0, dtype=tf.int64)
+        data = tf.data.Dataset.range(5).map(
+            lambda i: tf.cond(i > 2, lambda: count.assign_add(10 * i),
+                              lambda: count.assign_sub(i)))
+        numbers = [int(number) for number in data]
+    v = tf.Variable([0.5, 1.0])
+
+    @tf.function
+    def f(x):
+        v.assign_add(x * 2 - x)
+        return v.read_value()
+    for number in numbers:
+        f(tf.constant([float(number), 1.0]))
+    return [numbers, v]
+
+
 def _after_what_the_value_came_after(tf):
     """TensorFlow drops control edges that go where data goes too."""
     v = tf.Variable([1.0, 2.0])
