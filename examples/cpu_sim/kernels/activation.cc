@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "kernels/elementwise.h"
-#include "kernels/float_ops.h"
+#include "kernels/number_ops.h"
 
 namespace cpu_sim {
 namespace {
@@ -51,18 +51,18 @@ constexpr auto kSoftsignGrad = [](const auto& dy, const auto& x) {
     RegisterUnary<kElu, float>("Elu") && RegisterUnary<kSelu, float>("Selu") &&
     RegisterUnary<kSoftplus, float>("Softplus") &&
     RegisterUnary<kSoftsign, float>("Softsign") &&
-    RegisterFloatOps<Unary::kTanh>("Tanh") &&
-    RegisterFloatOps<Unary::kSigmoid>("Sigmoid") &&
+    RegisterFloats<Unary::kTanh>("Tanh") &&
+    RegisterFloats<Unary::kSigmoid>("Sigmoid") &&
     RegisterBinary<kEluGrad, float>("EluGrad") &&
     RegisterBinary<kSeluGrad, float>("SeluGrad") &&
     RegisterBinary<kSoftplusGrad, float>("SoftplusGrad") &&
     RegisterBinary<kSoftsignGrad, float>("SoftsignGrad") &&
-    RegisterFloatOp<Binary::kTanhGrad, float>("TanhGrad") &&
-    RegisterFloatOp<Binary::kSigmoidGrad, float>("SigmoidGrad") &&
-    RegisterFloatOp<Binary::kSqrtGrad, float>("SqrtGrad") &&
-    RegisterFloatOp<Binary::kRsqrtGrad, float>("RsqrtGrad") &&
-    RegisterFloatOp<Binary::kReciprocalGrad, float>("ReciprocalGrad") &&
-    RegisterFloatOp<Binary::kReciprocalGrad, float>("InvGrad");
+    RegisterNumbers<Binary::kTanhGrad, float>("TanhGrad") &&
+    RegisterNumbers<Binary::kSigmoidGrad, float>("SigmoidGrad") &&
+    RegisterNumbers<Binary::kSqrtGrad, float>("SqrtGrad") &&
+    RegisterNumbers<Binary::kRsqrtGrad, float>("RsqrtGrad") &&
+    RegisterNumbers<Binary::kReciprocalGrad, float>("ReciprocalGrad") &&
+    RegisterNumbers<Binary::kReciprocalGrad, float>("InvGrad");
 
 }  // namespace
 }  // namespace cpu_sim

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/status_macros.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
 #include "kernels/elementwise.h"
-#include "kernels/float_ops.h"
+#include "kernels/number_ops.h"
 
 // int32 is left to core, which has it for every device, in host memory.
 namespace cpu_sim {
@@ -17,79 +16,51 @@ using tfplug::BFloat16, tfplug::Half;
 
 // ---- Of two tensors --------------------------------------------------------
 
-[[maybe_unused]] const bool binary_floats =
-    RegisterFloatOp<Binary::kAdd, float>("Add") &&
-    RegisterFloatOps<Binary::kAdd>("AddV2") &&
-    RegisterFloatOps<Binary::kSub>("Sub") &&
-    RegisterFloatOps<Binary::kMul>("Mul") &&
-    RegisterFloatOps<Binary::kDiv>("RealDiv") &&
-    RegisterFloatOp<Binary::kDiv, float>("Div") &&
-    RegisterFloatOp<Binary::kDivNoNan, float>("DivNoNan") &&
-    RegisterFloatOps<Binary::kMulNoNan>("MulNoNan") &&
-    RegisterFloatOps<Binary::kSquaredDifference>("SquaredDifference") &&
-    RegisterFloatOps<Binary::kMaximum>("Maximum") &&
-    RegisterFloatOps<Binary::kMinimum>("Minimum");
+[[maybe_unused]] const bool of_two =
+    RegisterNumbers<Binary::kAdd, float, int64_t>("Add") &&
+    RegisterFloatsAndIntegers<Binary::kAdd>("AddV2") &&
+    RegisterFloatsAndIntegers<Binary::kSub>("Sub") &&
+    RegisterFloatsAndIntegers<Binary::kMul>("Mul") &&
+    RegisterFloatsAndIntegers<Binary::kSquaredDifference>(
+        "SquaredDifference") &&
+    RegisterFloatsAndIntegers<Binary::kMaximum>("Maximum") &&
+    RegisterFloatsAndIntegers<Binary::kMinimum>("Minimum") &&
+    RegisterFloats<Binary::kDiv>("RealDiv") &&
+    RegisterNumbers<Binary::kDiv, float>("Div") &&
+    RegisterNumbers<Binary::kDivNoNan, float>("DivNoNan") &&
+    RegisterFloats<Binary::kMulNoNan>("MulNoNan");
 
-// Of integers, and what is not worth vectors.
-constexpr auto kAdd = [](const auto& a, const auto& b) { return a + b; };
-constexpr auto kSub = [](const auto& a, const auto& b) { return a - b; };
-constexpr auto kMul = [](const auto& a, const auto& b) { return a * b; };
-constexpr auto kSquaredDifference = [](const auto& a, const auto& b) {
-  return (a - b).square();
-};
-constexpr auto kMaximum = [](const auto& a, const auto& b) {
-  return (a >= b).select(a, b);
-};
-constexpr auto kMinimum = [](const auto& a, const auto& b) {
-  return (a <= b).select(a, b);
-};
 constexpr auto kPow = [](const auto& a, const auto& b) { return a.pow(b); };
 // With the sign of the divisor; by 0 it is 0, since a device cannot stop the
 // host to tell.
 constexpr auto kFloorMod = [](const auto& a, const auto& b) {
   return a.binaryExpr(b, [](auto x, auto y) {
     if (y == 0) return y;
+    if (y == -1) return y - y;  // of the smallest number a processor's trap
     const auto rest = x % y;
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   });
 };
-
-[[maybe_unused]] const bool binary_kernels =
-    RegisterBinary<kAdd, int64_t>("Add") &&
-    RegisterBinary<kAdd, int64_t>("AddV2") &&
-    RegisterBinary<kSub, int64_t>("Sub") &&
-    RegisterBinary<kMul, int64_t>("Mul") &&
-    RegisterBinary<kSquaredDifference, int64_t>("SquaredDifference") &&
-    RegisterBinary<kMaximum, int64_t>("Maximum") &&
-    RegisterBinary<kMinimum, int64_t>("Minimum") &&
+[[maybe_unused]] const bool without_vectors =
     RegisterBinary<kPow, float>("Pow") &&
     RegisterBinary<kFloorMod, int64_t>("FloorMod");
 
 // ---- Of one tensor ---------------------------------------------------------
 
-[[maybe_unused]] const bool unary_floats =
-    RegisterFloatOps<Unary::kNeg>("Neg") &&
-    RegisterFloatOp<Unary::kAbs, float>("Abs") &&
-    RegisterFloatOp<Unary::kSign, float>("Sign") &&
-    RegisterFloatOps<Unary::kReciprocal>("Reciprocal") &&
-    RegisterFloatOp<Unary::kReciprocal, float>("Inv") &&
-    RegisterFloatOps<Unary::kSquare>("Square") &&
-    RegisterFloatOps<Unary::kSqrt>("Sqrt") &&
-    RegisterFloatOps<Unary::kRsqrt>("Rsqrt") &&
-    RegisterFloatOps<Unary::kExp>("Exp") &&
-    RegisterFloatOps<Unary::kExpm1>("Expm1") &&
-    RegisterFloatOps<Unary::kLog>("Log") &&
-    RegisterFloatOps<Unary::kLog1p>("Log1p") &&
-    RegisterFloatOp<Unary::kFloor, float>("Floor");
-
-constexpr auto kNeg = [](const auto& x) { return -x; };
-constexpr auto kAbs = [](const auto& x) { return x.abs(); };
-constexpr auto kSquare = [](const auto& x) { return x.square(); };
-
-[[maybe_unused]] const bool unary_kernels =
-    RegisterUnary<kNeg, int64_t>("Neg") &&
-    RegisterUnary<kAbs, int64_t>("Abs") &&
-    RegisterUnary<kSquare, int64_t>("Square");
+[[maybe_unused]] const bool of_one =
+    RegisterFloatsAndIntegers<Unary::kNeg>("Neg") &&
+    RegisterNumbers<Unary::kAbs, float, int64_t>("Abs") &&
+    RegisterNumbers<Unary::kSign, float>("Sign") &&
+    RegisterFloats<Unary::kReciprocal>("Reciprocal") &&
+    RegisterNumbers<Unary::kReciprocal, float>("Inv") &&
+    RegisterFloatsAndIntegers<Unary::kSquare>("Square") &&
+    RegisterFloats<Unary::kSqrt>("Sqrt") &&
+    RegisterFloats<Unary::kRsqrt>("Rsqrt") &&
+    RegisterFloats<Unary::kExp>("Exp") &&
+    RegisterFloats<Unary::kExpm1>("Expm1") &&
+    RegisterFloats<Unary::kLog>("Log") &&
+    RegisterFloats<Unary::kLog1p>("Log1p") &&
+    RegisterNumbers<Unary::kFloor, float>("Floor");
 
 // ---- Of any number of tensors ----------------------------------------------
 

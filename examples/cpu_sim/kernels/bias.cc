@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cpu_sim.h"
-#include "kernels/float_ops.h"
+#include "kernels/number_ops.h"
 #include "kernels/reduction.h"
 #include "kernels/simd.h"
 

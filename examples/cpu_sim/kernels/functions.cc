@@ -82,6 +82,8 @@ constexpr auto kFloorDiv = [](const auto& a, const auto& b) {
 constexpr auto kFloorDivInteger = [](const auto& a, const auto& b) {
   return a.binaryExpr(b, [](auto x, auto y) {
     if (y == 0) return y;
+    // Of the smallest number a processor's trap.
+    if (y == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(x));
     const bool rounds_up = x % y != 0 && (x < 0) != (y < 0);
     return x / y - (rounds_up ? 1 : 0);
   });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/narrow_types.h>
 #include <tfplug/ops/g.h>
+#include <tfplug/ops/r.h>
 #include <tfplug/register_kernel.h>
 #include <tfplug/status_macros.h>
+#include <tfplug/variables.h>
 
 #include <cstdint>
 #include <string>
@@ -117,6 +119,43 @@ class Gather final : public tfplug::Kernel {
   }
 };
 
+// Of a variable. Core exports what it takes in 2.6 to 2.18. For what is run in
+// a function of a later one, tfplug's LowerVariableUpdates puts a GatherV2.
+template <typename Index>
+class ResourceGather final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(
+        batch_dims_, construction.GetAttr(ops::ResourceGather::batch_dims));
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    using Op = ops::ResourceGather;
+    using Code = tfplug::VariableCode<Stream>;
+    const auto lock = tfplug::LockVariables<Code>(
+        context, {Op::resource}, /*exclusive=*/false, /*sparse=*/true);
+    if (absl::IsUnimplemented(lock.status())) {
+      return absl::UnimplementedError(
+          std::string(lock.status().message()) +
+          "; use the variable's value, tf.gather(v.read_value(), indices)");
+    }
+    if (!lock.ok()) return lock.status();
+    TFPLUG_ASSIGN_OR_RETURN(
+        const tfplug::Tensor params,
+        tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
+                                     /*is_variant=*/false, /*sparse=*/true));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor indices,
+                            context.input(Op::indices));
+    TFPLUG_RETURN_IF_ERROR(CheckAxis(batch_dims_, params.rank()).status());
+    return GatherAlong<Index>(context, params, indices,
+                              static_cast<int>(batch_dims_), batch_dims_);
+  }
+
+ private:
+  int64_t batch_dims_ = 0;
+};
+
 // ---- GatherNd: slices by their numbers in several dimensions ---------------
 
 template <typename Index>
@@ -168,6 +207,12 @@ bool Register() {
                    .Tparams<float, double, tfplug::Half, tfplug::BFloat16,
                             int32_t, int64_t, bool>()
                    .template Tindices<Index>()) &&
+           tfplug::RegisterKernel<ResourceGather<Index>>(
+               ops::ResourceGather()
+                   .dtype<float, double, tfplug::Half, tfplug::BFloat16,
+                          int32_t, int64_t, bool>()
+                   .template Tindices<Index>()
+                   .HostMemory(ops::ResourceGather::resource)) &&
            tfplug::RegisterKernel<GatherNd<Index>>(
                ops::GatherNd()
                    .Tparams<float, double, tfplug::Half, tfplug::BFloat16,

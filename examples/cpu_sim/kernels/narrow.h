@@ -24,14 +24,16 @@ void Convert(To* y, const From* x, int64_t size) {
 // ---- On the host -----------------------------------------------------------
 
 template <typename T>
-constexpr bool kIsFloat = std::is_same_v<T, float>;
+constexpr bool kIsNarrow =
+    std::is_same_v<T, tfplug::Half> || std::is_same_v<T, tfplug::BFloat16>;
 
-// An input, and output 0, as tensors of float: the very ones if they are.
+// An input, and output 0, as tensors of float; the very ones where T is not
+// narrow.
 template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
                                           int index, Stream& stream) {
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(index));
-  if constexpr (kIsFloat<T>) {
+  if constexpr (!kIsNarrow<T>) {
     return x;
   } else {
     TFPLUG_ASSIGN_OR_RETURN(
@@ -47,7 +49,7 @@ template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
                                            absl::Span<const int> may_take_over,
                                            const tfplug::Shape& shape) {
-  if constexpr (kIsFloat<T>) {
+  if constexpr (!kIsNarrow<T>) {
     return context.forward_or_allocate_output(0, may_take_over, shape);
   } else {
     return context.allocate_temp(tfplug::DataType::kFloat, shape);
@@ -58,7 +60,7 @@ absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
 template <typename T>
 absl::Status FinishFloat(tfplug::KernelContext& context, Stream& stream,
                          const tfplug::Tensor& y) {
-  if constexpr (kIsFloat<T>) {
+  if constexpr (!kIsNarrow<T>) {
     return absl::OkStatus();
   } else {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor narrow,

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CPU_SIM_KERNELS_NUMBER_OPS_H_
+#define CPU_SIM_KERNELS_NUMBER_OPS_H_
+
+#include <tfplug/narrow_types.h>
+#include <tfplug/register_kernel.h>
+#include <tfplug/status_macros.h>
+
+#include "kernels/loop.h"
+#include "kernels/simd.h"
+
+// Kernels for the element-wise ops of simd.h: of float; of half and bfloat16,
+// which are computed in float and rounded once at the end; a few of int64. Not
+// templates, which would be compiled for each op and each type.
+namespace cpu_sim {
+
+// On the device. Tensor 0 of the loop is y, which is dense.
+void DoBinary(const Loop<3>& loop, Binary op, float* y, const float* a,
+              const float* b);
+
+// Whether there is an op of int64.
+constexpr bool IsOfIntegers(Unary op) {
+  return op == Unary::kNeg || op == Unary::kAbs || op == Unary::kSquare;
+}
+constexpr bool IsOfIntegers(Binary op) {
+  return op == Binary::kAdd || op == Binary::kSub || op == Binary::kMul ||
+         op == Binary::kSquaredDifference || op == Binary::kMaximum ||
+         op == Binary::kMinimum;
+}
+
+// Output 0 = op(inputs 0, ...), all of one type.
+absl::Status Compute(tfplug::KernelContext& context, tfplug::DataType type,
+                     Unary op);
+absl::Status Compute(tfplug::KernelContext& context, tfplug::DataType type,
+                     Binary op);
+
+class NumberKernel : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<tfplug::DataType>("T"));
+    return absl::OkStatus();
+  }
+
+ protected:
+  tfplug::DataType type_{};
+};
+
+template <auto op>
+class NumberOp final : public NumberKernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    return cpu_sim::Compute(context, type_, op);
+  }
+};
+
+// Adds a kernel for the op of this name, with Types as its attribute T.
+template <auto op, typename... Types>
+bool RegisterNumbers(const char* name) {
+  static_assert(IsOfIntegers(op) || (!std::is_same_v<Types, int64_t> && ...));
+  return tfplug::RegisterKernel<NumberOp<op>>(
+      tfplug::KernelDef(name).TypeConstraint<Types...>("T"));
+}
+template <auto op>
+bool RegisterFloats(const char* name) {
+  return RegisterNumbers<op, float, tfplug::Half, tfplug::BFloat16>(name);
+}
+template <auto op>
+bool RegisterFloatsAndIntegers(const char* name) {
+  return RegisterNumbers<op, float, tfplug::Half, tfplug::BFloat16, int64_t>(
+      name);
+}
+
+}  // namespace cpu_sim
+
+#endif  // CPU_SIM_KERNELS_NUMBER_OPS_H_
