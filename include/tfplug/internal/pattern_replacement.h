@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/data_type.h"
+#include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/matched.h"
 #include "tfplug/internal/pattern_spec.h"
@@ -79,7 +80,8 @@ void Assign(V value, NewAttr& attr) {
     static_assert(IsAttrValue<V, T>(),
                   "tfplug: the attribute is of another type");
     attr.value.emplace<T>(static_cast<T>(std::move(value)));
-    attr.bytes = AttrCodec<T>::Encode(std::get<T>(attr.value));
+    attr.bytes.clear();
+    AttrCodec<T>::Append(attr.bytes, std::get<T>(attr.value));
   }
 }
 
