@@ -4,7 +4,9 @@
 #include <tfplug/passes/lower_variable_updates.h>
 #include <tfplug/register_kernel.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "fault_core/core.h"
 #include "graph/build_graph.h"
@@ -75,6 +77,132 @@ TEST_CASE("an update becomes a read, a sum and an assignment") {
   CHECK(sub.GetAttr<DataType>("T").value() == DataType::kFloat);
   CHECK(sub.device() == kSimDevice);
   CHECK(sub.HasAttr("_class"));
+}
+
+// An update of slices, or a look at them.
+Node AddIndexed(Graph& graph, const std::string& name, const std::string& op,
+                std::initializer_list<std::string> inputs,
+                DataType dtype = DataType::kFloat) {
+  const Node node = AddUpdate(graph, name, op, inputs, kSimDevice, dtype);
+  node.SetAttr("Tindices", DataType::kInt64);
+  return node;
+}
+
+TEST_CASE("an update of slices is a scatter between read and assignment") {
+  testing::ScopedCore core(kWithout);
+  for (const char* how : {"Add", "Sub", "Update", "Max", "Min"}) {
+    Graph graph;
+    Add(graph, "v", "VarHandleOp");
+    Add(graph, "i", "Const");
+    Add(graph, "x", "Const");
+    Add(graph, "before", "NoOp");
+    const Node node =
+        AddIndexed(graph, "s", std::string("ResourceScatter") + how,
+                   {"v", "i", "x:1", "^before"});
+    Run(graph);
+    const std::string math = std::string("TensorScatter") + how;
+    CHECK(Describe(graph) ==
+          Lines{"before = NoOp()", "i = Const()",
+                "s = AssignVariableOp(v, s/scatter, ^before)",
+                "s/index = ExpandDims(i, s/last_dim)", "s/last_dim = Const(^i)",
+                "s/read = ReadVariableOp(v, ^before, ^i, ^x)",
+                "s/scatter = " + math + "(s/read, s/index, x:1)",
+                "v = VarHandleOp()", "x = Const()"});
+    CHECK(node.GetAttr<bool>("validate_shape").value());
+    CHECK(!node.HasAttr("Tindices"));
+    const Node scatter = graph.FindNode("s/scatter");
+    CHECK(scatter.GetAttr<DataType>("T").value() == DataType::kFloat);
+    CHECK(scatter.GetAttr<DataType>("Tindices").value() == DataType::kInt64);
+    const Node index = graph.FindNode("s/index");
+    CHECK(index.GetAttr<DataType>("T").value() == DataType::kInt64);
+    CHECK(index.GetAttr<DataType>("Tdim").value() == DataType::kInt32);
+    CHECK(Constant::Read(graph.FindNode("s/last_dim"))
+              ->elements<int32_t>()
+              .value() == std::vector<int32_t>{-1});
+  }
+}
+
+TEST_CASE("a gather of a variable is one of what is read") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "before", "NoOp");
+  const Node node =
+      AddIndexed(graph, "g", "ResourceGather", {"v", "i:1", "^before"});
+  node.SetAttr("batch_dims", int64_t{1});
+  node.SetAttr("validate_indices", true);
+  AddIndexed(graph, "list", "ResourceGather", {"v", "i"}, DataType::kVariant);
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"before = NoOp()", "g = GatherV2(g/read, i:1, g/axis, ^before)",
+              "g/axis = Const(^i)", "g/read = ReadVariableOp(v, ^before, ^i)",
+              "i = Const()", "list = ResourceGather(v, i)",
+              "v = VarHandleOp()"});
+  CHECK(node.GetAttr<DataType>("Tparams").value() == DataType::kFloat);
+  CHECK(node.GetAttr<DataType>("Tindices").value() == DataType::kInt64);
+  CHECK(node.GetAttr<DataType>("Taxis").value() == DataType::kInt32);
+  CHECK(node.GetAttr<int64_t>("batch_dims").value() == 1);
+  CHECK(!node.HasAttr("dtype"));
+  CHECK(!node.HasAttr("validate_indices"));
+  CHECK(Constant::Read(graph.FindNode("g/axis"))->integers().value() ==
+        std::vector<int64_t>{1});
+}
+
+TEST_CASE("a gather whose batch depends on the index is left alone") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  AddIndexed(graph, "g", "ResourceGather", {"v", "i"})
+      .SetAttr("batch_dims", int64_t{-1});
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"g = ResourceGather(v, i)", "i = Const()", "v = VarHandleOp()"});
+}
+
+TEST_CASE("updates of slices and of the whole get one order") {
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "x", "Const");
+  const Node whole =
+      AddUpdate(graph, "whole", "AssignAddVariableOp", {"v", "x"});
+  const Node some =
+      AddIndexed(graph, "some", "ResourceScatterAdd", {"v", "i", "x"});
+  REQUIRE(some.AddControl(whole).ok());
+  Run(graph);
+  CHECK(graph.TopologicalOrder().ok());
+  CHECK(Describe(graph.FindNode("some/read")) ==
+        "some/read = ReadVariableOp(v, ^i, ^whole, ^x)");
+}
+
+TEST_CASE("slices: kernels decide, by both types") {
+  Kernels kernels;
+  RegisterKernel<NoKernel>(KernelDef("TensorScatterAdd")
+                               .Device("SIM")
+                               .TypeConstraint<float>("T")
+                               .TypeConstraint<int32_t>("Tindices"));
+  kernels.Add<float>("GatherV2", "Tparams");
+  testing::ScopedCore core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "x", "Const");
+  AddIndexed(graph, "long", "ResourceScatterAdd", {"v", "i", "x"});
+  AddIndexed(graph, "short", "ResourceScatterAdd", {"v", "i", "x"})
+      .SetAttr("Tindices", DataType::kInt32);
+  AddIndexed(graph, "gather", "ResourceGather", {"v", "i"});
+  AddIndexed(graph, "other", "ResourceGather", {"v", "i"}, DataType::kInt64);
+  Run(graph);
+  CHECK(graph.FindNode("long/scatter").device() == kCpuDevice);
+  CHECK(graph.FindNode("long/index").device() == kCpuDevice);
+  CHECK(graph.FindNode("long/read").device() == kSimDevice);
+  CHECK(graph.FindNode("short/scatter").device() == kSimDevice);
+  CHECK(graph.FindNode("gather").device() == kSimDevice);
+  CHECK(graph.FindNode("other").device() == kCpuDevice);
+  CHECK(graph.FindNode("other/read").device() == kSimDevice);
 }
 
 TEST_CASE("names that are taken") {

@@ -11,7 +11,7 @@ import pytest
 
 TYPE_ATTRIBUTES = ("T", "Ta", "Tparams", "Tidx", "SrcT", "type")
 # Not the CPU's in every bit, or an error on purpose: other tests have them.
-ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp",
+ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
              "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter",
              "StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2",
              "StatelessRandomUniformIntV2", "StatelessRandomUniformV2",

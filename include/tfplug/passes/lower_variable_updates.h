@@ -14,9 +14,11 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/capability.h"
 #include "tfplug/data_type.h"
+#include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/internal/control_flow.h"
+#include "tfplug/internal/wire.h"
 
 namespace tfplug {
 
@@ -30,15 +32,22 @@ namespace tfplug {
 //   sum  = AddV2(read, x)           or Sub
 //   node = AssignVariableOp(v, sum) of the old name, before all that it was
 //
-// of which the first and the last move no data. In the main graph, in bodies of
-// functions, and in branches and loops. A node is left alone where this core
+// of which the first and the last move no data. What changes or reads slices of
+// a variable is the same with an index: ResourceScatterSub, as Keras trains an
+// Embedding with, becomes TensorScatterSub of the read between the two (also
+// Add, Update, Max and Min; updates that are one scalar for all slices are then
+// refused), and ResourceGather becomes GatherV2 of the read.
+//
+// In the main graph, in bodies of functions, and in branches and loops. A node
+// is left alone where this core
 // has the functions and this library a kernel for the update. Where the library
 // has no kernel for the sum, as Keras' int64 step counter may find, the CPU
 // does it.
 //
 // What differs: an update is no longer one step. Another function that updates
 // the same variable at the same time may have its update lost, as with
-// v.assign(v + x). Within a graph updates of one variable are kept in an order.
+// v.assign(v + x). An update of slices copies the rest of the variable. Within
+// a graph updates of one variable are kept in an order.
 class LowerVariableUpdates : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -48,6 +57,7 @@ class LowerVariableUpdates : public GraphPass {
       for (Node node : graph.nodes(kind.op))
         Consider(node, kind, context, updates);
     }
+    if (auto s = LowerGathers(graph, context); !s.ok()) return s;
     if (updates.empty()) return absl::OkStatus();
     const auto pairs = UnorderedPairs(graph, updates);
     if (!pairs.ok()) return pairs.status();
@@ -66,23 +76,36 @@ class LowerVariableUpdates : public GraphPass {
     const char* op;
     const char* math_op;
     const char* math_suffix;
+    const char* math_type;  // the attribute of math_op
+    int num_inputs;  // the variable, an index where it is of slices, the value
   };
-  static constexpr Kind kKinds[] = {{"AssignAddVariableOp", "AddV2", "/add"},
-                                    {"AssignSubVariableOp", "Sub", "/sub"}};
+  static constexpr Kind kKinds[] = {
+      {"AssignAddVariableOp", "AddV2", "/add", "T", 2},
+      {"AssignSubVariableOp", "Sub", "/sub", "T", 2},
+      {"ResourceScatterAdd", "TensorScatterAdd", "/scatter", "T", 3},
+      {"ResourceScatterSub", "TensorScatterSub", "/scatter", "T", 3},
+      {"ResourceScatterUpdate", "TensorScatterUpdate", "/scatter", "T", 3},
+      {"ResourceScatterMax", "TensorScatterMax", "/scatter", "T", 3},
+      {"ResourceScatterMin", "TensorScatterMin", "/scatter", "T", 3},
+  };
+  static constexpr Kind kGather = {"ResourceGather", "GatherV2", "", "Tparams",
+                                   2};
 
   struct Update {
     Node node;
     const Kind* kind;
-    DataType dtype;
+    DataType dtype, index_type;
     std::string math_device;
     Node read;  // once it is lowered
   };
 
   static bool CanUpdateInPlace(const Kind& kind, DataType dtype,
+                               DataType index_type,
                                const PassContext& context) {
     if (!Has(&CApi::TF_GetInputTensorFromVariable)) return false;
     return !context.KnowsKernels() ||
-           context.HasKernel(kind.op, {{"dtype", dtype}});
+           context.HasKernel(kind.op,
+                             {{"dtype", dtype}, {"Tindices", index_type}});
   }
 
   // Takes the node up if it is one to lower. In a function's body it may have
@@ -92,24 +115,31 @@ class LowerVariableUpdates : public GraphPass {
     const absl::string_view device = node.device();
     const bool is_placed = !internal::DeviceTypeOf(device).empty();
     if (is_placed && !context.IsOnDevice(device)) return;
-    if (node.num_inputs() != 2) return;
+    if (node.num_inputs() != kind.num_inputs) return;
     const auto dtype = node.GetAttr<DataType>("dtype");
-    if (!dtype.ok() || CanUpdateInPlace(kind, *dtype, context)) return;
+    const auto index_type = node.HasAttr("Tindices")
+                                ? node.GetAttr<DataType>("Tindices")
+                                : DataType::kInt32;
+    // A variable of variants is a list on the host.
+    if (!dtype.ok() || !index_type.ok() || *dtype == DataType::kVariant) return;
+    if (CanUpdateInPlace(kind, *dtype, *index_type, context)) return;
     std::string math_device(device);
     if (context.KnowsKernels() &&
-        !context.HasKernel(kind.math_op, {{"T", *dtype}})) {
+        !context.HasKernel(kind.math_op, {{kind.math_type, *dtype},
+                                          {"Tindices", *index_type}})) {
       if (!is_placed) return;  // it comes by again once it is
       math_device = internal::OnCpu(device);
     }
-    updates.push_back({node, &kind, *dtype, std::move(math_device), Node()});
+    updates.push_back(
+        {node, &kind, *dtype, *index_type, std::move(math_device), Node()});
   }
 
-  static absl::Status Lower(Graph& graph, Update& update) {
+  // The variable's value, when the node would have come to it.
+  static absl::StatusOr<Node> AddRead(Graph& graph, const Update& update) {
     const Node node = update.node;
-    const std::string name(node.name());
-    auto read =
-        graph.AddNode(graph.UniqueName(name + "/read"), "ReadVariableOp");
-    if (!read.ok()) return read.status();
+    auto read = graph.AddNode(
+        graph.UniqueName(std::string(node.name()) + "/read"), "ReadVariableOp");
+    if (!read.ok()) return read;
     read->SetDevice(node.device());
     read->SetAttr("dtype", update.dtype);
     if (auto s = read->AddInput(node.input(0)); !s.ok()) return s;
@@ -118,7 +148,86 @@ class LowerVariableUpdates : public GraphPass {
     }
     // The node also came after what its value came after: TensorFlow drops
     // control edges that go the same way as data.
-    if (auto s = read->AddControl(node.input(1).node); !s.ok()) return s;
+    for (int i = 1; i < node.num_inputs(); ++i) {
+      if (auto s = read->AddControl(node.input(i).node); !s.ok()) return s;
+    }
+    if (node.HasAttr("_class")) {
+      if (auto s = read->CopyAttr(node, "_class"); !s.ok()) return s;
+    }
+    return read;
+  }
+
+  // A number for a node on the update's device. It runs where and as often as
+  // the index does, which a constant of its own in a loop would not.
+  static absl::StatusOr<Node> AddNumber(Graph& graph, const Update& update,
+                                        const char* suffix, int32_t number) {
+    auto added = graph.AddNode(
+        graph.UniqueName(std::string(update.node.name()) + suffix), "Const");
+    if (!added.ok()) return added;
+    added->SetDevice(update.math_device);
+    added->SetAttr("dtype", DataType::kInt32);
+    std::string value;
+    internal::AppendField(value, internal::kAttrTensor,
+                          Constant::Of<int32_t>({}, {number}).Serialize());
+    added->SetRawAttr("value", value);
+    if (auto s = added->AddControl(update.node.input(1).node); !s.ok()) {
+      return s;
+    }
+    return added;
+  }
+
+  // The index as TensorScatter... wants it: with a dimension of 1 at its end.
+  static absl::StatusOr<Node> AddIndex(Graph& graph, const Update& update) {
+    auto last = AddNumber(graph, update, "/last_dim", -1);
+    if (!last.ok()) return last;
+    auto index = graph.AddNode(
+        graph.UniqueName(std::string(update.node.name()) + "/index"),
+        "ExpandDims");
+    if (!index.ok()) return index;
+    index->SetDevice(update.math_device);
+    index->SetAttr("T", update.index_type);
+    index->SetAttr("Tdim", DataType::kInt32);
+    if (auto s = index->AddInput(update.node.input(1)); !s.ok()) return s;
+    if (auto s = index->AddInput(*last); !s.ok()) return s;
+    return index;
+  }
+
+  // ResourceGather changes nothing, and so is no update.
+  static absl::Status LowerGathers(Graph& graph, const PassContext& context) {
+    std::vector<Update> gathers;
+    if (!graph.has_op(kGather.op)) return absl::OkStatus();
+    for (Node node : graph.nodes(kGather.op))
+      Consider(node, kGather, context, gathers);
+    for (const Update& gather : gathers) {
+      const Node node = gather.node;
+      // The dimension behind those of the batch. Where that depends on the
+      // index, which Keras and tf.nn have no use for, the node stays.
+      const int64_t axis_number =
+          node.GetAttr<int64_t>("batch_dims").value_or(0);
+      if (axis_number < 0) continue;
+      const auto read = AddRead(graph, gather);
+      if (!read.ok()) return read.status();
+      const auto axis =
+          AddNumber(graph, gather, "/axis", static_cast<int32_t>(axis_number));
+      if (!axis.ok()) return axis.status();
+      node.SetOp(kGather.math_op);
+      node.SetDevice(gather.math_device);
+      node.RemoveAttr("dtype");
+      node.RemoveAttr("validate_indices");
+      node.SetAttr("Tparams", gather.dtype);
+      node.SetAttr("Taxis", DataType::kInt32);
+      if (auto s = node.SetInput(0, *read); !s.ok()) return s;
+      if (auto s = node.AddInput(*axis); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status Lower(Graph& graph, Update& update) {
+    const Node node = update.node;
+    const int value = update.kind->num_inputs - 1;
+    const std::string name(node.name());
+    const auto read = AddRead(graph, update);
+    if (!read.ok()) return read.status();
 
     auto math = graph.AddNode(graph.UniqueName(name + update.kind->math_suffix),
                               update.kind->math_op);
@@ -126,14 +235,21 @@ class LowerVariableUpdates : public GraphPass {
     math->SetDevice(update.math_device);
     math->SetAttr("T", update.dtype);
     if (auto s = math->AddInput(*read); !s.ok()) return s;
-    if (auto s = math->AddInput(node.input(1)); !s.ok()) return s;
+    if (value == 2) {
+      const auto index = AddIndex(graph, update);
+      if (!index.ok()) return index.status();
+      math->SetAttr("Tindices", update.index_type);
+      if (auto s = math->AddInput(*index); !s.ok()) return s;
+    }
+    if (auto s = math->AddInput(node.input(value)); !s.ok()) return s;
 
     // Colocation, as far as there is any.
-    if (node.HasAttr("_class")) {
-      if (auto s = read->CopyAttr(node, "_class"); !s.ok()) return s;
-      if (update.math_device == node.device()) {
-        if (auto s = math->CopyAttr(node, "_class"); !s.ok()) return s;
-      }
+    if (node.HasAttr("_class") && update.math_device == node.device()) {
+      if (auto s = math->CopyAttr(node, "_class"); !s.ok()) return s;
+    }
+    if (value == 2) {
+      node.RemoveAttr("Tindices");
+      if (auto s = node.RemoveInput(2); !s.ok()) return s;
     }
     node.SetOp("AssignVariableOp");
     // The update would have refused another shape.
