@@ -13,10 +13,18 @@ DEVICE, CPU = "/device:SIM:0", "/device:CPU:0"
 FLOOR = 1e-4
 
 
-def _difference(have, want, scale=0.0):
+def _norm_of_difference(have, want, floor):
+    """Of a tensor, relative to its norm: rounding that carries one activation
+    over the corner of its ReLU changes a few elements of a gradient by more."""
+    import numpy as np
+    norm = max(np.linalg.norm(want), floor, np.finfo("f").tiny)
+    return float(np.linalg.norm(have - want) / norm)
+
+
+def _difference(have, want):
     """The largest difference, relative to the largest value."""
     import numpy as np
-    largest = max(np.abs(want).max(initial=0), scale, np.finfo("f").tiny)
+    largest = max(np.abs(want).max(initial=0), np.finfo("f").tiny)
     return float(np.abs(have - want).max(initial=0) / largest)
 
 
@@ -89,11 +97,11 @@ def compare(name, options, frozen=False):
             parameters = model.count_params()
     # Frozen, no gradient of these models is nothing but rounding.
     floor = 0 if frozen else FLOOR * max(
-        np.abs(g).max() for g in gradients[CPU])
-    apart = [_difference(have, want, floor) for have, want in
+        np.linalg.norm(g) for g in gradients[CPU])
+    apart = [_norm_of_difference(have, want, floor) for have, want in
              zip(gradients[DEVICE], gradients[CPU])]
     worst = int(np.argmax(apart))
-    tiny = sum(float(np.abs(g).max()) < floor for g in gradients[CPU])
+    tiny = sum(float(np.linalg.norm(g)) < floor for g in gradients[CPU])
     return {
         "parameters": parameters, "shape": list(x.shape),
         "inference": _difference(outputs[DEVICE], outputs[CPU]),
@@ -103,6 +111,67 @@ def compare(name, options, frozen=False):
         "seconds": [seconds[DEVICE], seconds[CPU]],
         "spread": float(outputs[CPU].std()),
     }
+
+
+def _smooth(model):
+    """The same network with SiLU, which has no corner, for ReLU."""
+    import keras
+
+    def replace(layer):
+        if (isinstance(layer, keras.layers.ReLU)
+                or getattr(layer, "activation", None) is keras.activations.relu):
+            return keras.layers.Activation("silu", name=layer.name)
+        return layer.__class__.from_config(layer.get_config())
+
+    smooth = keras.models.clone_model(model, clone_function=replace)
+    smooth.compile(loss=model.loss, jit_compile=False)
+    return smooth
+
+
+def gradient_errors(name, options, seeds, smooth=False):
+    """How far the gradients of a training step, with batch normalisations in
+    training, are from the same in float64 on the CPU: the norm of all differences
+    by that of all gradients. For each seed, which draws weights and inputs: the
+    device's, the CPU's, the CPU's with the input scaled by 1 + 3e-7, and besides,
+    how far the device is from the CPU. `smooth`: with SiLU for ReLU."""
+    import keras
+    import models
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+
+    def make(device, floatx):
+        keras.config.set_floatx(floatx)
+        keras.config.set_dtype_policy(floatx)
+        with tf.device(device):
+            model, x, y = getattr(models, name)(**options)
+            model = _smooth(model) if smooth else model
+            labels = tf.constant(y)
+        _, differentiate = _functions(tf, model, device)
+
+        def run(weights, x):
+            with tf.device(device):
+                model.set_weights([w.astype(floatx) if w.dtype.kind == "f" else w
+                                   for w in weights])
+                _, found = differentiate(tf.constant(x.astype(floatx)), labels)
+            return np.concatenate([g.numpy().ravel() for g in found]).astype("d")
+
+        return model, x, run
+
+    model, x, cpu = make(CPU, "float32")
+    _, _, device = make(DEVICE, "float32")
+    _, _, exact = make(CPU, "float64")
+    rows = []
+    for seed in range(seeds):
+        models.draw_weights(model, seed)
+        weights = model.get_weights()
+        inputs = np.random.default_rng(seed).normal(size=x.shape).astype("f")
+        truth, ours, cpus = (f(weights, inputs) for f in (exact, device, cpu))
+        moved = cpu(weights, inputs * np.float32(1 + 3e-7))
+        norm = np.linalg.norm(truth)
+        rows.append([float(np.linalg.norm(a - b) / norm) for a, b in (
+            (ours, truth), (cpus, truth), (moved, truth), (ours, cpus))])
+    return rows
 
 
 def _digits():
