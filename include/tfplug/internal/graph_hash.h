@@ -47,11 +47,11 @@ inline const HashKey& ProcessHashKey() {
       ++count;
       return Mix(a + count, b ^ count << 32);
     };
-    HashKey key;
-    for (uint64_t& each : key.words) each = word();
-    for (uint64_t& each : key.last) each = word();
-    key.length = word();
-    return key;
+    HashKey made;
+    for (uint64_t& each : made.words) each = word();
+    for (uint64_t& each : made.last) each = word();
+    made.length = word();
+    return made;
   }();
   return key;
 }

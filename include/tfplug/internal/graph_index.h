@@ -139,10 +139,7 @@ struct GraphIndex {
   // in the `done` ones that have been read.
   void Reserve(uint32_t n, size_t all, size_t done) {
     if (n + 1 < records.capacity()) return;
-    const size_t likely =
-        n == 0
-            ? 0
-            : static_cast<size_t>(1.02 * n * static_cast<double>(all) / done);
+    const size_t likely = n == 0 ? 0 : n * (all + all / 64) / done;
     // Not much more than there are by now: constants may follow.
     const size_t capacity =
         std::max<size_t>({kFirst, n + n / 2, std::min<size_t>(likely, 64 * n)});
