@@ -65,9 +65,9 @@ def compare_models(report):
                "The largest difference of any output and of the loss, relative "
                "to the largest value on the CPU; of gradients, the norm of the "
                "difference relative to the norm of that tensor, for the tensor "
-               "where it is largest. Step: loss and gradients, after the first "
-               "one; on the "
-               "device and on the CPU, as they come. *Frozen*: with batch "
+               "where it is largest. Step: loss and gradients on the device and "
+               "on the CPU, one call after the first, on a machine with other "
+               "work to do (`tools/bench` measures). *Frozen*: with batch "
                "normalisations as in inference; in training, see below.")
     report.table("model", "input", "parameters", "inference", "loss",
                  "gradients", "gradient tensors", "nodes on the device, the CPU",
