@@ -20,7 +20,9 @@ One training step (forward, gradients, `v.assign(v - 0.01 * g)`) in a
 oneDNN), in turn in one process; soft placement off, one thread for kernels on
 either (`intra_op` and `inter_op` 1). Medians, and the medians of the ratios within
 the rounds: of wall time, and of the processor time of all threads, which a busy
-machine changes less.
+machine changes less. From process to process the CPU's figures differ by up to a
+factor of two (the CNN: 33 and 60 ms of processor time), cpu_sim's by a tenth, so
+that a ratio below 1 is no promise.
 
 | Model | CPU, ms | cpu_sim, ms | Ratio | Ratio, processor time |
 |---|--:|--:|--:|--:|
@@ -31,7 +33,9 @@ KERNELS = """\
 ## Kernels of the simulated device
 
 What those steps are mostly made of, one op at a time, eagerly: processor time of
-one, copied back once in ten; medians.
+one, copied back once in ten; medians. Of small ones the launch is a large
+part: for an eager op on a device TensorFlow does more (see above), and two threads
+have to do with it.
 
 | Op | CPU, ms | cpu_sim, ms | Ratio |
 |---|--:|--:|--:|
