@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "tfplug/internal/graph_hash.h"
 #include "tfplug/internal/graph_index.h"
 #include "tfplug/internal/graph_memory.h"
 
@@ -44,9 +45,17 @@ inline Reference ParseNumberedReference(absl::string_view text) {
   return {text, 0};
 }
 inline Reference ParseReference(absl::string_view text) {
+  // Nearly all have no colon among their last eight characters, and something
+  // else than a digit in front of these: they have no port.
+  constexpr uint64_t kOnes = 0x0101010101010101;
   if (ABSL_PREDICT_FALSE(text.empty())) return {text, 0};
-  const char last = text.data()[text.size() - 1];
-  if (last >= '0' && last <= '9') return ParseNumberedReference(text);
+  if (ABSL_PREDICT_FALSE(text.size() < 8)) return ParseNumberedReference(text);
+  const char* const last = text.data() + text.size() - 8;
+  const uint64_t colons = LoadWord<uint64_t>(last) ^ kOnes * ':';
+  const bool has_colon = ((colons - kOnes) & ~colons & kOnes << 7) != 0;
+  if (has_colon || (*last >= '0' && *last <= '9')) {
+    return ParseNumberedReference(text);
+  }
   if (text.data()[0] == '^') {
     return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
   }

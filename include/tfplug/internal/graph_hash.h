@@ -79,10 +79,16 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
   const auto differ = [&](size_t at) {
     return LoadWord<Words>(p + at) ^ LoadWord<Words>(q + at);
   };
-  Words difference = differ(size - 16);
-  size_t at = 0;
-  for (; at + 32 < size; at += 32) difference |= differ(at) | differ(at + 16);
-  if (at + 16 < size) difference |= differ(at);
+  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  Words difference = differ(0) | differ(size - 16);
+  if (size > 32) {
+    difference |= differ(16) | differ(size - 32);
+    if (size > 64) {
+      difference |=
+          differ(32) | differ(48) | differ(size - 64) | differ(size - 48);
+      for (size_t at = 64; at + 64 < size; at += 16) difference |= differ(at);
+    }
+  }
   return (difference[0] | difference[1]) == 0;
 }
 
@@ -112,9 +118,9 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
     return Mix(a + key.words[0] + size, b + key.words[1]);
   }
   uint64_t hash = key.length ^ size;
-  const char* const last = p + size - 16;
-  constexpr size_t kChunk = HashKey::kWords * sizeof(uint64_t);
-  while (ABSL_PREDICT_FALSE(static_cast<size_t>(last - p) > kChunk)) {
+  const char* const end = p + size;
+  constexpr ptrdiff_t kChunk = HashKey::kWords * sizeof(uint64_t);
+  while (ABSL_PREDICT_FALSE(end - p > kChunk)) {
     Uint128 sum = 0;
     for (size_t i = 0; i < HashKey::kWords; i += 2) {
       sum += product(p + i * 8, key.words + i);
@@ -122,14 +128,17 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
     p += kChunk;
     hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
   }
-  // The last 16 bytes; some of them are perhaps in the sum already.
-  Uint128 sum = product(last, key.last);
-  const uint64_t* words = key.words;
-  for (; last - p > 16; p += 32, words += 4) {
-    sum += product(p, words);
-    sum += product(p + 16, words + 2);
+  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  if (size > kChunk) p = end - kChunk;
+  Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2);
+  if (end - p > 32) {
+    sum += product(p + 16, key.words + 4) + product(end - 32, key.words + 6);
+    if (end - p > 64) {
+      sum += product(p + 32, key.words + 8) + product(end - 48, key.words + 10);
+      sum +=
+          product(p + 48, key.words + 12) + product(end - 64, key.words + 14);
+    }
   }
-  if (p < last) sum += product(p, words);
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
 
