@@ -231,7 +231,21 @@ TEST_CASE("lists are no numbers that a rewriter would compute with") {
       "T", {DataType::kVariant}));
   CHECK(FindBrokenRules(internal::KernelSet("SIM")).empty());
   scope.AddKernel<float>("AddN");
-  CHECK(FindBrokenRules(internal::KernelSet("SIM")).size() == 1);
+  // Mul, Assign, AssignAdd
+  CHECK(FindBrokenRules(internal::KernelSet("SIM")).size() == 3);
+}
+
+TEST_CASE("sums are not made in place by kernels that there are not") {
+  Scope scope;
+  scope.AddKernel<float>("AddN");
+  scope.AddKernel<float>("Mul");
+  scope.AddKernel<float>("Square");
+  scope.AddKernel<float>("Tile");
+  const internal::KernelSet kernels("SIM");
+  CHECK(TurnOffUnsafeRewriters({}, kernels).arithmetic_optimization ==
+        Toggle::kDefault);
+  CHECK(TurnOffUnsafeRewriters({}, kernels).memory_optimization ==
+        Toggle::kOff);
 }
 
 }  // namespace

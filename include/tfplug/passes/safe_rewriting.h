@@ -84,6 +84,9 @@ inline constexpr RewriteRule kRewriteRules[] = {
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Add"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Mul"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Sub"),
+    // Where the device's memory may run short.
+    TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "Assign"),
+    TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "AssignAdd"),
 #undef TFPLUG_INTERNAL_RULE
 };
 
