@@ -304,7 +304,7 @@ make_venv() {
   python=$(find_python) || die "no Python 3.10 or newer with the venv module"
   [ "$(uname -m)" = x86_64 ] || wheel=tensorflow
   want=("$wheel${version:+==$version}" scikit-learn matplotlib tqdm pytest
-    "clang-format==$CLANG_FORMAT")
+    pytest-xdist "clang-format==$CLANG_FORMAT")
   if [ -n "$version" ] && ! at_least 2.18 "$version"; then
     want+=('numpy<2')  # Built against the C API of NumPy 1.
   fi
