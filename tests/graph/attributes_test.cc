@@ -121,8 +121,9 @@ TEST_CASE("Each byte of a text, and its length, count in its hash") {
   const internal::HashKey& key = internal::ProcessHashKey();
   std::map<uint64_t, std::string> texts;
   const auto add = [&](const std::string& text) {
-    const auto [at, is_new] = texts.emplace(internal::Hash(text, key), text);
-    CHECK_MESSAGE((is_new || at->second == text), text, " ", at->second);
+    const std::string& first =
+        texts.emplace(internal::Hash(text, key), text).first->second;
+    CHECK_MESSAGE(first == text, text, " ", first);
   };
   for (size_t size = 0; size < 400; size = size < 70 ? size + 1 : size + 23) {
     for (char fill : {'a', '\0'}) {
