@@ -60,7 +60,8 @@ TEST_CASE("element by element, to the last one, and in place") {
   ForEachLevel([](const SimdCode& code) {
     for (const int64_t size : {1, 5, 16, 37, 1000}) {
       for (const auto& [op, function] : kUnaries) {
-        CAPTURE(static_cast<int>(op));
+        const int number = static_cast<int>(op);
+        CAPTURE(number);
         const bool positive = op == Unary::kSqrt || op == Unary::kRsqrt ||
                               op == Unary::kLog || op == Unary::kLog1p;
         const Floats x = DrawFarFromZero(size, positive);
@@ -74,7 +75,8 @@ TEST_CASE("element by element, to the last one, and in place") {
         in_place.Check(want, 1e-6);
       }
       for (const auto& [op, function] : kBinaries) {
-        CAPTURE(static_cast<int>(op));
+        const int number = static_cast<int>(op);
+        CAPTURE(number);
         for (int steps = 1; steps < 4; ++steps) {
           const int64_t a_step = steps & 1, b_step = steps >> 1;
           const Floats a = DrawFarFromZero(a_step ? size : 1, false);
