@@ -2,8 +2,11 @@
 // Times the jobs of graph_jobs.h. See tools/benchmarks/graph.py, which builds
 // and calls it.
 //
-//   graph pairs GRAPH ROUNDS   each job in turns on views and on messages, and
-//                              memcpy; a line of JSON with the seconds
+//   graph pairs GRAPH ROUNDS MS
+//                              each job in turns on views and on messages, and
+//                              memcpy, in each turn as many calls as take MS
+//                              milliseconds, or one; a line of JSON with the
+//                              seconds of a call
 //   graph cold SIDE JOB GRAPH  the first call of a process: seconds, and the
 //                              peak of its memory in KiB; SIDE copy: a memcpy
 //   graph nodes GRAPH          how many it has
@@ -77,42 +80,60 @@ double Seconds(const F& f) {
   return Now() - start;
 }
 
-int Pairs(const std::string& graph, int rounds) {
+// Turns of calls: as many in each as take `least` seconds, by the first one.
+class Turns {
+ public:
+  template <class F>
+  void Take(double least, const F& call) {
+    if (calls_ == 0) {
+      calls_ = 1 + static_cast<int>(least / (Seconds(call) + 1e-7));
+      return;
+    }
+    seconds_.push_back(Seconds([&] {
+                         for (int i = 0; i < calls_; ++i) call();
+                       }) /
+                       calls_);
+  }
+  const std::vector<double>& seconds() const { return seconds_; }
+
+ private:
+  int calls_ = 0;
+  std::vector<double> seconds_;
+};
+
+int Pairs(const std::string& graph, int rounds, double least) {
   const std::unique_ptr<Worker> view = MakeViewWorker();
   const std::unique_ptr<Worker> messages = MakeMessageWorker(graph);
   OutputBuffer view_out(true), messages_out(false), copy(false);
-  std::vector<double> seconds[3][2], copies;
+  Turns by_view[3], by_messages[3], by_copy;
   int fused[2] = {};
-  std::string idle;
-  for (int round = -1; round < rounds; ++round) {  // The first one warms up.
+  for (int round = -2; round < rounds; ++round) {  // The first ones warm up.
+    // The second knows how long a call takes with memory that is there.
+    if (round == -1) {
+      for (Turns* turns : {by_view, by_messages}) {
+        std::fill_n(turns, 3, Turns());
+      }
+      by_copy = Turns();
+    }
     for (int i = 0; i < 3; ++i) {
       const Job job = static_cast<Job>(i);
-      int* const result = job == Job::kFuse ? fused : nullptr;
-      int ignored[2];
-      const double by_view = Seconds([&] {
-        (result ? result : ignored)[0] = view->Run(job, graph, view_out);
-      });
-      const double by_messages = Seconds([&] {
-        (result ? result : ignored)[1] =
-            messages->Run(job, graph, messages_out);
-      });
-      if (round < 0) {
-        if (job != Job::kIdle &&
-            !SameMessage(view_out.bytes(), messages_out.bytes())) {
-          std::fprintf(stderr, "%s: the results differ\n", kJobs[i]);
-          return 1;
-        }
-        continue;
+      int found[2];
+      by_view[i].Take(least,
+                      [&] { found[0] = view->Run(job, graph, view_out); });
+      by_messages[i].Take(
+          least, [&] { found[1] = messages->Run(job, graph, messages_out); });
+      if (job == Job::kFuse) std::copy_n(found, 2, fused);
+      if (round < 0 && job != Job::kIdle &&
+          !SameMessage(view_out.bytes(), messages_out.bytes())) {
+        std::fprintf(stderr, "%s: the results differ\n", kJobs[i]);
+        return 1;
       }
-      seconds[i][0].push_back(by_view);
-      seconds[i][1].push_back(by_messages);
     }
     char* const to = copy.Reserve(graph.size());
-    const double by_copy = Seconds([&] {
+    by_copy.Take(least, [&] {
       std::memcpy(to, graph.data(), graph.size());
       asm volatile("" ::"r"(to) : "memory");
     });
-    if (round >= 0) copies.push_back(by_copy);
   }
   if (fused[0] != fused[1]) {
     std::fprintf(stderr, "fused: %d and %d\n", fused[0], fused[1]);
@@ -127,10 +148,11 @@ int Pairs(const std::string& graph, int rounds) {
   };
   std::printf("{");
   for (int i = 0; i < 3; ++i) {
-    print((std::string("view ") + kJobs[i]).c_str(), seconds[i][0]);
-    print((std::string("messages ") + kJobs[i]).c_str(), seconds[i][1]);
+    print((std::string("view ") + kJobs[i]).c_str(), by_view[i].seconds());
+    print((std::string("messages ") + kJobs[i]).c_str(),
+          by_messages[i].seconds());
   }
-  print("memcpy", copies);
+  print("memcpy", by_copy.seconds());
   std::printf("\"bytes\": %zu, \"fused\": %d}\n", graph.size(), fused[0]);
   return 0;
 }
@@ -157,8 +179,9 @@ extern "C" __attribute__((noinline)) int measured(Worker& worker, Job job,
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (args.size() == 3 && args[0] == "pairs") {
-    return Pairs(ReadGraph(args[1]), std::atoi(args[2].c_str()));
+  if (args.size() == 4 && args[0] == "pairs") {
+    return Pairs(ReadGraph(args[1]), std::atoi(args[2].c_str()),
+                 std::atof(args[3].c_str()) * 1e-3);
   }
   if (args.size() == 2 && args[0] == "nodes") {
     const std::string graph = ReadGraph(args[1]);
