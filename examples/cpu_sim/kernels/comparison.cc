@@ -36,14 +36,11 @@ class CompareNarrow final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b,
                             FloatInput<T>(context, 1, *stream));
     const tfplug::Shape a_shape = a.shape(), b_shape = b.shape();
-    TFPLUG_ASSIGN_OR_RETURN(const Dims shape,
-                            BroadcastShape(a_shape.dims(), b_shape.dims()));
+    TFPLUG_ASSIGN_OR_RETURN(const Broadcast<2> all,
+                            BroadcastAll<2>({a_shape.dims(), b_shape.dims()}));
     TFPLUG_ASSIGN_OR_RETURN(
-        const auto loop,
-        (MakeBroadcastLoop<3>(shape, {a_shape.dims(), b_shape.dims()})));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, tfplug::Shape(shape)));
-    return stream->Launch(&DoElementwise<op, bool, float, float>, loop,
+        tfplug::Tensor y, context.allocate_output(0, tfplug::Shape(all.shape)));
+    return stream->Launch(&DoElementwise<op, bool, float, float>, all.loop,
                           y.flat<bool>(), a.flat<float>(), b.flat<float>());
   }
 };

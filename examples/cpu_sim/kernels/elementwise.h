@@ -95,24 +95,21 @@ class Elementwise final : public tfplug::Kernel {
     constexpr size_t n = sizeof...(In);
     std::array<tfplug::Tensor, n> inputs;
     std::array<tfplug::Shape, n> shapes;
-    Dims shape;
     for (size_t k = 0; k < n; ++k) {
       TFPLUG_ASSIGN_OR_RETURN(inputs[k], context.input(static_cast<int>(k)));
       shapes[k] = inputs[k].shape();
-      TFPLUG_ASSIGN_OR_RETURN(shape, BroadcastShape(shape, shapes[k].dims()));
     }
-    TFPLUG_ASSIGN_OR_RETURN(
-        const auto loop,
-        (MakeBroadcastLoop<n + 1>(shape, {shapes[i].dims()...})));
+    TFPLUG_ASSIGN_OR_RETURN(const Broadcast<n> all,
+                            BroadcastAll<n>({shapes[i].dims()...}));
     const std::tuple x(inputs[i].template flat<In>()...);
     inputs = {};  // let go, so that y may take a buffer over
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
         context.forward_or_allocate_output(0, {static_cast<int>(i)...},
-                                           tfplug::Shape(shape)));
+                                           tfplug::Shape(all.shape)));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
-    return stream->Launch(&DoElementwise<op, Out, In...>, loop, y.flat<Out>(),
-                          std::get<i>(x)...);
+    return stream->Launch(&DoElementwise<op, Out, In...>, all.loop,
+                          y.flat<Out>(), std::get<i>(x)...);
   }
 };
 

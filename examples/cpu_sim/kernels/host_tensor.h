@@ -15,19 +15,36 @@
 namespace cpu_sim {
 
 // The numbers in a tensor of int32 or int64 that a kernel is given in host
-// memory: a shape, or a list of dimensions.
+// memory.
+inline Dims ReadNumbers(const tfplug::Tensor& tensor) {
+  Dims numbers(static_cast<size_t>(tensor.num_elements()));
+  if (tensor.dtype() == tfplug::DataType::kInt32) {
+    absl::c_copy(tensor.flat<int32_t>(), numbers.begin());
+  } else {
+    absl::c_copy(tensor.flat<int64_t>(), numbers.begin());
+  }
+  return numbers;
+}
+
+// The same of a shape, or a list of dimensions.
 inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
   if (tensor.rank() > 1) {
     return absl::InvalidArgumentError("want a vector or a scalar, not " +
                                       tensor.shape().ToString());
   }
-  Dims dims(static_cast<size_t>(tensor.num_elements()));
-  if (tensor.dtype() == tfplug::DataType::kInt32) {
-    absl::c_copy(tensor.flat<int32_t>(), dims.begin());
-  } else {
-    absl::c_copy(tensor.flat<int64_t>(), dims.begin());
+  return ReadNumbers(tensor);
+}
+
+// How much is added before and after, for each dimension of `shape`.
+inline absl::StatusOr<Dims> ReadPaddings(const tfplug::Tensor& paddings,
+                                         const tfplug::Shape& shape) {
+  if (paddings.shape() != tfplug::Shape{shape.rank(), 2}) {
+    return absl::InvalidArgumentError(
+        "paddings must be a matrix with 2 columns and a row for each "
+        "dimension of " +
+        shape.ToString() + ", and is " + paddings.shape().ToString());
   }
-  return dims;
+  return ReadNumbers(paddings);
 }
 
 // The same as a shape.

@@ -97,34 +97,63 @@ struct Band {
   float padding = 0;
 };
 
-void TakeDiagonals(float* y, const float* x, Matrices shape, Band band) {
-  for (int64_t i = 0; i < shape.count; ++i, x += shape.rows * shape.cols) {
-    for (int64_t k = band.high; k >= band.low; --k, y += band.longest) {
+// Calls use(first, begin, size) for each diagonal of each matrix, in the order
+// of the rows of `band.longest` elements that they are put in: where in the
+// matrices it begins, where in its row, and how many elements it has.
+template <typename Use>
+void ForEachDiagonal(const Matrices& shape, const Band& band, Use use) {
+  for (int64_t i = 0; i < shape.count; ++i) {
+    for (int64_t k = band.high; k >= band.low; --k) {
       const int64_t row = std::max<int64_t>(-k, 0);
       const int64_t col = std::max<int64_t>(k, 0);
       const int64_t size = std::min(shape.rows - row, shape.cols - col);
       const bool right = k >= 0 ? band.upper_right : band.lower_right;
-      const int64_t begin = right ? band.longest - size : 0;
-      std::fill_n(y, band.longest, band.padding);
-      for (int64_t d = 0; d < size; ++d) {
-        y[begin + d] = x[(row + d) * shape.cols + col + d];
-      }
+      use(i * shape.rows * shape.cols + row * shape.cols + col,
+          right ? band.longest - size : 0, size);
     }
   }
 }
 
-class MatrixDiagPart final : public tfplug::Kernel {
- public:
-  using Op = ops::MatrixDiagPartV3;
+void TakeDiagonals(float* y, const float* x, Matrices shape, Band band) {
+  ForEachDiagonal(shape, band, [&](int64_t first, int64_t begin, int64_t size) {
+    std::fill_n(y, band.longest, band.padding);
+    for (int64_t d = 0; d < size; ++d) {
+      y[begin + d] = x[first + d * (shape.cols + 1)];
+    }
+    y += band.longest;
+  });
+}
 
-  absl::Status Init(tfplug::KernelConstruction& construction) override {
+// Of either way: what the attribute says.
+template <typename Op>
+class DiagonalKernel : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) final {
     TFPLUG_ASSIGN_OR_RETURN(const std::string align,
                             construction.GetAttr(Op::align));
-    upper_right_ = align.substr(0, 5) == "RIGHT";
-    lower_right_ =
+    aligned_.upper_right = align.substr(0, 5) == "RIGHT";
+    aligned_.lower_right =
         align.size() > 5 && align.substr(align.size() - 5) == "RIGHT";
     return absl::OkStatus();
   }
+
+ protected:
+  // The diagonals from k[0] to the last of k, filled up with `padding`.
+  Band BandOf(const Dims& k, const tfplug::Tensor& padding) const {
+    Band band = aligned_;
+    band.low = k.front();
+    band.high = k.back();
+    band.padding = padding.scalar<float>();
+    return band;
+  }
+
+ private:
+  Band aligned_;
+};
+
+class MatrixDiagPart final : public DiagonalKernel<ops::MatrixDiagPartV3> {
+ public:
+  using Op = ops::MatrixDiagPartV3;
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
@@ -146,14 +175,9 @@ class MatrixDiagPart final : public tfplug::Kernel {
                                         tfplug::Shape(k).ToString() +
                                         " are not in " + x.shape().ToString());
     }
-    Band band;
-    band.low = k.front();
-    band.high = k.back();
-    band.upper_right = upper_right_;
-    band.lower_right = lower_right_;
+    Band band = BandOf(k, padding);
     band.longest = std::min(matrices.rows + std::min<int64_t>(band.high, 0),
                             matrices.cols - std::max<int64_t>(band.low, 0));
-    band.padding = padding.scalar<float>();
     tfplug::Shape shape;
     for (int d = 0; d < x.rank() - 2; ++d) shape.add_dim(x.dim(d));
     if (band.low != band.high) shape.add_dim(band.high - band.low + 1);
@@ -165,10 +189,6 @@ class MatrixDiagPart final : public tfplug::Kernel {
     return stream->Launch(&TakeDiagonals, y.flat<float>(), x.flat<float>(),
                           matrices, band);
   }
-
- private:
-  bool upper_right_ = false;
-  bool lower_right_ = false;
 };
 TFPLUG_REGISTER_KERNEL(MatrixDiagPart,
                        ops::MatrixDiagPartV3()
@@ -180,32 +200,17 @@ TFPLUG_REGISTER_KERNEL(MatrixDiagPart,
 
 void PutDiagonals(float* y, const float* x, Matrices shape, Band band) {
   std::fill_n(y, shape.count * shape.rows * shape.cols, band.padding);
-  for (int64_t i = 0; i < shape.count; ++i, y += shape.rows * shape.cols) {
-    for (int64_t k = band.high; k >= band.low; --k, x += band.longest) {
-      const int64_t row = std::max<int64_t>(-k, 0);
-      const int64_t col = std::max<int64_t>(k, 0);
-      const int64_t size = std::min(shape.rows - row, shape.cols - col);
-      const bool right = k >= 0 ? band.upper_right : band.lower_right;
-      const int64_t begin = right ? band.longest - size : 0;
-      for (int64_t d = 0; d < size; ++d) {
-        y[(row + d) * shape.cols + col + d] = x[begin + d];
-      }
+  ForEachDiagonal(shape, band, [&](int64_t first, int64_t begin, int64_t size) {
+    for (int64_t d = 0; d < size; ++d) {
+      y[first + d * (shape.cols + 1)] = x[begin + d];
     }
-  }
+    x += band.longest;
+  });
 }
 
-class MatrixDiag final : public tfplug::Kernel {
+class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
  public:
   using Op = ops::MatrixDiagV3;
-
-  absl::Status Init(tfplug::KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const std::string align,
-                            construction.GetAttr(Op::align));
-    upper_right_ = align.substr(0, 5) == "RIGHT";
-    lower_right_ =
-        align.size() > 5 && align.substr(align.size() - 5) == "RIGHT";
-    return absl::OkStatus();
-  }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::diagonal));
@@ -222,12 +227,7 @@ class MatrixDiag final : public tfplug::Kernel {
           "want one diagonal, or the lowest and the highest, the number of "
           "rows, of columns, and one value to fill up with");
     }
-    Band band;
-    band.low = k.front();
-    band.high = k.back();
-    band.upper_right = upper_right_;
-    band.lower_right = lower_right_;
-    band.padding = padding.scalar<float>();
+    Band band = BandOf(k, padding);
     const bool one = band.low == band.high;
     const int batch_rank = x.rank() - (one ? 1 : 2);
     if (batch_rank < 0 ||
@@ -274,10 +274,6 @@ class MatrixDiag final : public tfplug::Kernel {
     return stream->Launch(&PutDiagonals, y.flat<float>(), x.flat<float>(),
                           matrices, band);
   }
-
- private:
-  bool upper_right_ = false;
-  bool lower_right_ = false;
 };
 TFPLUG_REGISTER_KERNEL(MatrixDiag,
                        ops::MatrixDiagV3()

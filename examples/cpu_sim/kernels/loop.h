@@ -98,6 +98,29 @@ absl::StatusOr<Loop<n>> MakeBroadcastLoop(
   return MakeLoop<n>(shape, strides);
 }
 
+// The shape that all of `shapes` broadcast to, and the loop that fills a tensor
+// of it from tensors of these.
+template <size_t n>
+struct Broadcast {
+  Dims shape;
+  Loop<n + 1> loop;
+};
+template <size_t n>
+absl::StatusOr<Broadcast<n>> BroadcastAll(
+    const std::array<DimsView, n>& shapes) {
+  Broadcast<n> all;
+  for (DimsView shape : shapes) {
+    absl::StatusOr<Dims> both = BroadcastShape(all.shape, shape);
+    if (!both.ok()) return both.status();
+    all.shape = *std::move(both);
+  }
+  absl::StatusOr<Loop<n + 1>> loop =
+      MakeBroadcastLoop<n + 1>(all.shape, shapes);
+  if (!loop.ok()) return loop.status();
+  all.loop = *loop;
+  return all;
+}
+
 // Calls row(offsets) for each row: for each tensor, where the row begins.
 template <size_t n, typename Row>
 void ForEachRow(const Loop<n>& loop, Row row) {

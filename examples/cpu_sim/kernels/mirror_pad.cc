@@ -68,16 +68,10 @@ class MirrorPad final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor paddings,
                             context.input(Op::paddings));
     const int rank = in.rank();
-    if (paddings.shape() != tfplug::Shape{rank, 2}) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "paddings must be a matrix with 2 columns and a row for each "
-          "dimension of ",
-          in.shape().ToString(), ", and is ", paddings.shape().ToString()));
-    }
-    const auto pad = [&](int d, int side) -> int64_t {
-      return paddings.dtype() == tfplug::DataType::kInt32
-                 ? paddings.flat<int32_t>()[2 * d + side]
-                 : paddings.flat<int64_t>()[2 * d + side];
+    TFPLUG_ASSIGN_OR_RETURN(const Dims pads,
+                            ReadPaddings(paddings, in.shape()));
+    const auto pad = [&](int d, int side) {
+      return pads[static_cast<size_t>(2 * d + side)];
     };
     tfplug::Shape shape;  // without the padding
     tfplug::Shape padded;

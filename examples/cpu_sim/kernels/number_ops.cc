@@ -99,20 +99,18 @@ absl::Status ComputeOf(tfplug::KernelContext& context, Binary op) {
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, FloatInput<T>(context, 0, *stream));
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, FloatInput<T>(context, 1, *stream));
   const tfplug::Shape a_shape = a.shape(), b_shape = b.shape();
-  TFPLUG_ASSIGN_OR_RETURN(const Dims shape,
-                          BroadcastShape(a_shape.dims(), b_shape.dims()));
-  TFPLUG_ASSIGN_OR_RETURN(
-      const auto loop,
-      (MakeBroadcastLoop<3>(shape, {a_shape.dims(), b_shape.dims()})));
+  TFPLUG_ASSIGN_OR_RETURN(const Broadcast<2> all,
+                          BroadcastAll<2>({a_shape.dims(), b_shape.dims()}));
   const auto a_data = a.flat<W>(), b_data = b.flat<W>();
   if (!kIsNarrow<T>) {  // let go, for y to take over
     a = tfplug::Tensor();
     b = tfplug::Tensor();
   }
   TFPLUG_ASSIGN_OR_RETURN(
-      tfplug::Tensor y, FloatOutput<T>(context, {0, 1}, tfplug::Shape(shape)));
-  TFPLUG_RETURN_IF_ERROR(
-      stream->Launch(&DoBinaryOf<W>, loop, op, y.flat<W>(), a_data, b_data));
+      tfplug::Tensor y,
+      FloatOutput<T>(context, {0, 1}, tfplug::Shape(all.shape)));
+  TFPLUG_RETURN_IF_ERROR(stream->Launch(&DoBinaryOf<W>, all.loop, op,
+                                        y.flat<W>(), a_data, b_data));
   return FinishFloat<T>(context, *stream, y);
 }
 

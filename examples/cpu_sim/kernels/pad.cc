@@ -40,6 +40,12 @@ class Pad final : public tfplug::Kernel {
     }
     const tfplug::Shape shape = x.shape();
     TFPLUG_ASSIGN_OR_RETURN(const Dims pads, ReadPaddings(paddings, shape));
+    for (const int64_t pad : pads) {
+      if (pad < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("paddings must be non-negative: ", pad));
+      }
+    }
     tfplug::Shape padded;
     for (int d = 0; d < shape.rank(); ++d) {
       padded.add_dim(pads[2 * d] + shape.dim(d) + pads[2 * d + 1]);
@@ -58,31 +64,6 @@ class Pad final : public tfplug::Kernel {
         [](T* y, int64_t size, T value) { std::fill_n(y, size, value); },
         y.flat<T>(), y.num_elements(), value));
     return Move<Place::kDevice>(context, loop, y, first, x, 0);
-  }
-
- private:
-  // Before and after, for each dimension.
-  static absl::StatusOr<Dims> ReadPaddings(const tfplug::Tensor& paddings,
-                                           const tfplug::Shape& shape) {
-    if (paddings.shape() != tfplug::Shape{shape.rank(), 2}) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "paddings must be a matrix with 2 columns and a row for each "
-          "dimension of ",
-          shape.ToString(), ", and is ", paddings.shape().ToString()));
-    }
-    Dims pads(static_cast<size_t>(paddings.num_elements()));
-    if (paddings.dtype() == tfplug::DataType::kInt32) {
-      absl::c_copy(paddings.flat<int32_t>(), pads.begin());
-    } else {
-      absl::c_copy(paddings.flat<int64_t>(), pads.begin());
-    }
-    for (const int64_t pad : pads) {
-      if (pad < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("paddings must be non-negative: ", pad));
-      }
-    }
-    return pads;
   }
 };
 
