@@ -35,6 +35,13 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def row(cells):
+    """A line of a table in Markdown, which is shown at once."""
+    line = "| " + " | ".join(str(cell) for cell in cells) + " |"
+    say(line)
+    return line
+
+
 def run(*command):
     command = [str(word) for word in command]
     result = subprocess.run(
@@ -130,6 +137,14 @@ def build_program(sources, output, flags=()):
         "-pthread",
     )
     return output
+
+
+def generate_messages(folder):
+    """The sources of the messages in tfplug/proto.h; includes: -I folder."""
+    protos = (ROOT / "include/tfplug/proto").glob("*.proto")
+    run("protoc", f"--proto_path={ROOT / 'include'}", f"--cpp_out={folder}",
+        *sorted(protos))
+    return sorted((folder / "tfplug/proto").glob("*.pb.cc"))
 
 
 def compile_seconds(source, flags):

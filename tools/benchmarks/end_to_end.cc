@@ -6,7 +6,6 @@
 //   end_to_end GRAPH ROUNDS   a line of JSON: seconds of the processor for each
 //                             step of each round
 #include <google/protobuf/arena.h>
-#include <time.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "processor_time.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/proto/graph.pb.h"
 
@@ -28,19 +28,10 @@ using tfplug::proto::GraphDef;
 constexpr const char* kMarked[] = {"Conv2D", "_FusedConv2D", "MatMul",
                                    "_FusedMatMul"};
 
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) +
-         static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 std::map<std::string, std::vector<double>> seconds;
 template <class F>
 void Time(const char* step, const F& f) {
-  const double start = Now();
-  f();
-  seconds[step].push_back(Now() - start);
+  seconds[step].push_back(Seconds(f));
 }
 
 void Require(bool fine, const char* what) {
@@ -139,11 +130,8 @@ int main(int argc, char** argv) {
   }
   const char* separator = "{";
   for (const auto& [step, values] : seconds) {
-    std::printf("%s\"%s\": [", separator, step.c_str());
-    for (size_t i = 0; i < values.size(); ++i) {
-      std::printf("%s%.9f", i > 0 ? ", " : "", values[i]);
-    }
-    std::printf("]");
+    std::printf("%s\"%s\": ", separator, step.c_str());
+    PrintSeconds(values);
     separator = ", ";
   }
   std::printf("}\n");

@@ -166,7 +166,7 @@ def inside(plugin, name, mark, rounds, folder):
     cells = [name, nodes, dict(TWINS)[mark]]
     cells += [f"{median(v):.2f}" for v in (in_all, serialise, ours, parse)]
     cells += [f"{100 * share:.0f}", f"{rewriters:.0f}"]
-    return row(cells), release
+    return building.row(cells), release
 
 
 def median(values):
@@ -182,12 +182,9 @@ def protobuf(*query):
 
 def build(folder):
     """(the program, the plug-in)"""
-    protos = building.ROOT / "include/tfplug/proto"
-    building.run("protoc", f"--proto_path={building.ROOT / 'include'}",
-                 f"--cpp_out={folder}", *sorted(protos.glob("*.proto")))
     here = building.ROOT / "tools/benchmarks"
     program = building.build_program(
-        [here / "end_to_end.cc", *(folder / "tfplug/proto").glob("*.pb.cc"),
+        [here / "end_to_end.cc", *building.generate_messages(folder),
          *protobuf("--libs", "--static")],
         folder / "end_to_end", ["-I", folder, *protobuf("--cflags")])
     unit = building.compile(here / "end_to_end_pass.cc", folder / "pass.o")
@@ -213,12 +210,6 @@ def outside(program, name, mark, rounds):
             + [f"**{faster:.1f}**"])
 
 
-def row(cells):
-    line = "| " + " | ".join(str(cell) for cell in cells) + " |"
-    building.say(line)
-    return line
-
-
 def main():
     if sys.argv[1:2] == ["--child"]:
         return optimize(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1")
@@ -236,7 +227,7 @@ def main():
         cases = [(name, mark) for name in names for mark, _ in TWINS]
         found = [inside(plugin, name, mark, args.rounds, folder)
                  for name, mark in cases]
-        out_rows = [row(outside(program, name, mark, args.rounds))
+        out_rows = [building.row(outside(program, name, mark, args.rounds))
                     for name, mark in cases]
     text = TEXT.format(
         machine=bench.machine(), tensorflow=found[0][1], rounds=args.rounds,

@@ -16,38 +16,22 @@
 #include "tfplug/graph/graph.h"
 
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "graph_jobs.h"
+#include "processor_time.h"
 
 namespace {
 
 constexpr const char* kJobs[] = {"order", "fuse", "idle"};
-
-std::string ReadGraph(const std::string& name) {
-  const std::string synthetic = "synthetic:";
-  if (name.rfind(synthetic, 0) == 0) {
-    const std::string rest = name.substr(synthetic.size());
-    return SyntheticGraph(std::atoi(rest.c_str()),
-                          rest.find("shuffled") != rest.npos);
-  }
-  std::ifstream file(name, std::ios::binary);
-  if (!file) {
-    std::fprintf(stderr, "cannot read %s\n", name.c_str());
-    std::exit(2);
-  }
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // What no side can do without: to write as many bytes as there are.
 class CopyWorker : public Worker {
@@ -64,20 +48,6 @@ Job JobOf(const std::string& name) {
   }
   std::fprintf(stderr, "no job %s\n", name.c_str());
   std::exit(2);
-}
-
-// Of the processor, for this thread: what else the machine does is not in it.
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) +
-         static_cast<double>(now.tv_nsec) * 1e-9;
-}
-template <class F>
-double Seconds(const F& f) {
-  const double start = Now();
-  f();
-  return Now() - start;
 }
 
 // Turns of calls: as many in each as take `least` seconds, by the first one.
@@ -139,20 +109,17 @@ int Pairs(const std::string& graph, int rounds, double least) {
     std::fprintf(stderr, "fused: %d and %d\n", fused[0], fused[1]);
     return 1;
   }
-  const auto print = [](const char* name, const std::vector<double>& values) {
-    std::printf("\"%s\": [", name);
-    for (size_t i = 0; i < values.size(); ++i) {
-      std::printf("%s%.9f", i > 0 ? ", " : "", values[i]);
-    }
-    std::printf("], ");
+  const auto print = [](const std::string& name, const Turns& turns) {
+    std::printf("\"%s\": ", name.c_str());
+    PrintSeconds(turns.seconds());
+    std::printf(", ");
   };
   std::printf("{");
   for (int i = 0; i < 3; ++i) {
-    print((std::string("view ") + kJobs[i]).c_str(), by_view[i].seconds());
-    print((std::string("messages ") + kJobs[i]).c_str(),
-          by_messages[i].seconds());
+    print(std::string("view ") + kJobs[i], by_view[i]);
+    print(std::string("messages ") + kJobs[i], by_messages[i]);
   }
-  print("memcpy", by_copy.seconds());
+  print("memcpy", by_copy);
   std::printf("\"bytes\": %zu, \"fused\": %d}\n", graph.size(), fused[0]);
   return 0;
 }

@@ -92,15 +92,11 @@ takes with vectors of 32 bytes.
 
 
 def build(folder):
-    protos = building.ROOT / "include/tfplug/proto"
-    names = sorted(protos.glob("*.proto"))
-    building.run("protoc", f"--proto_path={building.ROOT / 'include'}",
-                 f"--cpp_out={folder}", *names)
     flags = ["-I", folder, *building.run(
         "pkg-config", "--cflags", "--libs", "--static", "protobuf").split()]
     sources = [building.ROOT / f"tools/benchmarks/{name}.cc" for name in
                ("graph", "graph_view", "graph_messages", "graph_synthetic")]
-    sources += sorted((folder / "tfplug/proto").glob("*.pb.cc"))
+    sources += building.generate_messages(folder)
     libraries = building.run("pkg-config", "--libs", "--static",
                              "absl_flat_hash_map", "absl_flat_hash_set").split()
     program = folder / "graph"
@@ -194,12 +190,6 @@ def instructions(program, name, folder):
     return cells + [f"{idle:.0f}"]
 
 
-def row(cells):
-    line = "| " + " | ".join(str(cell) for cell in cells) + " |"
-    building.say(line)
-    return line
-
-
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench graph")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
@@ -215,12 +205,12 @@ def main():
         rows, ratios = [], []
         for name in names:
             cells, both = pairs(program, name, args.rounds)
-            rows.append(row(cells))
+            rows.append(building.row(cells))
             ratios += [both] if name in STRUCTURAL else []
-        first = [row(cold(program, name)) for name in names
+        first = [building.row(cold(program, name)) for name in names
                  if "traced" not in name and "1000000" not in name]
-        counted = [row(instructions(program, name, folder)) for name in COUNTED
-                   if name in names]
+        counted = [building.row(instructions(program, name, folder))
+                   for name in COUNTED if name in names]
     text = TEXT.format(
         machine=bench.machine(), rounds=args.rounds, cold_runs=COLD_RUNS,
         protobuf=building.run("pkg-config", "--modversion", "protobuf").strip(),

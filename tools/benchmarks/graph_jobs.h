@@ -86,4 +86,8 @@ bool SameMessage(absl::string_view a, absl::string_view b);
 // names' hashes if `shuffled`.
 std::string SyntheticGraph(int nodes, bool shuffled);
 
+// The bytes of a file, or of synthetic:NODES[:shuffled]; ends the process if
+// there are none.
+std::string ReadGraph(const std::string& name);
+
 #endif  // TFPLUG_TOOLS_BENCHMARKS_GRAPH_JOBS_H_

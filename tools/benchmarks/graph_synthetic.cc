@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -96,4 +100,20 @@ std::string SyntheticGraph(int nodes, bool shuffled) {
   GraphDef rest;
   rest.mutable_versions()->set_producer(1882);
   return graph + rest.SerializeAsString();
+}
+
+std::string ReadGraph(const std::string& name) {
+  const std::string synthetic = "synthetic:";
+  if (name.rfind(synthetic, 0) == 0) {
+    const std::string rest = name.substr(synthetic.size());
+    return SyntheticGraph(std::atoi(rest.c_str()),
+                          rest.find("shuffled") != rest.npos);
+  }
+  std::ifstream file(name, std::ios::binary);
+  const std::string graph(std::istreambuf_iterator<char>(file), {});
+  if (graph.empty()) {
+    std::fprintf(stderr, "cannot read %s\n", name.c_str());
+    std::exit(2);
+  }
+  return graph;
 }

@@ -13,13 +13,10 @@
 #include <tfplug/graph/rules.h>
 #include <tfplug/ops/all.h>
 #include <tfplug/testing/testing.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -28,6 +25,7 @@
 
 #include "graph_jobs.h"
 #include "pretend_core.h"
+#include "processor_time.h"
 
 namespace {
 
@@ -128,25 +126,11 @@ class RulesWorker : public Worker {
   tfplug::GraphWorkspace workspace_;
 };
 
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) +
-         static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 // On the device that the rules are for: they leave other nodes alone.
-std::string ReadGraph(const std::string& name) {
-  const std::string synthetic = "synthetic:";
-  std::string bytes;
-  if (name.rfind(synthetic, 0) == 0) {
-    bytes = SyntheticGraph(std::atoi(name.c_str() + synthetic.size()), false);
-  } else {
-    std::ifstream file(name, std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(file), {});
-  }
+std::string ReadOnDevice(const std::string& name) {
+  const std::string bytes = ReadGraph(name);
   auto graph = tfplug::Graph::Parse(bytes);
-  if (bytes.empty() || !graph.ok()) {
+  if (!graph.ok()) {
     std::fprintf(stderr, "cannot read %s\n", name.c_str());
     std::exit(2);
   }
@@ -174,7 +158,7 @@ int main(int argc, char** argv) {
   OutputBuffer out;
   if (args[0] == "count") {
     if (args.size() < 3) return 2;
-    const std::string graph = ReadGraph(args[1]);
+    const std::string graph = ReadOnDevice(args[1]);
     const std::unique_ptr<Worker> worker =
         args[2] == "hand" ? MakeViewWorker()
                           : std::make_unique<RulesWorker>(static_cast<size_t>(
@@ -183,7 +167,7 @@ int main(int argc, char** argv) {
     std::printf("%d\n", measured(*worker, graph, out));
     return 0;
   }
-  const std::string graph = ReadGraph(args[0]);
+  const std::string graph = ReadOnDevice(args[0]);
   std::map<std::string, std::unique_ptr<Worker>> ways;
   ways["hand"] = MakeViewWorker();
   ways["messages"] = MakeMessageWorker(graph);
@@ -202,20 +186,17 @@ int main(int argc, char** argv) {
       Worker& worker = *ways[name];
       // Caches are as core leaves them, which works on messages.
       ways["messages"]->Run(Job::kFuse, graph, out);
-      const double start = Now();
-      fused[name] = measured(worker, graph, out);
-      const double took = Now() - start;
+      const double took =
+          Seconds([&] { fused[name] = measured(worker, graph, out); });
       if (round >= 0) seconds[name].push_back(took);
     }
   }
   const char* separator = "{";
   for (const auto& [name, values] : seconds) {
-    std::printf("%s\"%s\": {\"fused\": %d, \"seconds\": [", separator,
+    std::printf("%s\"%s\": {\"fused\": %d, \"seconds\": ", separator,
                 name.c_str(), fused[name]);
-    for (size_t i = 0; i < values.size(); ++i) {
-      std::printf("%s%.9f", i > 0 ? ", " : "", values[i]);
-    }
-    std::printf("]}");
+    PrintSeconds(values);
+    std::printf("}");
     separator = ", ";
   }
   std::printf("}\n");

@@ -25,9 +25,6 @@ HEAD = ("| graph | fused | messages, ms | by hand | rules | × faster than "
 
 
 def build(folder):
-    protos = building.ROOT / "include/tfplug/proto"
-    building.run("protoc", f"--proto_path={building.ROOT / 'include'}",
-                 f"--cpp_out={folder}", *sorted(protos.glob("*.proto")))
     here = building.ROOT / "tools/benchmarks"
     libraries = building.run("pkg-config", "--cflags", "--libs", "--static",
                              "protobuf", "absl_flat_hash_map",
@@ -35,7 +32,7 @@ def build(folder):
     return building.build_program(
         [here / "rules.cc", here / "graph_view.cc", here / "graph_messages.cc",
          here / "graph_synthetic.cc",
-         *sorted((folder / "tfplug/proto").glob("*.pb.cc")), *libraries],
+         *building.generate_messages(folder), *libraries],
         folder / "rules", ["-I", folder])
 
 
