@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/graph/constant.h>
 #include <tfplug/kernel.h>
 #include <tfplug/passes/lower_variable_updates.h>
 #include <tfplug/register_kernel.h>

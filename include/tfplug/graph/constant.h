@@ -15,6 +15,7 @@
 #include "tfplug/data_type.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/node.h"
+#include "tfplug/internal/attr_form.h"
 #include "tfplug/internal/node_def.h"
 #include "tfplug/internal/wire.h"
 #include "tfplug/shape.h"
@@ -46,6 +47,8 @@ class Constant {
 
   DataType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
+  // The elements in row-major order, as memory has them.
+  absl::string_view bytes() const { return bytes_; }
   int64_t num_elements() const {
     int64_t count = 1;
     for (int64_t dim : shape_.dims()) count *= dim;
@@ -243,16 +246,8 @@ inline absl::StatusOr<Constant> Constant::Parse(
 }
 
 inline std::string Constant::Serialize() const {
-  std::string shape;
-  for (int64_t dim : shape_.dims()) {
-    std::string size;
-    internal::AppendField(size, 1, static_cast<uint64_t>(dim));
-    internal::AppendField(shape, 2, size);
-  }
   std::string tensor;
-  internal::AppendField(tensor, 1, static_cast<uint64_t>(dtype_));
-  internal::AppendField(tensor, 2, shape);
-  internal::AppendField(tensor, 4, bytes_);
+  internal::AppendTensor(tensor, dtype_, shape_, bytes_);
   return tensor;
 }
 

@@ -107,13 +107,16 @@ void AppendNested(std::string& to, uint32_t field, const F& append) {
   to.replace(begin, 1, length);
 }
 
-inline void AppendShape(std::string& to, const PartialShape& shape) {
-  if (!shape.has_rank()) return AppendField(to, 3, uint64_t{1});
-  for (int64_t size : shape.shape().dims()) {
+inline void AppendShape(std::string& to, const Shape& shape) {
+  for (int64_t size : shape.dims()) {
     AppendNested(to, 2, [&] {
       if (size != 0) AppendField(to, 1, static_cast<uint64_t>(size));
     });
   }
+}
+inline void AppendShape(std::string& to, const PartialShape& shape) {
+  if (!shape.has_rank()) return AppendField(to, 3, uint64_t{1});
+  AppendShape(to, shape.shape());
 }
 
 // A TensorProto of elements in row-major order, as memory has them.

@@ -168,10 +168,8 @@ class PatternEditor {
     const Constant& constant = plan_.NextConstant();
     TFPLUG_ASSIGN_OR_RETURN(Node node, Add("Const"));
     node.SetAttr("dtype", constant.dtype());
-    std::string value;
-    constexpr int kTensorField = 8;
-    AppendField(value, kTensorField, constant.Serialize());
-    node.SetRawAttr("value", value);
+    TFPLUG_RETURN_IF_ERROR(node.SetTensor("value", constant.dtype(),
+                                          constant.shape(), constant.bytes()));
     // In a loop's body, constants wait for something in it.
     for (size_t i = 1; i < variant_->slots.size(); ++i) {
       const Node& matched = bound_[i].node;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,11 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/capability.h"
 #include "tfplug/data_type.h"
-#include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/internal/control_flow.h"
-#include "tfplug/internal/wire.h"
+#include "tfplug/tensor_view.h"
 
 namespace tfplug {
 
@@ -166,10 +166,7 @@ class LowerVariableUpdates : public GraphPass {
     if (!added.ok()) return added;
     added->SetDevice(update.math_device);
     added->SetAttr("dtype", DataType::kInt32);
-    std::string value;
-    internal::AppendField(value, internal::kAttrTensor,
-                          Constant::Of<int32_t>({}, {number}).Serialize());
-    added->SetRawAttr("value", value);
+    added->SetTensor("value", TensorView<const int32_t, 0>(&number, {}));
     if (auto s = added->AddControl(update.node.input(1).node); !s.ok()) {
       return s;
     }
