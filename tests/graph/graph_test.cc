@@ -250,6 +250,22 @@ TEST_CASE("Uses follow") {
   CHECK(Describe(graph.ToString()) == Describe(graph));
 }
 
+TEST_CASE("A graph that was written is edited on") {
+  const std::string bytes = InGraph(
+      {NodeDef("a", "Const"), NodeDef("b", "Const"),
+       NodeDef("c", "AddV2", {"a", "a:1"}), NodeDef("d", "Neg", {"c"})});
+  Graph graph = Parsed(bytes);
+  const Node b = graph.FindNode("b"), c = graph.FindNode("c");
+  REQUIRE(c.SetInput(0, b).ok());
+  REQUIRE(c.SetInput(1, {b, 1}).ok());
+  CHECK(Describe(graph.ToString()) ==
+        Lines{"a = Const()", "b = Const()", "c = AddV2(b, b:1)", "d = Neg(c)"});
+  REQUIRE(b.SetName("e").ok());
+  REQUIRE(c.SetName("f").ok());
+  CHECK(Describe(graph.ToString()) ==
+        Lines{"a = Const()", "d = Neg(f)", "e = Const()", "f = AddV2(e, e:1)"});
+}
+
 TEST_CASE("The order, and its cycles") {
   Graph graph = Parsed(InGraph({
       NodeDef("c", "X", {"b", "^a"}),

@@ -69,7 +69,8 @@ repeated would stay within the caches.
 ## The first call of a process
 
 No memory is there yet, neither for tables and arena nor for the result; page
-faults rule. The result of a view goes where the pipeline puts it
+faults rule. Calls of other libraries are bound already, as they are when core
+has loaded a plug-in. The result of a view goes where the pipeline puts it
 (`internal/output_block.h`), that of messages into memory of `malloc`. *Copy* is
 a `memcpy` of the graph into new memory of `malloc`, and *bound* how much faster
 than messages that is: core wants the result in one piece of memory, so nothing
@@ -102,7 +103,8 @@ def build(folder):
     program = folder / "graph"
     building.run(*building.CXX, "-std=c++17", "-O2", "-g1", *building.INCLUDE,
                  *building.abseil("--cflags"), *sources, "-o", program, *flags,
-                 *libraries, *building.abseil("--libs"), "-pthread")
+                 *libraries, *building.abseil("--libs"), "-pthread",
+                 "-Wl,-z,now")
     return program
 
 

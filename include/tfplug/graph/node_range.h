@@ -7,6 +7,7 @@
 
 #include "tfplug/graph/node.h"
 #include "tfplug/internal/graph_core.h"
+#include "tfplug/internal/graph_prefetch.h"
 
 namespace tfplug {
 
@@ -20,7 +21,8 @@ class NodeRange {
 
   class Iterator {
    public:
-    Iterator(internal::GraphCore* graph, uint32_t op) : graph_(graph), op_(op) {
+    Iterator(internal::GraphCore* graph, uint32_t op)
+        : graph_(graph), op_(op), prefetch_(graph) {
       Settle();
     }
     Node operator*() const { return Node(graph_, at_); }
@@ -38,17 +40,16 @@ class NodeRange {
       const uint32_t size = graph_->size();
       if (op_ == kAll) {
         while (at_ < size && !graph_->live(at_)) ++at_;
-        graph_->Prefetch(at_ + kAhead);
+        if (graph_->is_large()) prefetch_.Advance(at_);
       } else {
         while (at_ < size && ops[at_] != op_) ++at_;
       }
     }
 
-    static constexpr uint32_t kAhead = 12;
-
     internal::GraphCore* graph_;
     uint32_t op_;
     uint32_t at_ = 0;
+    internal::GraphPrefetch prefetch_;
   };
   Iterator begin() const { return Iterator(graph_, op_); }
   std::nullptr_t end() const { return nullptr; }

@@ -55,6 +55,8 @@ class GraphCore {
   uint32_t node_field() const { return is_function_ ? 3 : 1; }
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
+  // Whether it is more than the processor's nearer caches may hold.
+  bool is_large() const { return bytes_.size() > size_t{4} << 20; }
   const absl::Status& status() const { return status_; }
   // Of several problems, the first stays.
   void Note(absl::Status problem) {
@@ -86,14 +88,6 @@ class GraphCore {
   const Array<uint32_t>& ops() const { return index_.ops; }
   NodeRecord record(uint32_t n) const { return index_.records[n]; }
   absl::string_view device(uint32_t n) const;
-  // Has the device and attributes of a node brought near that are soon asked
-  // for; it may be none.
-  void Prefetch(uint32_t n) const {
-    if (n >= num_parsed_ || bytes_.size() < kNearCaches) return;
-    const char* const rest = index_.base + index_.records[n].rest;
-    __builtin_prefetch(rest);
-    __builtin_prefetch(rest + 64);
-  }
   uint32_t FindNode(absl::string_view name) {
     NeedNames();
     return index_.names.Find(name);
@@ -209,14 +203,17 @@ class GraphCore {
 
  private:
   friend class GraphEditor;
+  friend class GraphPrefetch;
   friend class InputText;
   friend class TopologicalSort;
   static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
-  // As many bytes as the processor's nearer caches may hold.
-  static constexpr size_t kNearCaches = size_t{4} << 20;
   // How many nodes before its turn a node's bytes are asked for.
   static constexpr uint32_t kAhead = 12;
 
+  // Whether nodes of the same op were edited; that of others may say so, too.
+  bool MayBeEdited(uint32_t n) const {
+    return (edited_ops_ >> index_.ops[n] % 64 & 1) != 0;
+  }
   EdgeNumbers MadeInputs(uint32_t n) const {
     const NodeEdit* const edit = overlay_.Find(n);
     if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
@@ -258,6 +255,7 @@ class GraphCore {
   Array<Result> results_;
   uint32_t num_removed_ = 0;
   bool changed_ = false;
+  uint64_t edited_ops_ = 0;  // A bit for each number, modulo 64.
   absl::Status status_;
 
   // Memory of TopologicalSort.
@@ -278,6 +276,7 @@ inline void GraphCore::Clear() {
   num_parsed_ = num_removed_ = num_boundary_ = 0;
   results_.clear();
   changed_ = has_edges_ = false;
+  edited_ops_ = 0;
   status_ = absl::OkStatus();
   edges_.clear();
   uses_.Clear();
@@ -387,8 +386,8 @@ void GraphCore::Resolve(const F& parse) {
   for (uint32_t n = 0; n < num_parsed_; ++n) {
     if (n + kAhead < num_parsed_) {
       const char* const soon = index_.base + index_.records[n + kAhead].inputs;
-      __builtin_prefetch(soon);
-      __builtin_prefetch(soon + 64);
+      Prefetch(soon);
+      Prefetch(soon + 64);
     }
     const char* p = inputs_begin(n);
     const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);

@@ -128,6 +128,11 @@ class UseLists {
     }
   }
 
+  // What count() and Add() need.
+  void Prefetch(uint32_t node) const {
+    if (node < counts_.size()) internal::Prefetch(&counts_[node]);
+    if (node < heads_.size()) internal::Prefetch(&heads_[node]);
+  }
   // How many edges come from `node`.
   uint32_t count(uint32_t node) const { return counts_[node]; }
 

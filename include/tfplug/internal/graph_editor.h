@@ -141,6 +141,7 @@ class GraphEditor {
     if (edit == nullptr) {
       edit = &graph_.overlay_.Add(n, graph_.size());
       if (n < graph_.num_parsed_) {
+        graph_.edited_ops_ |= uint64_t{1} << graph_.op(n) % 64;
         edit->inputs = graph_.index_.inputs(n);
         edit->rest = graph_.index_.rest(n);
       }

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <random>
 
+#if __has_include(<sys/random.h>)
+#include <sys/random.h>
+#endif
+
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/internal/graph_memory.h"
@@ -35,13 +39,19 @@ struct HashKey {
   uint64_t last[2];
   uint64_t length;
 };
+inline uint64_t RandomWord() {
+#if __has_include(<sys/random.h>)
+  // Where it is there, in a tenth of the time that the other takes, which asks
+  // first what the processor can do.
+  uint64_t word;
+  if (getentropy(&word, sizeof(word)) == 0) return word;
+#endif
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
 inline const HashKey& ProcessHashKey() {
   static const HashKey key = [] {
-    std::random_device device;
-    const auto random = [&] {
-      return static_cast<uint64_t>(device()) << 32 | device();
-    };
-    const uint64_t a = random(), b = random();
+    const uint64_t a = RandomWord(), b = RandomWord();
     uint64_t count = 0;
     const auto word = [&] {
       ++count;
@@ -164,7 +174,7 @@ class HashTable {
   size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
   void Prefetch(uint64_t hash) const {
-    __builtin_prefetch(&slots_[Home(hash)]);
+    internal::Prefetch(&slots_[Home(hash)]);
   }
   // The first number with this hash for which `is_it(number)`; or kNone.
   template <class F>

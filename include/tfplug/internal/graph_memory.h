@@ -39,6 +39,13 @@ inline void FreePiece(void* memory, size_t size) {
   ::operator delete(memory, std::align_val_t(kHugePage));
 }
 
+// Has memory brought near that is soon read.
+inline void Prefetch(const void* memory) {
+  __builtin_prefetch(memory);
+  // GCC leaves out calls of functions that do nothing but this otherwise.
+  __asm__ volatile("");
+}
+
 // A growing array of plain values. New ones are not initialised.
 template <class T>
 class Array {

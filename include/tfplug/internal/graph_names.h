@@ -124,7 +124,7 @@ class NodeNames {
         Item& item = items_[i];
         item.candidate = names_.table_.Candidate(item.hash);
         if (item.candidate != kNoNode) {
-          __builtin_prefetch(&names_.ranges_[item.candidate]);
+          Prefetch(&names_.ranges_[item.candidate]);
         }
       }
       for (uint32_t i = 0; i < count_; ++i) {
@@ -174,9 +174,7 @@ class NodeNames {
            SameText((*this)[node], name);
   }
 
-  void PrefetchText(uint32_t node) const {
-    __builtin_prefetch((*this)[node].data());
-  }
+  void PrefetchText(uint32_t node) const { Prefetch((*this)[node].data()); }
   bool Insert(uint64_t hash, absl::string_view name, uint32_t node) {
     return table_.Insert(hash, node, [&](uint32_t other) {
       return other != node && IsCalled(other, name);

@@ -80,6 +80,10 @@ class Overlay {
     const uint32_t number = edit_of_[node];
     return number == kNone || number == kGone ? nullptr : edits_[number];
   }
+  // What Find() needs.
+  void Prefetch(uint32_t node) const {
+    if (node < edit_of_.size()) internal::Prefetch(&edit_of_[node]);
+  }
   NodeEdit* Find(uint32_t node) {
     return const_cast<NodeEdit*>(std::as_const(*this).Find(node));
   }

@@ -176,6 +176,7 @@ class GraphWriter {
       if (n < graph_.num_parsed()) size -= graph_.record(n).size;
       if (!graph_.live(n)) return;
       NodeEdit& edit = *overlay_.Find(n);
+      FindTexts(edit);
       edit.size = NodeWriter(graph_, n, edit).Size();
       size += BytesFieldSize(edit.size);
     });
@@ -215,6 +216,15 @@ class GraphWriter {
   }
 
  private:
+  // Inputs that say no more than the name of a node: to be looked up once, and
+  // not again to be written.
+  void FindTexts(NodeEdit& edit) {
+    for (InputEdit& input : edit.input_list) {
+      const Edge edge = graph_.edge(input.edge);
+      if (input.has_text() || edge.port != 0) continue;
+      input = InputEdit(input.edge, graph_.name(edge.source));
+    }
+  }
   char* WriteNode(char* to, uint32_t n) {
     const NodeEdit& edit = *overlay_.Find(n);
     to = WriteVarint(to, MakeTag(graph_.node_field(), kBytesType));

@@ -79,7 +79,7 @@ class OutputBlock {
     return static_cast<Block*>(memory);
   }
   static constexpr uintptr_t kPage = 4096;
-  static constexpr uintptr_t kSmall = 64 << 10;  // Not worth a call.
+  static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a call.
 
   __attribute__((visibility("hidden"))) static std::atomic<Block*>& Kept() {
     static std::atomic<Block*> kept{nullptr};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that the processor's caches do not hold, over whose nodes a loop goes
+// in another way.
+#include <doctest/doctest.h>
+#include <tfplug/graph/graph.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/build_graph.h"
+
+namespace tfplug {
+namespace {
+
+constexpr int kChains = 400;
+constexpr int kNodes = 5 * kChains;
+
+// x and w, MatMul(x, w), BiasAdd(that, w), Relu(that): kChains times, without
+// an order, each node with an attribute of 4 KB.
+std::string Shuffled() {
+  std::vector<std::string> nodes;
+  const auto add = [&](const std::string& name, const std::string& op,
+                       const std::vector<std::string>& inputs) {
+    std::string node, attr, value;
+    internal::AppendField(node, 1, name);
+    internal::AppendField(node, 2, op);
+    for (const std::string& input : inputs) {
+      internal::AppendField(node, 3, input);
+    }
+    internal::AppendField(node, 4, kSimDevice);
+    internal::AppendField(value, 2, std::string(4096, op[0]));
+    internal::AppendField(attr, 1, "text");
+    internal::AppendField(attr, 2, value);
+    internal::AppendField(node, 5, attr);
+    nodes.push_back(node);
+  };
+  for (int i = 0; i < kChains; ++i) {
+    const std::string n = absl::StrCat(i);
+    add("x" + n, "Const", {});
+    add("w" + n, "Const", {});
+    add("product" + n, "MatMul", {"x" + n, "w" + n});
+    add("bias" + n, "BiasAdd", {"product" + n, "w" + n});
+    add("relu" + n, "Relu", {"bias" + n});
+  }
+  std::shuffle(nodes.begin(), nodes.end(), std::mt19937(7));
+  std::string graph;
+  for (const std::string& node : nodes) internal::AppendField(graph, 1, node);
+  return graph;
+}
+
+TEST_CASE("All nodes get an attribute, and nobody asks for an edge") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  for (Node node : graph.nodes()) node.SetAttr("seen", true);
+  const std::string after = graph.ToString();
+  Graph result = Graph::Parse(after).value();
+  int seen = 0;
+  for (Node node : result.nodes()) {
+    seen += node.GetAttr<bool>("seen").value();
+    CHECK(node.GetAttr<std::string>("text").value() ==
+          std::string(4096, node.op()[0]));
+  }
+  CHECK(seen == kNodes);
+  CHECK(Describe(after) == Describe(bytes));
+}
+
+TEST_CASE("Nodes are taken away while a loop goes over all") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  int visited = 0;
+  for (Node node : graph.nodes()) {
+    ++visited;
+    REQUIRE_FALSE(node.removed());
+    if (node.op() != "Relu") continue;
+    const Node bias = node.input(0).node, product = bias.input(0).node;
+    const Output w = bias.input(1);
+    node.SetOp("_FusedMatMul");
+    REQUIRE(node.SetInput(0, product.input(0)).ok());
+    REQUIRE(node.AddInput(product.input(1)).ok());
+    REQUIRE(node.AddInput(w).ok());
+    REQUIRE(graph.RemoveNode(bias).ok());
+    REQUIRE(graph.RemoveNode(product).ok());
+  }
+  CHECK(visited > 3 * kChains);
+  CHECK(visited < kNodes);
+  std::vector<std::string> expected;
+  for (int i = 0; i < kChains; ++i) {
+    expected.push_back(absl::StrCat("relu", i, " = _FusedMatMul(x", i, ", w", i,
+                                    ", w", i, ")"));
+    for (const char* name : {"x", "w"}) {
+      expected.push_back(absl::StrCat(name, i, " = Const()"));
+    }
+  }
+  std::sort(expected.begin(), expected.end());
+  CHECK(Describe(graph.ToString()) == expected);
+}
+
+}  // namespace
+}  // namespace tfplug
