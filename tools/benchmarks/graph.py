@@ -31,8 +31,9 @@ STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
 STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
 LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
          "bert12_frozen", "vgg16_frozen"]
-COLD_RUNS = 5
-LARGE_ROUNDS = 2
+COLD_RUNS = 15
+LARGE_COLD_RUNS = 5
+LARGE_ROUNDS = 3
 TURN_MS = 5
 COUNTED = ["resnet50_train_core", "bert12_train_core", "lstm_train_core",
            "synthetic:10000", "synthetic:100000"]
@@ -75,7 +76,8 @@ has loaded a plug-in. The result of a view goes where the pipeline puts it
 a `memcpy` of the graph into new memory of `malloc`, and *bound* how much faster
 than messages that is: core wants the result in one piece of memory, so nothing
 that writes one is much faster. Peak is what the call adds to the process's
-resident memory, result included. Medians of {cold_runs} processes.
+resident memory, result included. Medians of {cold_runs} processes of each, in turns
+(fewer on large graphs).
 
 | Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -154,14 +156,18 @@ def summarize(ratios):
 
 
 def cold(program, name):
-    def one(side):
-        runs = [json.loads(building.run(program, "cold", side, "fuse",
-                                        place(name))) for _ in range(COLD_RUNS)]
-        return (median(run["seconds"] for run in runs) * 1e3,
-                median(run["peak_kib"] for run in runs) / 1e3)
+    runs = {"view": [], "messages": [], "copy": []}
+    for _ in range(LARGE_COLD_RUNS if name in LARGE else COLD_RUNS):
+        for side, found in runs.items():
+            found.append(json.loads(building.run(
+                program, "cold", side, "fuse", place(name))))
 
-    (view, view_peak), (messages, messages_peak) = one("view"), one("messages")
-    copy, _ = one("copy")
+    def of(side):
+        return (median(run["seconds"] for run in runs[side]) * 1e3,
+                median(run["peak_kib"] for run in runs[side]) / 1e3)
+
+    (view, view_peak), (messages, messages_peak) = of("view"), of("messages")
+    copy, _ = of("copy")
     return [name, f"{view:.2f}", f"{messages:.2f}",
             f"**{messages / view:.1f}**", f"{copy:.2f}",
             f"{messages / copy:.1f}", f"{view_peak:.1f}", f"{messages_peak:.1f}",
