@@ -39,23 +39,25 @@ struct HashKey {
   uint64_t last[2];
   uint64_t length;
 };
-inline uint64_t RandomWord() {
+struct RandomWords {
+  RandomWords() {
 #if __has_include(<sys/random.h>)
-  // Where it is there, in a tenth of the time that the other takes, which asks
-  // first what the processor can do.
-  uint64_t word;
-  if (getentropy(&word, sizeof(word)) == 0) return word;
+    // Where it is there, in a tenth of the time that the other takes, which
+    // asks first what the processor can do.
+    if (getentropy(words, sizeof(words)) == 0) return;
 #endif
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
+    std::random_device device;
+    for (uint64_t& word : words) word = uint64_t{device()} << 32 | device();
+  }
+  uint64_t words[2];
+};
 inline const HashKey& ProcessHashKey() {
   static const HashKey key = [] {
-    const uint64_t a = RandomWord(), b = RandomWord();
+    const RandomWords random;
     uint64_t count = 0;
     const auto word = [&] {
       ++count;
-      return Mix(a + count, b ^ count << 32);
+      return Mix(random.words[0] + count, random.words[1] ^ count << 32);
     };
     HashKey made;
     for (uint64_t& each : made.words) each = word();

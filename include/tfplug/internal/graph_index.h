@@ -132,7 +132,7 @@ struct GraphIndex {
   }
 
  private:
-  static constexpr uint32_t kFirst = 128;
+  static constexpr uint32_t kFirst = 256;
 
   // Makes room for node `n` and for the record behind it; those before it stay.
   // There is room then for the rest of `all` bytes, if its nodes are like those
