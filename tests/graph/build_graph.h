@@ -40,6 +40,21 @@ inline Node Add(Graph& graph, const std::string& name, const std::string& op,
   return node;
 }
 
+// The bytes of a node that has these fields, and of a graph of such nodes.
+inline std::string NodeDef(const std::string& name, const std::string& op,
+                           const std::vector<std::string>& inputs = {}) {
+  std::string node;
+  internal::AppendField(node, 1, name);
+  internal::AppendField(node, 2, op);
+  for (const std::string& input : inputs) internal::AppendField(node, 3, input);
+  return node;
+}
+inline std::string InGraph(const std::vector<std::string>& nodes) {
+  std::string graph;
+  for (const std::string& node : nodes) internal::AppendField(graph, 1, node);
+  return graph;
+}
+
 // "name = Op(x, y:1, ^z)"; control inputs sorted.
 inline std::string Describe(Node node) {
   std::vector<std::string> inputs, controls;

@@ -15,19 +15,6 @@ namespace {
 using internal::AppendField;
 using internal::AppendVarint;
 
-std::string NodeDef(const std::string& name, const std::string& op,
-                    const std::vector<std::string>& inputs = {}) {
-  std::string node;
-  AppendField(node, 1, name);
-  AppendField(node, 2, op);
-  for (const std::string& input : inputs) AppendField(node, 3, input);
-  return node;
-}
-std::string InGraph(const std::vector<std::string>& nodes) {
-  std::string graph;
-  for (const std::string& node : nodes) AppendField(graph, 1, node);
-  return graph;
-}
 // Keeps the bytes as long as there are tests.
 Graph Parsed(const std::string& bytes) {
   static std::list<std::string> kept;

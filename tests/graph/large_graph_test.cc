@@ -24,12 +24,7 @@ std::string Shuffled() {
   std::vector<std::string> nodes;
   const auto add = [&](const std::string& name, const std::string& op,
                        const std::vector<std::string>& inputs) {
-    std::string node, attr, value;
-    internal::AppendField(node, 1, name);
-    internal::AppendField(node, 2, op);
-    for (const std::string& input : inputs) {
-      internal::AppendField(node, 3, input);
-    }
+    std::string node = NodeDef(name, op, inputs), attr, value;
     internal::AppendField(node, 4, kSimDevice);
     internal::AppendField(value, 2, std::string(4096, op[0]));
     internal::AppendField(attr, 1, "text");
@@ -46,9 +41,7 @@ std::string Shuffled() {
     add("relu" + n, "Relu", {"bias" + n});
   }
   std::shuffle(nodes.begin(), nodes.end(), std::mt19937(7));
-  std::string graph;
-  for (const std::string& node : nodes) internal::AppendField(graph, 1, node);
-  return graph;
+  return InGraph(nodes);
 }
 
 TEST_CASE("All nodes get an attribute, and nobody asks for an edge") {

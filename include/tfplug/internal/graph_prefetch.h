@@ -19,7 +19,8 @@ class GraphPrefetch {
   // Before the turn of node `n`.
   ABSL_ATTRIBUTE_NOINLINE void Advance(uint32_t n) {
     for (; next_ <= n; ++next_) {
-      if (next_ + kBytesAhead < graph_->num_parsed_) Bytes(next_ + kBytesAhead);
+      const uint32_t soon = next_ + GraphCore::kAhead;
+      if (soon < graph_->num_parsed_) Bytes(soon);
       const uint32_t ahead = next_ + kSteps * kDistance;
       worth_ = worth_ << 1 | uint64_t{IsWorthIt(ahead)};
       if (ABSL_PREDICT_TRUE((worth_ & kTurns) == 0)) continue;
@@ -31,7 +32,6 @@ class GraphPrefetch {
   }
 
  private:
-  static constexpr uint32_t kBytesAhead = 12;
   static constexpr uint32_t kSteps = 5;
   static constexpr uint32_t kDistance = 6;  // Of the nodes of two steps.
   // In worth_: the nodes whose turn it is to make a step.
