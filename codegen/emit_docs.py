@@ -28,7 +28,7 @@ def _row(cells):
 
 
 def field_tables(template, model, description):
-    """docs/device_abi.md or docs/graph_abi.md."""
+    """docs/reference/device_abi.md or docs/reference/graph_abi.md."""
     parts = []
     for name in description.structs():
         struct = model.structs[name]
@@ -53,7 +53,7 @@ def field_tables(template, model, description):
 
 
 def capi(model):
-    """docs/capi.md."""
+    """docs/reference/capi.md."""
     headers = {}
     for function in model.functions:
         headers.setdefault(function.header, []).append(function)

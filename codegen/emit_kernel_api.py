@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints docs/kernel_api.md: the kernel C API, function by function, in C++."""
+"""Prints docs/reference/kernel_api.md: the kernel C API, function by function, in C++."""
 
 import configparser
 import pathlib

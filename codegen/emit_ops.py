@@ -46,18 +46,16 @@ def _fill(template, **holes):
 
 
 def op_class(name):
-    """The C++ name of an op: '_FusedMatMul' -> 'FusedMatMul_'."""
-    if name.startswith("_"):
-        name = name[1:] + "_"
-    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*_?", name):
+    """The C++ name of an op: '_FusedMatMul' -> 'InternalFusedMatMul'."""
+    plain = name.removeprefix("_")
+    if not re.fullmatch(r"(?!Internal)[A-Z][A-Za-z0-9]*", plain):
         raise ValueError(f"no rule for an op of the name {name}")
-    return name
+    return plain if plain == name else "Internal" + plain
 
 
 def names_class(name):
-    """The class with the names of an op: 'SumOp', 'FusedMatMulOp_'."""
-    name = op_class(name)
-    return name[:-1] + "Op_" if name.endswith("_") else name + "Op"
+    """The class with the names of an op: 'SumOp', 'InternalFusedMatMulOp'."""
+    return op_class(name) + "Op"
 
 
 def member(name):
@@ -210,7 +208,7 @@ class OpsEmitter:
             kind = _KINDS[attr["type"]]
             name = member(attr["name"])
             if kind in ("Types", "TypeLists"):
-                name = f"k{attr['name']}"
+                name = f"{attr['name']}_attr"
             members = kinds.setdefault(kind, [])
             members.append((name, len(members)))
         return [line for group, members in kinds.items()

@@ -39,12 +39,12 @@ def generate():
     parameters = read_parameters(HERE / "parameters.txt")
     files = AbiEmitter(model, device.merged_with(graph), parameters).files()
     files |= OpsEmitter(HERE / "op_registry.json").files()
-    files["docs/device_abi.md"] = emit_docs.field_tables(
+    files["docs/reference/device_abi.md"] = emit_docs.field_tables(
         "device_abi.md.in", model, device)
-    files["docs/graph_abi.md"] = emit_docs.field_tables(
+    files["docs/reference/graph_abi.md"] = emit_docs.field_tables(
         "graph_abi.md.in", model, graph)
-    files["docs/capi.md"] = emit_docs.capi(model)
-    files["docs/kernel_api.md"] = kernel_api(model)
+    files["docs/reference/capi.md"] = emit_docs.capi(model)
+    files["docs/reference/kernel_api.md"] = kernel_api(model)
     return files
 
 

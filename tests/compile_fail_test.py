@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that a wrong plug-in does not compile, and that the compiler says why.
 
-  compile_fail_test.py COMPILE_COMMANDS COMPILER [FLAG]...
+  compile_fail_test.py COMPILE_COMMANDS FOLDER COMPILER [FLAG]...
 
-Each tests/compile_fail/*.cc names the words that must stand in the compiler's
-error, one `// expect: words` a line. One of them, `// expect-success`, shows
-that it is not the flags. Two files that register a device each do not link.
+Each *.cc in FOLDER names the words that the compiler's error must contain, one
+`// expect: words` a line. At least one file, marked `// expect-success`, must
+compile: it shows that the flags are right. In the folder of devices, two files
+that each register a device must not link.
 """
 
 import pathlib
@@ -17,7 +18,6 @@ import tempfile
 import headers_test
 
 HERE = pathlib.Path(__file__).resolve().parent
-CASES = HERE / "compile_fail"
 
 
 def run(command):
@@ -49,14 +49,13 @@ def check(compile_command, case):
     return None
 
 
-def check_link(compile_command):
+def check_link(compile_command, good):
     """Two files of one library must not register a device each."""
     with tempfile.TemporaryDirectory() as folder:
         objects = [f"{folder}/a.o", f"{folder}/b.o"]
         for output in objects:
-            good = str(CASES / "good.cc")
             code, words = run(
-                compile_command + ["-fPIC", "-c", good, "-o", output]
+                compile_command + ["-fPIC", "-c", str(good), "-o", output]
             )
             if code != 0:
                 return f"does not compile: {words}"
@@ -71,15 +70,19 @@ def check_link(compile_command):
 
 
 def main():
-    ours = HERE.parent / "include"
+    commands, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     compile_command = (
-        sys.argv[2:]
-        + headers_test.include_flags(sys.argv[1], ours)
+        sys.argv[3:]
+        + headers_test.include_flags(commands, HERE.parent / "include")
         + ["-I", str(HERE)]
     )
-    cases = sorted(CASES.glob("*.cc"))
+    cases = sorted(folder.glob("*.cc"))
     problems = {case.name: check(compile_command, case) for case in cases}
-    problems["two files with a device each"] = check_link(compile_command)
+    if not any("// expect-success" in case.read_text() for case in cases):
+        problems["the folder"] = "has no file that must compile"
+    if folder.name == "device":
+        problems["two files with a device each"] = check_link(
+            compile_command, folder / "good.cc")
     failed = {name: why for name, why in problems.items() if why is not None}
     for name, why in failed.items():
         print(f"---- {name} {why}")

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/allocator.h"
-#include "tfplug/caching_allocator.h"
-#include "tfplug/device_memory.h"
+#include "tfplug/base/device_memory.h"
+#include "tfplug/device/allocator.h"
+#include "tfplug/device/caching_allocator.h"
 
 namespace tfplug {
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <tfplug/plugin.h>
-#include <tfplug/testing/testing.h>
+#include <tfplug/testing.h>
 
 #include <memory>
 #include <string>
@@ -52,22 +52,22 @@ class Fixture {
   }
 
   testing::Host& host() { return *host_; }
-  testing::CoreDevice& device() { return *device_; }
-  testing::CoreStream& stream() { return device_->compute(); }
+  testing::FakeDevice& device() { return *device_; }
+  testing::FakeStream& stream() { return device_->compute(); }
   testing::LogCapture& log() { return log_; }
 
-  static testing::CoreOptions WithLog() {
-    testing::CoreOptions options;
+  static testing::FakeOptions WithLog() {
+    testing::FakeOptions options;
     options.release = {2, 18};
     return options;
   }
 
  private:
   const int64_t live_before_;
-  testing::ScopedCore core_;
+  testing::ScopedFakeTensorFlow core_;
   testing::LogCapture log_;
   std::unique_ptr<testing::Host> host_;
-  testing::CoreDevice* device_ = nullptr;
+  testing::FakeDevice* device_ = nullptr;
 };
 
 }  // namespace tfplug

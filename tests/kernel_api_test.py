@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares docs/kernel_api.md with the headers that it names.
+"""Compares docs/reference/kernel_api.md with the headers that it names.
 
   kernel_api_test.py PROJECT
 
@@ -39,7 +39,7 @@ def main():
     called |= {n + "List" for n in called if "GetAttr" in n}
 
     wrong, seen = [], set()
-    for headers, rows in sections((root / "docs/kernel_api.md").read_text()):
+    for headers, rows in sections((root / "docs/reference/kernel_api.md").read_text()):
         text = "".join((include / h).read_text() for h in headers)
         for function, words in rows:
             seen.add(function)

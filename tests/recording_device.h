@@ -2,8 +2,8 @@
 #ifndef TFPLUG_TESTS_RECORDING_DEVICE_H_
 #define TFPLUG_TESTS_RECORDING_DEVICE_H_
 
+#include <tfplug/base/status_macros.h>
 #include <tfplug/plugin.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <cstdlib>

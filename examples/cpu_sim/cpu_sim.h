@@ -2,9 +2,9 @@
 #ifndef CPU_SIM_CPU_SIM_H_
 #define CPU_SIM_CPU_SIM_H_
 
-#include <tfplug/caching_allocator.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/device/caching_allocator.h>
 #include <tfplug/plugin.h>
-#include <tfplug/status_macros.h>
 
 #include <memory>
 #include <tuple>

@@ -2,47 +2,14 @@
 #ifndef TFPLUG_KERNEL_H_
 #define TFPLUG_KERNEL_H_
 
-#include "absl/status/status.h"
-#include "tfplug/internal/run_cache.h"
-#include "tfplug/kernel_construction.h"
-#include "tfplug/kernel_context.h"
-#include "tfplug/kernel_def.h"
-
-namespace tfplug {
-namespace internal {
-template <class KernelT>
-struct SyncKernelTable;
-}  // namespace internal
-
-// The code for one op on one device. Made once for each node, with
-// `KernelConstruction&` if there is such a constructor, else with nothing; runs
-// each time the node does.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-
-  // create_func: called once after construction; read attributes here. After a
-  // failure the kernel is destroyed without having run, and core reports the
-  // status to whoever built the graph.
-  virtual absl::Status Init(KernelConstruction& /*construction*/) {
-    return absl::OkStatus();
-  }
-
-  // compute_func: check the inputs, set every output, put the work on the
-  // context's stream and return. Any thread, several at once for one kernel
-  // object: keep what a run needs in locals. A failure reaches the user with op
-  // and node before the author's words; OK with an output unset is a failure.
-  virtual absl::Status Compute(KernelContext& context) = 0;
-
-  template <class KernelT>
-  using TableOf = internal::SyncKernelTable<KernelT>;
-
- private:
-  template <class KernelT>
-  friend struct internal::SyncKernelTable;
-  internal::RunCache run_cache_;
-};
-
-}  // namespace tfplug
+// Everything a kernel is written with, and its registration. Asynchronous
+// kernels, variables, ops of the plug-in's own and rendezvous have headers of
+// their own in tfplug/kernel/; typed ops are in tfplug/ops/.
+#include "tfplug/base/capability.h"
+#include "tfplug/base/status.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/kernel.h"
+#include "tfplug/kernel/register_kernel.h"
+#include "tfplug/kernel/tensor.h"
 
 #endif  // TFPLUG_KERNEL_H_

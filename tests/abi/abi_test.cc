@@ -9,7 +9,7 @@
 
 #include "tfplug/abi/function_info.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 namespace {
 
 // Fills every byte after struct_size with a value of its own.
@@ -117,4 +117,4 @@ TEST_CASE("the 14 functions that 2.19 dropped are known as such") {
 }
 
 }  // namespace
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi

@@ -21,12 +21,12 @@ typedef struct SP_Platform {
 #include "tfplug/abi/abi.h"
 
 TEST_CASE("our types stand beside TensorFlow's") {
-  static_assert(!std::is_same_v<SP_Platform, tfplug::abi::SP_Platform>);
-  static_assert(!std::is_same_v<SP_Stream, tfplug::abi::SP_Stream>);
-  static_assert(!std::is_same_v<TF_Status, tfplug::abi::TF_Status>);
-  CHECK(tfplug::abi::StructInfo<tfplug::abi::SP_Platform>::kSize == 35);
+  static_assert(!std::is_same_v<SP_Platform, tfplug::capi::SP_Platform>);
+  static_assert(!std::is_same_v<SP_Stream, tfplug::capi::SP_Stream>);
+  static_assert(!std::is_same_v<TF_Status, tfplug::capi::TF_Status>);
+  CHECK(tfplug::capi::StructInfo<tfplug::capi::SP_Platform>::kSize == 35);
   CHECK(SP_PLATFORM_STRUCT_SIZE == 35);
-  const tfplug::abi::TF_Bool yes = 1;
+  const tfplug::capi::TF_Bool yes = 1;
   const TF_Bool also_yes = yes;
   CHECK(also_yes == 1);
 }

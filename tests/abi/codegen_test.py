@@ -121,7 +121,7 @@ class CodegenTest(unittest.TestCase):
                       output)
 
     def test_no_field_of_the_device_side_is_without_its_row(self):
-        page = (ROOT / "docs/device_abi.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/reference/device_abi.md").read_text(encoding="utf-8")
         for header in (ROOT / "include/tfplug/abi").glob("s[ep]_*.h"):
             text = header.read_text(encoding="utf-8")
             name = re.search(r"^struct (\w+) {\n(.*?)^};", text, re.M | re.S)

@@ -125,7 +125,7 @@ class LayoutTest:
                 self.check(f"wheel_{macro} == {value[0]}",
                            f"{macro} differs from the history")
                 if value[1]:
-                    self.check(f"wheel_{macro} == tfplug::abi::{macro}",
+                    self.check(f"wheel_{macro} == tfplug::capi::{macro}",
                                f"{macro} differs from ours")
 
     def macro_value(self, macro):
@@ -143,7 +143,7 @@ class LayoutTest:
         names += [f"{h}_st" for h in HANDLES]
         for name in names:
             self.lines.append(f"template <> struct Ours<::{name}> "
-                              f"{{ using type = tfplug::abi::{name}; }};")
+                              f"{{ using type = tfplug::capi::{name}; }};")
 
     def mentioned(self, name):
         layouts = (s.at(self.version) for s in self.model.structs.values())
@@ -159,7 +159,7 @@ class LayoutTest:
         mine = name
         if not struct.is_prefix(layout):
             mine = f"{name}_{layout.suffix}"
-        mine = f"tfplug::abi::{mine}"
+        mine = f"tfplug::capi::{mine}"
         self.check(f"sizeof(::{name}) == {layout.sizeof}",
                    f"sizeof({name}) differs from the history")
         if layout is struct.newest or not struct.is_prefix(layout):
@@ -185,7 +185,7 @@ class LayoutTest:
         for name, value in values.items():
             self.check(f"static_cast<int>(::{name}) == {value}",
                        f"{name} differs from the history")
-            self.check(f"static_cast<int>(tfplug::abi::{name}) == {value}",
+            self.check(f"static_cast<int>(tfplug::capi::{name}) == {value}",
                        f"our {name} is wrong")
         if enum.name and values:
             # With -Werror=switch, an enumerator that we do not know fails.
@@ -200,12 +200,12 @@ class LayoutTest:
             return
         spelled = declared.spell()
         if newest and declared.canonical() == newest.canonical():
-            self.check("std::is_same_v<decltype(tfplug::abi::Functions::"
+            self.check("std::is_same_v<decltype(tfplug::capi::Functions::"
                        f"{name}), ours<decltype(::{name})>*>",
                        f"the signature of {name} differs from ours")
-        self.lines.append(f"namespace tfplug::abi {{ using declared_{name} = "
+        self.lines.append(f"namespace tfplug::capi {{ using declared_{name} = "
                           f"{declared.declare('')}; }}")
-        self.check(f"same<decltype(::{name}), tfplug::abi::declared_{name}>",
+        self.check(f"same<decltype(::{name}), tfplug::capi::declared_{name}>",
                    f"the signature of {name} differs from the history")
 
 

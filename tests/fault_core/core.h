@@ -17,10 +17,10 @@
 #include "fault_core/tensor.h"
 #include "fault_core/variables.h"
 #include "tfplug/abi/function_info.h"
-#include "tfplug/internal/core.h"
-#include "tfplug/testing/core_graph.h"
-#include "tfplug/testing/core_log.h"
-#include "tfplug/testing/core_status.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/testing/fake_graph.h"
+#include "tfplug/testing/fake_log.h"
+#include "tfplug/testing/fake_status.h"
 #include "tfplug/testing/release.h"
 
 // The kernel side of core once more, beside the stand-in that tests of plug-ins
@@ -29,8 +29,8 @@
 namespace tfplug::testing {
 
 // Which TensorFlow is played, as far as its functions go.
-struct CoreOptions {
-  Release release = abi::kNewestRelease;
+struct FakeOptions {
+  Release release = capi::kNewestRelease;
   std::vector<std::string> missing;  // Functions that it lacks besides.
   const char* version = nullptr;  // What TF_Version says, if not the release.
 };
@@ -40,8 +40,8 @@ inline std::string& SaidVersion() {
   return version;
 }
 
-inline abi::Functions MakeCore(const CoreOptions& options = {}) {
-  abi::Functions core;
+inline capi::Functions MakeFakeTensorFlow(const FakeOptions& options = {}) {
+  capi::Functions core;
   InstallStatusFunctions(core);
   InstallLogFunctions(core);
   InstallTensorFunctions(core);
@@ -61,8 +61,8 @@ inline abi::Functions MakeCore(const CoreOptions& options = {}) {
                       : std::to_string(options.release.major) + "." +
                             std::to_string(options.release.minor) + ".0";
   core.TF_Version = [] { return SaidVersion().c_str(); };
-  for (size_t i = 0; i < abi::kFunctionCount; ++i) {
-    const abi::FunctionInfo function = abi::DescribeFunction(i);
+  for (size_t i = 0; i < capi::kFunctionCount; ++i) {
+    const capi::FunctionInfo function = capi::DescribeFunction(i);
     bool has = IsExportedIn(options.release, function.releases);
     for (const std::string& name : options.missing) {
       if (name == function.name) has = false;
@@ -74,20 +74,21 @@ inline abi::Functions MakeCore(const CoreOptions& options = {}) {
   return core;
 }
 
-class ScopedCore {
+class ScopedFakeTensorFlow {
  public:
-  explicit ScopedCore(const CoreOptions& options = {})
-      : before_(std::exchange(internal::core, MakeCore(options))) {}
-  ScopedCore(const ScopedCore&) = delete;
-  ScopedCore& operator=(const ScopedCore&) = delete;
-  ~ScopedCore() {
+  explicit ScopedFakeTensorFlow(const FakeOptions& options = {})
+      : before_(
+            std::exchange(internal::tensorflow, MakeFakeTensorFlow(options))) {}
+  ScopedFakeTensorFlow(const ScopedFakeTensorFlow&) = delete;
+  ScopedFakeTensorFlow& operator=(const ScopedFakeTensorFlow&) = delete;
+  ~ScopedFakeTensorFlow() {
     RegisteredKernels().clear();
     RegisteredOps().clear();
-    internal::core = before_;
+    internal::tensorflow = before_;
   }
 
  private:
-  const abi::Functions before_;
+  const capi::Functions before_;
 };
 
 // How many objects of core's exist in all: the same before and after a test.

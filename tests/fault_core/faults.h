@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tfplug/testing/core_status.h"
+#include "tfplug/testing/fake_status.h"
 
 namespace tfplug::testing {
 
@@ -38,7 +38,7 @@ class Fault {
   }
   static bool Hits(const char* function, TF_Status* status) {
     if (!Hits(function)) return false;
-    TF_SetStatus(status, abi::TF_RESOURCE_EXHAUSTED,
+    TF_SetStatus(status, capi::TF_RESOURCE_EXHAUSTED,
                  (std::string("injected into ") + function).c_str());
     return true;
   }

@@ -9,10 +9,10 @@
 namespace tfplug::testing {
 
 // Core for a test, which at its end has as many objects as it began with.
-class LeakCheckedCore {
+class LeakCheckedFake {
  public:
-  explicit LeakCheckedCore(const CoreOptions& options = {}) : core_(options) {}
-  ~LeakCheckedCore() {
+  explicit LeakCheckedFake(const FakeOptions& options = {}) : core_(options) {}
+  ~LeakCheckedFake() {
     RegisteredKernels().clear();
     RegisteredOps().clear();
     CHECK(LiveObjectCount() == before_);
@@ -20,7 +20,7 @@ class LeakCheckedCore {
 
  private:
   const int64_t before_ = LiveObjectCount();
-  const ScopedCore core_;
+  const ScopedFakeTensorFlow core_;
 };
 
 // Lets each call of core's that `run` makes fail in turn. `run` returns the

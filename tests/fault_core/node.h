@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "fault_core/run.h"
 #include "tfplug/abi/tf_string_view.h"
-#include "tfplug/internal/wire.h"
-#include "tfplug/shape.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/shape.h"
 
 namespace tfplug::testing {
 
@@ -79,7 +79,7 @@ struct TestAttr {
 
 }  // namespace tfplug::testing
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // The stand-in's TF_OpKernelConstruction: the node that a kernel is made for.
 struct TF_OpKernelConstruction {
@@ -90,11 +90,11 @@ struct TF_OpKernelConstruction {
   absl::Status status;  // The failure that the kernel told of.
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 namespace tfplug::testing {
 
-using abi::TF_OpKernelConstruction;
+using capi::TF_OpKernelConstruction;
 
 // The attribute if it is there and of the kind; else the status says what core
 // would say.
@@ -105,15 +105,15 @@ inline const TestAttr* FindAttr(const char* function,
   if (Fault::Hits(function, status)) return nullptr;
   const auto found = node->attrs.find(name);
   if (found == node->attrs.end()) {
-    TF_SetStatus(status, abi::TF_NOT_FOUND, "No attr named so");
+    TF_SetStatus(status, capi::TF_NOT_FOUND, "No attr named so");
     return nullptr;
   }
   if (found->second.kind != kind || found->second.is_list != is_list) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT,
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT,
                  "AttrValue had value with another type");
     return nullptr;
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
   return &found->second;
 }
 
@@ -121,16 +121,17 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelConstruction_Failure(
     TF_OpKernelConstruction* node, TF_Status* status) {
   if (node->status.ok()) node->status = FromCore(*status);
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_StringView TF_OpKernelConstruction_GetName(
-    TF_OpKernelConstruction* node) {
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_StringView
+TF_OpKernelConstruction_GetName(TF_OpKernelConstruction* node) {
   return View(node->node);
 }
 TFPLUG_TESTING_CORE_FUNCTION bool TF_OpKernelConstruction_HasAttr(
     TF_OpKernelConstruction* node, const char* name, TF_Status*) {
   return node->attrs.count(name) != 0;
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer* TF_OpKernelConstruction_GetNodeDef(
-    TF_OpKernelConstruction* node, TF_Status* status) {
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer*
+TF_OpKernelConstruction_GetNodeDef(TF_OpKernelConstruction* node,
+                                   TF_Status* status) {
   if (Fault::Hits("TF_OpKernelConstruction_GetNodeDef", status)) return nullptr;
   std::string bytes;
   internal::AppendField(bytes, 1, node->node);
@@ -142,7 +143,7 @@ TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer* TF_OpKernelConstruction_GetNodeDef(
     internal::AppendField(bytes, 5, entry);
   }
   ++LiveBufferCount();
-  auto* const buffer = new abi::TF_Buffer;
+  auto* const buffer = new capi::TF_Buffer;
   FillBuffer(buffer, bytes);
   return buffer;
 }
@@ -153,7 +154,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelConstruction_GetAttrSize(
   if (Fault::Hits("TF_OpKernelConstruction_GetAttrSize", status)) return;
   const auto found = node->attrs.find(name);
   if (found == node->attrs.end()) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "has no attr named so");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "has no attr named so");
     return;
   }
   const TestAttr& attr = found->second;
@@ -180,7 +181,7 @@ void GiveNumber(const char* function, TF_OpKernelConstruction* node,
   } else {
     *value = static_cast<C>(attr->numbers[0]);
     if (static_cast<int64_t>(*value) != attr->numbers[0]) {
-      TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "out of range");
+      TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "out of range");
     }
   }
 }
@@ -216,8 +217,8 @@ void GiveNumbers(const char* function, TF_OpKernelConstruction* node,
 TFPLUG_TESTING_NUMBER_ATTR(Int32, int32_t, TestAttr::kInt)
 TFPLUG_TESTING_NUMBER_ATTR(Int64, int64_t, TestAttr::kInt)
 TFPLUG_TESTING_NUMBER_ATTR(Float, float, TestAttr::kFloat)
-TFPLUG_TESTING_NUMBER_ATTR(Bool, abi::TF_Bool, TestAttr::kBool)
-TFPLUG_TESTING_NUMBER_ATTR(Type, abi::TF_DataType, TestAttr::kType)
+TFPLUG_TESTING_NUMBER_ATTR(Bool, capi::TF_Bool, TestAttr::kBool)
+TFPLUG_TESTING_NUMBER_ATTR(Type, capi::TF_DataType, TestAttr::kType)
 #undef TFPLUG_TESTING_NUMBER_ATTR
 
 TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelConstruction_GetAttrString(
@@ -240,7 +241,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelConstruction_GetAttrStringList(
   const char* const end = to + storage_size;
   for (int i = 0; i < max; ++i) {
     const std::string& text = attr->strings[static_cast<size_t>(i)];
-    if (to + text.size() > end) CoreWouldAbort("GetAttrStringList");
+    if (to + text.size() > end) FakeWouldAbort("GetAttrStringList");
     std::memcpy(to, text.data(), text.size());
     values[i] = to;
     lengths[i] = text.size();
@@ -277,12 +278,12 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelConstruction_GetAttrTensorShape(
   const PartialShape& shape = attr->shapes[0];
   if (!shape.is_fully_known() ||
       static_cast<size_t>(shape.rank()) != num_dims) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "not fully defined");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "not fully defined");
     return;
   }
   for (int i = 0; i < shape.rank(); ++i) dims[i] = shape.dim(i);
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer*
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer*
 TF_OpKernelConstruction_GetAttrFunction(TF_OpKernelConstruction* node,
                                         const char* name, TF_Status* status) {
   const TestAttr* attr =
@@ -290,12 +291,12 @@ TF_OpKernelConstruction_GetAttrFunction(TF_OpKernelConstruction* node,
                TestAttr::kFunction, false, status);
   if (attr == nullptr) return nullptr;
   ++LiveBufferCount();
-  auto* const buffer = new abi::TF_Buffer;
+  auto* const buffer = new capi::TF_Buffer;
   FillBuffer(buffer, attr->NameAttrList(0));
   return buffer;
 }
 
-inline void InstallNodeFunctions(abi::Functions& core) {
+inline void InstallNodeFunctions(capi::Functions& core) {
 #define TFPLUG_TESTING_INSTALL(name) \
   core.TF_OpKernelConstruction_##name = &TF_OpKernelConstruction_##name
   TFPLUG_TESTING_INSTALL(Failure);

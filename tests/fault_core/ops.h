@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "fault_core/tensor.h"
-#include "tfplug/shape.h"
+#include "tfplug/base/shape.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_OpDefinitionBuilder {
   TF_OpDefinitionBuilder() { ++live; }
@@ -48,14 +48,14 @@ struct TF_ShapeInferenceContext {
   bool only_index_0 = false;
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 namespace tfplug::testing {
 
-using abi::TF_DimensionHandle;
-using abi::TF_OpDefinitionBuilder;
-using abi::TF_ShapeHandle;
-using abi::TF_ShapeInferenceContext;
+using capi::TF_DimensionHandle;
+using capi::TF_OpDefinitionBuilder;
+using capi::TF_ShapeHandle;
+using capi::TF_ShapeInferenceContext;
 
 // The ops that core has taken, in order.
 inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
@@ -85,7 +85,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_RegisterOpDefinition(
   std::unique_ptr<TF_OpDefinitionBuilder> owned(builder);
   if (Fault::Hits("TF_RegisterOpDefinition", status)) return;
   RegisteredOps().push_back(std::move(owned));
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_OpDefinitionBuilderAddAttr(
     TF_OpDefinitionBuilder* builder, const char* spec) {
@@ -129,7 +129,7 @@ TF_OpDefinitionBuilderSetShapeInferenceFunction(
   builder->shape_fn = function;
 }
 // Core's own ops: one, MatMul.
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer* TF_GetAllOpList() {
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer* TF_GetAllOpList() {
   return TF_NewBufferFromString("\x0a\x08\x0a\x06MatMul", 10);
 }
 
@@ -166,10 +166,10 @@ inline bool TakesIndex(TF_ShapeInferenceContext* ctx, int i, size_t size,
                        TF_Status* status) {
   const bool ok = ctx->only_index_0 ? i == 0 : i >= 0;
   if (ok && static_cast<size_t>(i) < size) {
-    TF_SetStatus(status, abi::TF_OK, "");
+    TF_SetStatus(status, capi::TF_OK, "");
     return true;
   }
-  TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "index out of range");
+  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "index out of range");
   return false;
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextGetInput(
@@ -192,7 +192,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextSetUnknownShape(
     TF_ShapeInferenceContext* ctx, TF_Status* status) {
   if (Fault::Hits("TF_ShapeInferenceContextSetUnknownShape", status)) return;
   for (PartialShape& output : ctx->outputs) output = PartialShape();
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_ShapeHandle* TF_ShapeInferenceContextScalar(
     TF_ShapeInferenceContext*) {
@@ -222,11 +222,11 @@ inline void CheckRank(const char* function, bool ok, TF_ShapeHandle* handle,
                       TF_ShapeHandle* result, TF_Status* status) {
   if (Fault::Hits(function, status)) return;
   if (handle->shape.has_rank() && !ok) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "Shape must have a rank");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Shape must have a rank");
     return;
   }
   result->shape = handle->shape;
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextWithRank(
     TF_ShapeInferenceContext*, TF_ShapeHandle* handle, int64_t rank,
@@ -258,7 +258,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextSubshape(
     shape.add_dim(handle->shape.dim(static_cast<int>(i)));
   }
   result->shape = shape;
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextConcatenateShapes(
     TF_ShapeInferenceContext*, TF_ShapeHandle* first, TF_ShapeHandle* second,
@@ -269,22 +269,22 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContextConcatenateShapes(
     for (int64_t dim : second->shape.shape().dims()) shape.add_dim(dim);
     result->shape = shape;
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_ShapeInferenceContext_GetAttrType(
-    TF_ShapeInferenceContext* ctx, const char* name, abi::TF_DataType* value,
+    TF_ShapeInferenceContext* ctx, const char* name, capi::TF_DataType* value,
     TF_Status* status) {
   if (Fault::Hits("TF_ShapeInferenceContext_GetAttrType", status)) return;
   const auto found = ctx->types.find(name);
   if (found == ctx->types.end()) {
-    TF_SetStatus(status, abi::TF_NOT_FOUND, "No attr named so");
+    TF_SetStatus(status, capi::TF_NOT_FOUND, "No attr named so");
     return;
   }
   *value = found->second;
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 
-inline void InstallOpFunctions(abi::Functions& core) {
+inline void InstallOpFunctions(capi::Functions& core) {
 #define TFPLUG_TESTING_INSTALL(name) core.name = &name
   TFPLUG_TESTING_INSTALL(TF_NewOpDefinitionBuilder);
   TFPLUG_TESTING_INSTALL(TF_DeleteOpDefinitionBuilder);

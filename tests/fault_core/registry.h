@@ -10,7 +10,7 @@
 
 #include "fault_core/run.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // The stand-in's TF_KernelBuilder: what the plug-in has said of a kernel.
 struct TF_KernelBuilder {
@@ -33,11 +33,11 @@ struct TF_KernelBuilder {
   static inline std::atomic<int64_t> live{0};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 namespace tfplug::testing {
 
-using abi::TF_KernelBuilder;
+using capi::TF_KernelBuilder;
 
 // The kernels that core has taken, in order. A test clears it in the end.
 inline std::vector<std::unique_ptr<TF_KernelBuilder>>& RegisteredKernels() {
@@ -48,8 +48,8 @@ inline int64_t LiveKernelBuilderCount() { return TF_KernelBuilder::live; }
 
 TFPLUG_TESTING_CORE_FUNCTION TF_KernelBuilder* TF_NewKernelBuilder(
     const char* op, const char* device,
-    void* (*create)(abi::TF_OpKernelConstruction*),
-    void (*compute)(void*, abi::TF_OpKernelContext*), void (*destroy)(void*)) {
+    void* (*create)(capi::TF_OpKernelConstruction*),
+    void (*compute)(void*, capi::TF_OpKernelContext*), void (*destroy)(void*)) {
   if (Fault::Hits("TF_NewKernelBuilder")) return nullptr;
   auto* const builder = new TF_KernelBuilder;
   builder->op = op;
@@ -61,9 +61,9 @@ TFPLUG_TESTING_CORE_FUNCTION TF_KernelBuilder* TF_NewKernelBuilder(
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_KernelBuilder* TF_NewAsyncKernelBuilder(
     const char* op, const char* device,
-    void* (*create)(abi::TF_OpKernelConstruction*),
-    void (*compute)(void*, abi::TF_OpKernelContext*,
-                    abi::TF_AsyncOpKernelDoneCallback*),
+    void* (*create)(capi::TF_OpKernelConstruction*),
+    void (*compute)(void*, capi::TF_OpKernelContext*,
+                    capi::TF_AsyncOpKernelDoneCallback*),
     void (*destroy)(void*)) {
   TF_KernelBuilder* const builder =
       TF_NewKernelBuilder(op, device, create, nullptr, destroy);
@@ -76,15 +76,15 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteKernelBuilder(
 }
 // Core knows no types of 4 bits and fewer here.
 TFPLUG_TESTING_CORE_FUNCTION void TF_KernelBuilder_TypeConstraint(
-    TF_KernelBuilder* builder, const char* attr, abi::TF_DataType type,
+    TF_KernelBuilder* builder, const char* attr, capi::TF_DataType type,
     TF_Status* status) {
   if (Fault::Hits("TF_KernelBuilder_TypeConstraint", status)) return;
-  if (type >= abi::TF_INT4) {
-    TF_SetStatus(status, abi::TF_UNIMPLEMENTED, "Unexpected type");
+  if (type >= capi::TF_INT4) {
+    TF_SetStatus(status, capi::TF_UNIMPLEMENTED, "Unexpected type");
     return;
   }
   builder->types.emplace_back(attr, type);
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_KernelBuilder_HostMemory(
     TF_KernelBuilder* builder, const char* arg) {
@@ -105,14 +105,14 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_RegisterKernelBuilderWithKernelDef(
   if (Fault::Hits("TF_RegisterKernelBuilder", status)) return;
   if (kernel_def != nullptr) owned->kernel_def = kernel_def;
   RegisteredKernels().push_back(std::move(owned));
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_RegisterKernelBuilder(
     const char* name, TF_KernelBuilder* builder, TF_Status* status) {
   TF_RegisterKernelBuilderWithKernelDef(nullptr, name, builder, status);
 }
 
-inline void InstallRegistryFunctions(abi::Functions& core) {
+inline void InstallRegistryFunctions(capi::Functions& core) {
   core.TF_NewKernelBuilder = &TF_NewKernelBuilder;
   core.TF_NewAsyncKernelBuilder = &TF_NewAsyncKernelBuilder;
   core.TF_DeleteKernelBuilder = &TF_DeleteKernelBuilder;

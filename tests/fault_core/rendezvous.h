@@ -18,24 +18,24 @@ namespace tfplug::testing {
 
 // What TF_RendezvousThunk::rendezvous points to: hands over on the thread that
 // comes last, as core does, and ends the process over what core does.
-class CoreRendezvous {
+class FakeRendezvous {
  public:
-  ~CoreRendezvous() { Abort(absl::CancelledError("the step has ended")); }
+  ~FakeRendezvous() { Abort(absl::CancelledError("the step has ended")); }
 
   size_t waiting() const { return waiting_.size(); }
 
-  abi::TF_RendezvousThunk Thunk() {
-    abi::TF_RendezvousThunk thunk = {};
+  capi::TF_RendezvousThunk Thunk() {
+    capi::TF_RendezvousThunk thunk = {};
     thunk.rendezvous = this;
-    thunk.send_func = [](void* self, abi::TF_RendezvousSend_Params* params) {
-      static_cast<CoreRendezvous*>(self)->Send(*params);
+    thunk.send_func = [](void* self, capi::TF_RendezvousSend_Params* params) {
+      static_cast<FakeRendezvous*>(self)->Send(*params);
     };
     thunk.async_recv_func = [](void* self,
-                               abi::TF_RendezvousAsyncRecv_Params* params) {
-      static_cast<CoreRendezvous*>(self)->Receive(*params);
+                               capi::TF_RendezvousAsyncRecv_Params* params) {
+      static_cast<FakeRendezvous*>(self)->Receive(*params);
     };
     thunk.start_abort_func = [](void* self, const TF_Status* status) {
-      static_cast<CoreRendezvous*>(self)->Abort(FromCore(*status));
+      static_cast<FakeRendezvous*>(self)->Abort(FromCore(*status));
     };
     return thunk;
   }
@@ -46,38 +46,38 @@ class CoreRendezvous {
     bool is_dead;
   };
 
-  static std::string Check(const abi::TF_RendezvousParsedKey& key,
-                           const abi::TF_RendezvousArgsStruct& args) {
+  static std::string Check(const capi::TF_RendezvousParsedKey& key,
+                           const capi::TF_RendezvousArgsStruct& args) {
     const std::string text(key.full_key, key.full_key_size);
     // Core reads the parts; the number of them will do here.
     if (std::count(text.begin(), text.end(), ';') != 4) {
-      CoreWouldAbort("a rendezvous key");
+      FakeWouldAbort("a rendezvous key");
     }
     // Core gives back a reference to it, without a look.
-    if (args.device_context == nullptr) CoreWouldAbort("no device context");
+    if (args.device_context == nullptr) FakeWouldAbort("no device context");
     // Otherwise core copies, by the functions in the context.
-    if (args.alloc_attrs.value != 1) CoreWouldAbort("not host memory");
+    if (args.alloc_attrs.value != 1) FakeWouldAbort("not host memory");
     return text;
   }
 
-  void Send(const abi::TF_RendezvousSend_Params& params) {
+  void Send(const capi::TF_RendezvousSend_Params& params) {
     const std::string key = Check(*params.key, *params.args);
     if (Fault::Hits("TF_RendezvousThunk::send_func", params.status)) return;
     if (!aborted_.ok()) return SetStatus(params.status, aborted_);
-    TF_SetStatus(params.status, abi::TF_OK, "");
+    TF_SetStatus(params.status, capi::TF_OK, "");
     const auto receiver = waiting_.find(key);
     if (receiver == waiting_.end()) {
       sent_[key].push_back({*params.tensor, params.is_dead});
       return;
     }
-    const abi::TF_RendezvousDoneCallbackImpl done = receiver->second;
+    const capi::TF_RendezvousDoneCallbackImpl done = receiver->second;
     waiting_.erase(receiver);
     Finish(done, absl::OkStatus(), *params.tensor, params.is_dead);
   }
 
-  void Receive(const abi::TF_RendezvousAsyncRecv_Params& params) {
+  void Receive(const capi::TF_RendezvousAsyncRecv_Params& params) {
     const std::string key = Check(*params.key, *params.args);
-    if (params.on_done.context == nullptr) CoreWouldAbort("no callback");
+    if (params.on_done.context == nullptr) FakeWouldAbort("no callback");
     if (Fault::Hits("TF_RendezvousThunk::async_recv_func")) {
       return Fail(params.on_done, absl::ResourceExhaustedError("injected"));
     }
@@ -93,7 +93,7 @@ class CoreRendezvous {
   }
 
   void Abort(const absl::Status& status) {
-    if (status.ok()) CoreWouldAbort("StartAbort with OK");
+    if (status.ok()) FakeWouldAbort("StartAbort with OK");
     aborted_ = status;
     sent_.clear();
     for (const auto& [key, done] : std::exchange(waiting_, {})) {
@@ -102,18 +102,18 @@ class CoreRendezvous {
   }
 
   // Core has an empty tensor for who gets none.
-  static void Fail(const abi::TF_RendezvousDoneCallbackImpl& done,
+  static void Fail(const capi::TF_RendezvousDoneCallbackImpl& done,
                    const absl::Status& status) {
-    Finish(done, status, MakeTensor(abi::TF_FLOAT, {0}), false);
+    Finish(done, status, MakeTensor(capi::TF_FLOAT, {0}), false);
   }
   // Status and tensor are core's, and gone when the call returns.
-  static void Finish(const abi::TF_RendezvousDoneCallbackImpl& done,
+  static void Finish(const capi::TF_RendezvousDoneCallbackImpl& done,
                      const absl::Status& status, const TF_Tensor& tensor,
                      bool is_dead) {
     TF_Status* const c_status = TF_NewStatus();
     SetStatus(c_status, status);
     auto* const c_tensor = new TF_Tensor(tensor);
-    abi::TF_RendezvousDoneCallback_Params params = {};
+    capi::TF_RendezvousDoneCallback_Params params = {};
     params.status = c_status;
     params.tensor = c_tensor;
     params.is_dead = is_dead;
@@ -123,17 +123,17 @@ class CoreRendezvous {
   }
 
   std::map<std::string, std::deque<Item>> sent_;
-  std::multimap<std::string, abi::TF_RendezvousDoneCallbackImpl> waiting_;
+  std::multimap<std::string, capi::TF_RendezvousDoneCallbackImpl> waiting_;
   absl::Status aborted_;
 };
 
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_RendezvousThunk TF_GetRendezvous(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_RendezvousThunk TF_GetRendezvous(
     TF_OpKernelContext* ctx) {
   if (ctx->rendezvous == nullptr) return {};
-  return static_cast<CoreRendezvous*>(ctx->rendezvous)->Thunk();
+  return static_cast<FakeRendezvous*>(ctx->rendezvous)->Thunk();
 }
 
-inline void InstallRendezvousFunctions(abi::Functions& core) {
+inline void InstallRendezvousFunctions(capi::Functions& core) {
   core.TF_GetRendezvous = &TF_GetRendezvous;
 }
 

@@ -18,7 +18,7 @@
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_string_view.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // The stand-in's TF_OpKernelContext: one run of a kernel. A test fills in what
 // the kernel may ask for, and reads outputs and status afterwards.
@@ -43,7 +43,7 @@ struct TF_OpKernelContext {
   int64_t step_id = 0, iter_id = 0;
   uint64_t frame_id = 0;
   int device_id = 0, graph_def_version = 0;
-  void* rendezvous = nullptr;  // A CoreRendezvous, of the test's.
+  void* rendezvous = nullptr;  // A FakeRendezvous, of the test's.
 
   // What the kernel has done. Core keeps the first failure.
   std::vector<std::optional<TF_Tensor>> outputs;
@@ -53,11 +53,11 @@ struct TF_OpKernelContext {
   int forwarded = 0, temporaries = 0, host_temporaries = 0;
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 namespace tfplug::testing {
 
-using abi::TF_OpKernelContext;
+using capi::TF_OpKernelContext;
 
 inline bool IsInput(const TF_OpKernelContext* ctx, int i) {
   return i >= 0 && i < static_cast<int>(ctx->inputs.size());
@@ -70,7 +70,7 @@ inline std::optional<TF_Tensor>& OutputOf(TF_OpKernelContext* ctx, int i) {
   return ctx->outputs[static_cast<size_t>(i)];
 }
 // What ends a process in core.
-[[noreturn]] inline void CoreWouldAbort(const char* function) {
+[[noreturn]] inline void FakeWouldAbort(const char* function) {
   std::fprintf(stderr, "%s: TensorFlow would end the process here\n", function);
   std::abort();
 }
@@ -89,15 +89,15 @@ TFPLUG_TESTING_CORE_FUNCTION int TF_NumInputs(TF_OpKernelContext* ctx) {
 TFPLUG_TESTING_CORE_FUNCTION int TF_NumOutputs(TF_OpKernelContext* ctx) {
   return static_cast<int>(ctx->output_types.size());
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_DataType TF_ExpectedOutputDataType(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_DataType TF_ExpectedOutputDataType(
     TF_OpKernelContext* ctx, int i) {
-  if (!IsOutput(ctx, i)) CoreWouldAbort("TF_ExpectedOutputDataType");
+  if (!IsOutput(ctx, i)) FakeWouldAbort("TF_ExpectedOutputDataType");
   return ctx->output_types[static_cast<size_t>(i)];
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_DataType TF_InputDatatype(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_DataType TF_InputDatatype(
     TF_OpKernelContext* ctx, int i) {
-  if (!IsInput(ctx, i)) CoreWouldAbort("TF_InputDatatype");
-  if (ctx->variables.count(i) != 0) return abi::TF_RESOURCE;
+  if (!IsInput(ctx, i)) FakeWouldAbort("TF_InputDatatype");
+  if (ctx->variables.count(i) != 0) return capi::TF_RESOURCE;
   return ctx->inputs[static_cast<size_t>(i)]->dtype;
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_GetInput(TF_OpKernelContext* ctx, int i,
@@ -105,27 +105,26 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_GetInput(TF_OpKernelContext* ctx, int i,
                                               TF_Status* status) {
   if (Fault::Hits("TF_GetInput", status)) return;
   if (!IsInput(ctx, i)) {
-    TF_SetStatus(status, abi::TF_OUT_OF_RANGE, "input index out of range");
+    TF_SetStatus(status, capi::TF_OUT_OF_RANGE, "input index out of range");
     return;
   }
   // An optional input that is absent: no tensor, and no word about it.
   const auto& input = ctx->inputs[static_cast<size_t>(i)];
   *tensor = input.has_value() ? new TF_Tensor(*input) : nullptr;
-  if (input.has_value()) TF_SetStatus(status, abi::TF_OK, "");
+  if (input.has_value()) TF_SetStatus(status, capi::TF_OK, "");
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_InputRange(TF_OpKernelContext* ctx,
-                                                const char* name,
-                                                abi::TF_InputRange_Args* args) {
+TFPLUG_TESTING_CORE_FUNCTION void TF_InputRange(
+    TF_OpKernelContext* ctx, const char* name, capi::TF_InputRange_Args* args) {
   args->start = args->stop = -1;
   if (Fault::Hits("TF_InputRange", args->status)) return;
   const auto found = ctx->ranges.find(name);
   if (found == ctx->ranges.end()) {
-    TF_SetStatus(args->status, abi::TF_INVALID_ARGUMENT, "Unknown input name");
+    TF_SetStatus(args->status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
     return;
   }
   args->start = found->second.first;
   args->stop = found->second.second;
-  TF_SetStatus(args->status, abi::TF_OK, "");
+  TF_SetStatus(args->status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* ctx,
                                                     const char* name,
@@ -133,7 +132,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* ctx,
                                                     TF_Status* status) {
   const auto found = ctx->ranges.find(name);
   if (found == ctx->ranges.end()) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "Unknown input name");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
     return;
   }
   TF_GetInput(ctx, found->second.first, tensor, status);
@@ -143,19 +142,19 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* ctx,
 
 inline void CheckDims(const int64_t* dims, int num_dims, const char* function) {
   for (int i = 0; i < num_dims; ++i) {
-    if (dims[i] < 0) CoreWouldAbort(function);
+    if (dims[i] < 0) FakeWouldAbort(function);
   }
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_AllocateOutput(
-    TF_OpKernelContext* ctx, int i, abi::TF_DataType, const int64_t* dims,
+    TF_OpKernelContext* ctx, int i, capi::TF_DataType, const int64_t* dims,
     int num_dims, size_t, TF_Status* status) {
   if (Fault::Hits("TF_AllocateOutput", status)) return nullptr;
   CheckDims(dims, num_dims, "TF_AllocateOutput");
-  if (!IsOutput(ctx, i)) CoreWouldAbort("TF_AllocateOutput");
+  if (!IsOutput(ctx, i)) FakeWouldAbort("TF_AllocateOutput");
   auto& output = OutputOf(ctx, i);
   output = MakeTensor(ctx->output_types[static_cast<size_t>(i)],
                       {dims, dims + num_dims});
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
   return new TF_Tensor(*output);
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_ForwardInputOrAllocateOutput(
@@ -175,7 +174,7 @@ TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_ForwardInputOrAllocateOutput(
     ++ctx->forwarded;
     auto& output = OutputOf(ctx, i);
     output = TF_Tensor(wanted.dtype, wanted.dims, input->buffer);
-    TF_SetStatus(status, abi::TF_OK, "");
+    TF_SetStatus(status, capi::TF_OK, "");
     return new TF_Tensor(*output);
   }
   *forwarded = -1;
@@ -186,64 +185,64 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_SetOutput(TF_OpKernelContext* ctx, int i,
                                                TF_Status* status) {
   if (Fault::Hits("TF_SetOutput", status)) return;
   if (!IsOutput(ctx, i)) {
-    TF_SetStatus(status, abi::TF_OUT_OF_RANGE, "output index out of range");
+    TF_SetStatus(status, capi::TF_OUT_OF_RANGE, "output index out of range");
     return;
   }
   OutputOf(ctx, i) = *tensor;
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_GetMutableOutput(
     TF_OpKernelContext* ctx, int i, TF_Status* status) {
   if (Fault::Hits("TF_GetMutableOutput", status)) return nullptr;
   if (!IsOutput(ctx, i) || !OutputOf(ctx, i).has_value()) {
-    CoreWouldAbort("TF_GetMutableOutput");
+    FakeWouldAbort("TF_GetMutableOutput");
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
   return new TF_Tensor(*OutputOf(ctx, i));
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_AllocateTemp(
-    TF_OpKernelContext* ctx, abi::TF_DataType dtype, const int64_t* dims,
-    int num_dims, abi::TF_AllocatorAttributes* attributes, TF_Status* status) {
+    TF_OpKernelContext* ctx, capi::TF_DataType dtype, const int64_t* dims,
+    int num_dims, capi::TF_AllocatorAttributes* attributes, TF_Status* status) {
   if (Fault::Hits("TF_AllocateTemp", status)) return nullptr;
   CheckDims(dims, num_dims, "TF_AllocateTemp");
-  if (attributes->struct_size == 0) CoreWouldAbort("TF_AllocateTemp");
+  if (attributes->struct_size == 0) FakeWouldAbort("TF_AllocateTemp");
   ++(attributes->on_host ? ctx->host_temporaries : ctx->temporaries);
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
   return new TF_Tensor(MakeTensor(dtype, {dims, dims + num_dims}));
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::SP_Stream TF_GetStream(
+TFPLUG_TESTING_CORE_FUNCTION capi::SP_Stream TF_GetStream(
     TF_OpKernelContext* ctx, TF_Status* status) {
   if (Fault::Hits("TF_GetStream", status)) return nullptr;
   if (ctx->stream == nullptr) {
-    TF_SetStatus(status, abi::TF_FAILED_PRECONDITION,
+    TF_SetStatus(status, capi::TF_FAILED_PRECONDITION,
                  "Accessing device stream is not supported for a CPU device.");
     return nullptr;
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
   return ctx->stream;
 }
 
 // ---- What is asked for more rarely -----------------------------------------
 
-inline abi::TF_StringView View(const std::string& text) {
+inline capi::TF_StringView View(const std::string& text) {
   return {text.data(), text.size()};
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_StringView TF_GetOpKernelName(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_StringView TF_GetOpKernelName(
     TF_OpKernelContext* ctx) {
   return View(ctx->node);
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_StringView TF_GetOpKernelRequestedInput(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_StringView TF_GetOpKernelRequestedInput(
     TF_OpKernelContext* ctx, size_t i) {
   if (i >= ctx->requested_inputs.size()) {
-    CoreWouldAbort("TF_GetOpKernelRequestedInput");
+    FakeWouldAbort("TF_GetOpKernelRequestedInput");
   }
   return View(ctx->requested_inputs[i]);
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_StringView TF_GetDeviceName(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_StringView TF_GetDeviceName(
     TF_OpKernelContext* ctx) {
   return View(ctx->device);
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_StringView
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_StringView
 TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext* ctx) {
   return View(ctx->container);
 }
@@ -273,14 +272,14 @@ TFPLUG_TESTING_CORE_FUNCTION bool TF_IsHostMemoryInput(TF_OpKernelContext* ctx,
                                                        int i,
                                                        TF_Status* status) {
   if (Fault::Hits("TF_IsHostMemoryInput", status)) return false;
-  if (!IsInput(ctx, i)) CoreWouldAbort("TF_IsHostMemoryInput");
+  if (!IsInput(ctx, i)) FakeWouldAbort("TF_IsHostMemoryInput");
   return Contains(ctx->host_inputs, i);
 }
 TFPLUG_TESTING_CORE_FUNCTION bool TF_IsHostMemoryOutput(TF_OpKernelContext* ctx,
                                                         int i,
                                                         TF_Status* status) {
   if (Fault::Hits("TF_IsHostMemoryOutput", status)) return false;
-  if (!IsOutput(ctx, i)) CoreWouldAbort("TF_IsHostMemoryOutput");
+  if (!IsOutput(ctx, i)) FakeWouldAbort("TF_IsHostMemoryOutput");
   return Contains(ctx->host_outputs, i);
 }
 TFPLUG_TESTING_CORE_FUNCTION bool TF_IsRefInput(TF_OpKernelContext* ctx, int i,
@@ -290,22 +289,23 @@ TFPLUG_TESTING_CORE_FUNCTION bool TF_IsRefInput(TF_OpKernelContext* ctx, int i,
   return input.has_value() && static_cast<int>(input->dtype) > 100;
 }
 inline void GiveBytes(const char* function, const std::string& bytes,
-                      abi::TF_Buffer* buffer, TF_Status* status) {
+                      capi::TF_Buffer* buffer, TF_Status* status) {
   if (!Fault::Hits(function, status)) FillBuffer(buffer, bytes);
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_GetSerializedFunctionDefLibrary(
-    TF_OpKernelContext* ctx, abi::TF_Buffer* buffer, TF_Status* status) {
+    TF_OpKernelContext* ctx, capi::TF_Buffer* buffer, TF_Status* status) {
   GiveBytes("TF_GetSerializedFunctionDefLibrary", ctx->function_library, buffer,
             status);
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_GetSerializedConfigProto(
-    TF_OpKernelContext* ctx, abi::TF_Buffer* buffer, TF_Status* status) {
+    TF_OpKernelContext* ctx, capi::TF_Buffer* buffer, TF_Status* status) {
   GiveBytes("TF_GetSerializedConfigProto", ctx->config, buffer, status);
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_GetSerializedResourceHandleProto(
-    TF_OpKernelContext* ctx, int i, abi::TF_Buffer* buffer, TF_Status* status) {
-  if (TF_InputDatatype(ctx, i) != abi::TF_RESOURCE) {
-    CoreWouldAbort("TF_GetSerializedResourceHandleProto");
+    TF_OpKernelContext* ctx, int i, capi::TF_Buffer* buffer,
+    TF_Status* status) {
+  if (TF_InputDatatype(ctx, i) != capi::TF_RESOURCE) {
+    FakeWouldAbort("TF_GetSerializedResourceHandleProto");
   }
   GiveBytes("TF_GetSerializedResourceHandleProto", ctx->resource_handle, buffer,
             status);
@@ -321,11 +321,11 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_DecNumDeferredOps(
 }
 // As core has it: the address of a std::function.
 TFPLUG_TESTING_CORE_FUNCTION void TF_RunAsyncOpKernelDoneCallback(
-    abi::TF_AsyncOpKernelDoneCallback* done) {
+    capi::TF_AsyncOpKernelDoneCallback* done) {
   (*reinterpret_cast<std::function<void()>*>(done))();
 }
 
-inline void InstallRunFunctions(abi::Functions& core) {
+inline void InstallRunFunctions(capi::Functions& core) {
   core.TF_OpKernelContext_Failure = &TF_OpKernelContext_Failure;
   core.TF_NumInputs = &TF_NumInputs;
   core.TF_NumOutputs = &TF_NumOutputs;

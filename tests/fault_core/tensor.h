@@ -13,9 +13,9 @@
 #include "fault_core/faults.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/abi/tf_tstring.h"
-#include "tfplug/data_type.h"
+#include "tfplug/base/data_type.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // The stand-in's TF_Tensor: a handle on a buffer that several may share.
 struct TF_Tensor {
@@ -58,11 +58,11 @@ struct TF_Tensor {
   static inline std::atomic<int64_t> live{0};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 namespace tfplug::testing {
 
-using abi::TF_Tensor;
+using capi::TF_Tensor;
 
 // How many TF_Tensor and TF_Buffer exist: the same before and after a test.
 inline int64_t LiveTensorCount() { return TF_Tensor::live; }
@@ -71,30 +71,31 @@ inline std::atomic<int64_t>& LiveBufferCount() {
   return live;
 }
 
-inline size_t ElementSize(abi::TF_DataType dtype) {
-  if (dtype == abi::TF_STRING) return sizeof(abi::TF_TString);
+inline size_t ElementSize(capi::TF_DataType dtype) {
+  if (dtype == capi::TF_STRING) return sizeof(capi::TF_TString);
   return DataTypeSize(static_cast<DataType>(dtype));
 }
 
 // Memory of core's, zeroed, so that strings in it are empty ones.
-inline TF_Tensor MakeTensor(abi::TF_DataType dtype, std::vector<int64_t> dims) {
+inline TF_Tensor MakeTensor(capi::TF_DataType dtype,
+                            std::vector<int64_t> dims) {
   TF_Tensor tensor(dtype, std::move(dims), nullptr);
   const size_t bytes = static_cast<size_t>(tensor.size()) * ElementSize(dtype);
   void* const data = std::aligned_alloc(64, (bytes / 64 + 1) * 64);
   std::memset(data, 0, bytes);
   const auto release = [](void* data, size_t, void*) { std::free(data); };
   const auto release_strings = [](void* data, size_t bytes, void*) {
-    auto* const strings = static_cast<abi::TF_TString*>(data);
-    for (size_t i = 0; i < bytes / sizeof(abi::TF_TString); ++i) {
+    auto* const strings = static_cast<capi::TF_TString*>(data);
+    for (size_t i = 0; i < bytes / sizeof(capi::TF_TString); ++i) {
       // As TF_StringDealloc does it.
-      if ((strings[i].u.raw.raw[0] & 3) == abi::TF_TSTR_LARGE) {
+      if ((strings[i].u.raw.raw[0] & 3) == capi::TF_TSTR_LARGE) {
         std::free(strings[i].u.large.ptr);
       }
     }
     std::free(data);
   };
   void (*const function)(void*, size_t, void*) =
-      dtype == abi::TF_STRING ? +release_strings : +release;
+      dtype == capi::TF_STRING ? +release_strings : +release;
   tensor.buffer =
       std::make_shared<TF_Tensor::Buffer>(data, bytes, function, nullptr);
   tensor.buffer->is_core_memory = true;
@@ -102,7 +103,7 @@ inline TF_Tensor MakeTensor(abi::TF_DataType dtype, std::vector<int64_t> dims) {
 }
 template <class T>
 TF_Tensor MakeTensor(std::vector<int64_t> dims, const std::vector<T>& values) {
-  TF_Tensor tensor = MakeTensor(static_cast<abi::TF_DataType>(DataTypeOf<T>()),
+  TF_Tensor tensor = MakeTensor(static_cast<capi::TF_DataType>(DataTypeOf<T>()),
                                 std::move(dims));
   if (!values.empty()) {
     std::memcpy(tensor.buffer->data, values.data(), values.size() * sizeof(T));
@@ -112,11 +113,11 @@ TF_Tensor MakeTensor(std::vector<int64_t> dims, const std::vector<T>& values) {
 
 // ---- tf_tensor.h, tf_datatype.h --------------------------------------------
 
-TFPLUG_TESTING_CORE_FUNCTION size_t TF_DataTypeSize(abi::TF_DataType dtype) {
+TFPLUG_TESTING_CORE_FUNCTION size_t TF_DataTypeSize(capi::TF_DataType dtype) {
   return DataTypeSize(static_cast<DataType>(dtype));
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_NewTensor(
-    abi::TF_DataType dtype, const int64_t* dims, int num_dims, void* data,
+    capi::TF_DataType dtype, const int64_t* dims, int num_dims, void* data,
     size_t len, void (*deallocator)(void*, size_t, void*),
     void* deallocator_arg) {
   auto buffer = std::make_shared<TF_Tensor::Buffer>(data, len, deallocator,
@@ -125,7 +126,7 @@ TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_NewTensor(
   return new TF_Tensor(dtype, {dims, dims + num_dims}, std::move(buffer));
 }
 TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_AllocateTensor(
-    abi::TF_DataType dtype, const int64_t* dims, int num_dims, size_t) {
+    capi::TF_DataType dtype, const int64_t* dims, int num_dims, size_t) {
   if (Fault::Hits("TF_AllocateTensor")) return nullptr;
   return new TF_Tensor(MakeTensor(dtype, {dims, dims + num_dims}));
 }
@@ -137,7 +138,7 @@ TFPLUG_TESTING_CORE_FUNCTION TF_Tensor* TF_TensorMaybeMove(TF_Tensor* tensor) {
       tensor->buffer->is_core_memory && tensor->buffer.use_count() == 1;
   return can ? tensor : nullptr;
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_DataType TF_TensorType(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_DataType TF_TensorType(
     const TF_Tensor* tensor) {
   return tensor->dtype;
 }
@@ -167,7 +168,7 @@ TFPLUG_TESTING_CORE_FUNCTION bool TF_TensorIsAligned(const TF_Tensor* tensor) {
   return reinterpret_cast<uintptr_t>(tensor->buffer->data) % 64 == 0;
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_TensorBitcastFrom(
-    const TF_Tensor* from, abi::TF_DataType dtype, TF_Tensor* to,
+    const TF_Tensor* from, capi::TF_DataType dtype, TF_Tensor* to,
     const int64_t* dims, int num_dims, TF_Status* status) {
   if (Fault::Hits("TF_TensorBitcastFrom", status)) return;
   const TF_Tensor result(dtype, {dims, dims + num_dims}, from->buffer);
@@ -175,35 +176,35 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_TensorBitcastFrom(
   if (size == 0 || TF_DataTypeSize(from->dtype) == 0 ||
       size * static_cast<size_t>(result.size()) !=
           TF_DataTypeSize(from->dtype) * static_cast<size_t>(from->size())) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT,
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT,
                  "input tensor is not compatible with output shape");
     return;
   }
   *to = result;
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 
 // ---- tf_buffer.h -----------------------------------------------------------
 
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer* TF_NewBuffer() {
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer* TF_NewBuffer() {
   if (Fault::Hits("TF_NewBuffer")) return nullptr;
   ++LiveBufferCount();
-  return new abi::TF_Buffer{nullptr, 0, nullptr};
+  return new capi::TF_Buffer{nullptr, 0, nullptr};
 }
-inline void FillBuffer(abi::TF_Buffer* buffer, const std::string& bytes) {
+inline void FillBuffer(capi::TF_Buffer* buffer, const std::string& bytes) {
   char* const data = new char[bytes.size() + 1];
   std::memcpy(data, bytes.data(), bytes.size());
   *buffer = {data, bytes.size(),
              [](void* data, size_t) { delete[] static_cast<char*>(data); }};
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer* TF_NewBufferFromString(
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer* TF_NewBufferFromString(
     const void* bytes, size_t size) {
-  abi::TF_Buffer* const buffer = TF_NewBuffer();
+  capi::TF_Buffer* const buffer = TF_NewBuffer();
   if (buffer == nullptr) return nullptr;
   FillBuffer(buffer, std::string(static_cast<const char*>(bytes), size));
   return buffer;
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteBuffer(abi::TF_Buffer* buffer) {
+TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteBuffer(capi::TF_Buffer* buffer) {
   if (buffer == nullptr) return;
   if (buffer->data_deallocator != nullptr) {
     buffer->data_deallocator(const_cast<void*>(buffer->data), buffer->length);
@@ -211,58 +212,58 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteBuffer(abi::TF_Buffer* buffer) {
   --LiveBufferCount();
   delete buffer;
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_Buffer TF_GetBuffer(
-    abi::TF_Buffer* buffer) {
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_Buffer TF_GetBuffer(
+    capi::TF_Buffer* buffer) {
   return *buffer;
 }
 
 // ---- tf_tstring.h: all strings are large ones, but for the empty one -------
 
-TFPLUG_TESTING_CORE_FUNCTION void TF_StringInit(abi::TF_TString* str) {
+TFPLUG_TESTING_CORE_FUNCTION void TF_StringInit(capi::TF_TString* str) {
   std::memset(str, 0, sizeof(*str));
 }
-TFPLUG_TESTING_CORE_FUNCTION abi::TF_TString_Type TF_StringGetType(
-    const abi::TF_TString* str) {
-  return static_cast<abi::TF_TString_Type>(str->u.raw.raw[0] & 3);
+TFPLUG_TESTING_CORE_FUNCTION capi::TF_TString_Type TF_StringGetType(
+    const capi::TF_TString* str) {
+  return static_cast<capi::TF_TString_Type>(str->u.raw.raw[0] & 3);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_StringDealloc(abi::TF_TString* str) {
-  if (TF_StringGetType(str) == abi::TF_TSTR_LARGE) std::free(str->u.large.ptr);
+TFPLUG_TESTING_CORE_FUNCTION void TF_StringDealloc(capi::TF_TString* str) {
+  if (TF_StringGetType(str) == capi::TF_TSTR_LARGE) std::free(str->u.large.ptr);
   TF_StringInit(str);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_StringCopy(abi::TF_TString* dst,
+TFPLUG_TESTING_CORE_FUNCTION void TF_StringCopy(capi::TF_TString* dst,
                                                 const char* src, size_t size) {
   char* const data = static_cast<char*>(std::malloc(size + 1));
   if (size != 0) std::memcpy(data, src, size);
   TF_StringDealloc(dst);
-  dst->u.large = {size << 2 | abi::TF_TSTR_LARGE, size, data};
+  dst->u.large = {size << 2 | capi::TF_TSTR_LARGE, size, data};
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_StringAssignView(abi::TF_TString* dst,
+TFPLUG_TESTING_CORE_FUNCTION void TF_StringAssignView(capi::TF_TString* dst,
                                                       const char* src,
                                                       size_t size) {
   TF_StringDealloc(dst);
-  dst->u.view = {size << 2 | abi::TF_TSTR_VIEW, src, nullptr};
+  dst->u.view = {size << 2 | capi::TF_TSTR_VIEW, src, nullptr};
 }
 TFPLUG_TESTING_CORE_FUNCTION size_t
-TF_StringGetSize(const abi::TF_TString* str) {
+TF_StringGetSize(const capi::TF_TString* str) {
   return str->u.large.size >> 2;
 }
 TFPLUG_TESTING_CORE_FUNCTION size_t
-TF_StringGetCapacity(const abi::TF_TString* str) {
-  return TF_StringGetType(str) == abi::TF_TSTR_LARGE ? str->u.large.cap : 0;
+TF_StringGetCapacity(const capi::TF_TString* str) {
+  return TF_StringGetType(str) == capi::TF_TSTR_LARGE ? str->u.large.cap : 0;
 }
 TFPLUG_TESTING_CORE_FUNCTION const char* TF_StringGetDataPointer(
-    const abi::TF_TString* str) {
+    const capi::TF_TString* str) {
   switch (TF_StringGetType(str)) {
-    case abi::TF_TSTR_LARGE:
+    case capi::TF_TSTR_LARGE:
       return str->u.large.ptr;
-    case abi::TF_TSTR_VIEW:
+    case capi::TF_TSTR_VIEW:
       return str->u.view.ptr;
     default:
       return "";
   }
 }
 
-inline void InstallTensorFunctions(abi::Functions& core) {
+inline void InstallTensorFunctions(capi::Functions& core) {
   core.TF_DataTypeSize = &TF_DataTypeSize;
   core.TF_NewTensor = &TF_NewTensor;
   core.TF_AllocateTensor = &TF_AllocateTensor;

@@ -11,20 +11,20 @@
 #include "absl/status/status.h"
 #include "fault_core/run.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_VariableInputLockHolder {
   std::vector<std::shared_ptr<TF_OpKernelContext::Variable>> variables;
   static inline std::atomic<int64_t> live{0};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 // Variables as core has them in 2.6 to 2.18: where they fail, they tell the
 // context and leave the status alone.
 namespace tfplug::testing {
 
-using abi::TF_VariableInputLockHolder;
+using capi::TF_VariableInputLockHolder;
 using CopyFunction = void (*)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*);
 using Variable = TF_OpKernelContext::Variable;
 
@@ -76,7 +76,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_AssignVariable(TF_OpKernelContext* ctx,
   } else {
     variable->value = given;
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 // As 2.6 to 2.9 have it.
 TFPLUG_TESTING_CORE_FUNCTION void TF_AssignVariable_2_6(TF_OpKernelContext* ctx,
@@ -89,7 +89,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_AssignRefVariable(
     TF_OpKernelContext* ctx, int input, int output, int value, bool,
     bool validate_shape, CopyFunction copy, TF_Status* status) {
   TF_AssignVariable(ctx, input, value, validate_shape, copy, status);
-  if (status->code == abi::TF_OK) {
+  if (status->code == capi::TF_OK) {
     OutputOf(ctx, output) = *ctx->variables[input]->value;
   }
 }
@@ -99,7 +99,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_AssignUpdateVariable(
     void (*update)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, int),
     TF_Status* status) {
   if (ctx->variables[input] == nullptr)
-    CoreWouldAbort("TF_AssignUpdateVariable");
+    FakeWouldAbort("TF_AssignUpdateVariable");
   const auto variable = LookUp("TF_AssignUpdateVariable", ctx, input);
   if (variable == nullptr) return;
   const TF_Tensor& given = *ctx->inputs[static_cast<size_t>(value)];
@@ -109,7 +109,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_AssignUpdateVariable(
   }
   PrepareToUpdate(ctx, *variable, copy);
   update(ctx, new TF_Tensor(*variable->value), new TF_Tensor(given), op);
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 // Without the variable, core fails the context and says OK.
 TFPLUG_TESTING_CORE_FUNCTION void TF_MaybeLockVariableInputMutexesInOrder(
@@ -128,7 +128,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_MaybeLockVariableInputMutexesInOrder(
     if (do_lock) ++variable->locks;
     (*holder)->variables.push_back(variable);
   }
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_ReleaseVariableInputLockHolder(
     TF_VariableInputLockHolder* holder) {
@@ -150,35 +150,35 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputTensorFromVariable(
 TFPLUG_TESTING_CORE_FUNCTION void TF_OpKernelContext_ForwardRefInputToRefOutput(
     TF_OpKernelContext* ctx, int32_t input, int32_t output) {
   if (!IsInput(ctx, input) || !IsOutput(ctx, output)) {
-    CoreWouldAbort("TF_OpKernelContext_ForwardRefInputToRefOutput");
+    FakeWouldAbort("TF_OpKernelContext_ForwardRefInputToRefOutput");
   }
   OutputOf(ctx, output) = ctx->inputs[static_cast<size_t>(input)];
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_TemporaryVariable(
-    TF_OpKernelContext* ctx, abi::TF_DataType dtype, const int64_t* dims,
-    int num_dims, abi::TF_StringView*,
-    void (*allocate)(TF_OpKernelContext*, TF_Tensor*, abi::TF_DataType,
+    TF_OpKernelContext* ctx, capi::TF_DataType dtype, const int64_t* dims,
+    int num_dims, capi::TF_StringView*,
+    void (*allocate)(TF_OpKernelContext*, TF_Tensor*, capi::TF_DataType,
                      const int64_t*, int, TF_Status*),
     TF_Status* status) {
   if (Fault::Hits("TF_TemporaryVariable")) {
     FailContext(ctx, absl::ResourceExhaustedError("injected"));
     return;
   }
-  TF_Tensor tensor = MakeTensor(abi::TF_FLOAT, {0});
+  TF_Tensor tensor = MakeTensor(capi::TF_FLOAT, {0});
   allocate(ctx, &tensor, dtype, dims, num_dims, status);
-  if (status->code != abi::TF_OK) return FailContext(ctx, FromCore(*status));
+  if (status->code != capi::TF_OK) return FailContext(ctx, FromCore(*status));
   OutputOf(ctx, 0) = tensor;
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_DestroyTemporaryVariable(
-    TF_OpKernelContext* ctx, const int input, abi::TF_StringView*,
+    TF_OpKernelContext* ctx, const int input, capi::TF_StringView*,
     TF_Status* status) {
   if (Fault::Hits("TF_DestroyTemporaryVariable", status)) return;
   if (!IsInput(ctx, input)) {
-    TF_SetStatus(status, abi::TF_INVALID_ARGUMENT, "index out of bounds");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "index out of bounds");
     return;
   }
   OutputOf(ctx, 0) = ctx->inputs[static_cast<size_t>(input)];
-  TF_SetStatus(status, abi::TF_OK, "");
+  TF_SetStatus(status, capi::TF_OK, "");
 }
 TFPLUG_TESTING_CORE_FUNCTION void TF_AddNVariant(
     TF_OpKernelContext* ctx,
@@ -207,7 +207,7 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_ZerosLikeVariant(
 }
 
 // `has_validate_shape`: as from 2.10 on.
-inline void InstallVariableFunctions(abi::Functions& core,
+inline void InstallVariableFunctions(capi::Functions& core,
                                      bool has_validate_shape) {
   core.TF_AssignVariable = &TF_AssignVariable;
   if (!has_validate_shape) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tfplug/internal/graph_hash.h"
+#include "tfplug/graph/internal/hash.h"
 
 namespace tfplug {
 namespace {
@@ -38,12 +38,12 @@ TEST_CASE("A tensor as an attribute") {
   REQUIRE(constant.ok());
   CHECK(constant->dtype() == DataType::kFloat);
   CHECK(constant->shape() == Shape{3, 2});
-  CHECK(constant->elements<float>().value() ==
+  CHECK(constant->GetElements<float>().value() ==
         std::vector<float>{1, 2, 3, 4, 5, 6});
 
   const absl::string_view bytes("\1\0\0\0\2\0\0\0", 8);
   REQUIRE(node.SetTensor("value", DataType::kInt32, Shape{2}, bytes).ok());
-  CHECK(Constant::Read(node)->elements<int32_t>().value() ==
+  CHECK(Constant::Read(node)->GetElements<int32_t>().value() ==
         std::vector<int32_t>{1, 2});
   REQUIRE(node.SetTensor("value", DataType::kInt32, Shape{0, 4}, "").ok());
   CHECK(Constant::Read(node)->num_elements() == 0);

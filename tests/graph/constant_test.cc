@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <tfplug/base/narrow_types.h>
 #include <tfplug/graph/constant.h>
 #include <tfplug/graph/graph.h>
-#include <tfplug/narrow_types.h>
 
 #include <cstring>
 #include <string>
@@ -35,7 +35,7 @@ template <class T>
 std::vector<T> Elements(const std::string& tensor) {
   const auto constant = Constant::Parse(tensor);
   REQUIRE_MESSAGE(constant.ok(), constant.status().ToString());
-  const auto elements = constant->elements<T>();
+  const auto elements = constant->GetElements<T>();
   REQUIRE(elements.ok());
   return *elements;
 }
@@ -50,8 +50,8 @@ TEST_CASE("there and back") {
   CHECK(again->dtype() == DataType::kDouble);
   CHECK(again->shape() == Shape{2, 1});
   CHECK(again->num_elements() == 2);
-  CHECK(again->elements<double>().value() == std::vector<double>{1.5, -2});
-  CHECK(again->elements<float>().status().message() ==
+  CHECK(again->GetElements<double>().value() == std::vector<double>{1.5, -2});
+  CHECK(again->GetElements<float>().status().message() ==
         "the constant holds double, not float");
   CHECK(again->Reshaped({2}).shape() == Shape{2});
 }
@@ -111,10 +111,10 @@ TEST_CASE("each form that a TensorProto has") {
 
 TEST_CASE("integers of either size") {
   const auto narrow = Constant::Of(Shape{2}, std::vector<int32_t>{-1, 2});
-  CHECK(narrow.integers().value() == std::vector<int64_t>{-1, 2});
+  CHECK(narrow.GetIntegers().value() == std::vector<int64_t>{-1, 2});
   const auto wide = Constant::Of(Shape{1}, std::vector<int64_t>{-5});
-  CHECK(wide.integers().value() == std::vector<int64_t>{-5});
-  CHECK_FALSE(Constant::Of(Shape{}, std::vector<float>{1}).integers().ok());
+  CHECK(wide.GetIntegers().value() == std::vector<int64_t>{-5});
+  CHECK_FALSE(Constant::Of(Shape{}, std::vector<float>{1}).GetIntegers().ok());
 }
 
 TEST_CASE("what is no constant") {
@@ -145,7 +145,7 @@ TEST_CASE("of a node") {
   AppendField(value, 8,
               Constant::Of(Shape{}, std::vector<float>{4}).Serialize());
   node.SetRawAttr("value", value);
-  CHECK(Constant::Read(node)->elements<float>().value() ==
+  CHECK(Constant::Read(node)->GetElements<float>().value() ==
         std::vector<float>{4});
   const Node other = graph.AddNode("x", "Placeholder").value();
   CHECK(Constant::Read(other).status().message() ==

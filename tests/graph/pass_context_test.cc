@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <tfplug/graph/pass_context.h>
-#include <tfplug/kernel.h>
-#include <tfplug/register_kernel.h>
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <string>
 #include <utility>
@@ -13,16 +13,16 @@
 namespace tfplug {
 namespace {
 
-using testing::LeakCheckedCore;
+using testing::LeakCheckedFake;
 using testing::TF_GrapplerItem;
 
 TF_GrapplerItem MakeItem() {
   TF_GrapplerItem item;
   item.nodes_to_preserve = {"x", "", "y/z"};
   item.fetch_nodes = {"y/z:1", "x"};
-  item.outputs["x"] = {{abi::TF_FLOAT, PartialShape(Shape{2, -1}), "value"},
-                       {abi::TF_INT64, PartialShape(), ""}};
-  item.inputs["y"] = {{abi::TF_HALF, PartialShape(Shape{}), ""}};
+  item.outputs["x"] = {{capi::TF_FLOAT, PartialShape(Shape{2, -1}), "value"},
+                       {capi::TF_INT64, PartialShape(), ""}};
+  item.inputs["y"] = {{capi::TF_HALF, PartialShape(Shape{}), ""}};
   return item;
 }
 
@@ -63,7 +63,7 @@ struct NoKernel : Kernel {
 };
 
 TEST_CASE("which kernels the library has, by types written down or found out") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   internal::KernelRegistrations().clear();
   RegisterKernel<NoKernel>(
       KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
@@ -83,25 +83,25 @@ TEST_CASE("which kernels the library has, by types written down or found out") {
 }
 
 TEST_CASE("names are asked for once") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
   CHECK(context.IsPreserved("x"));
   CHECK(context.IsPreserved("y/z"));
   CHECK(!context.IsPreserved("y"));
-  CHECK(**context.item().fetch_nodes() ==
+  CHECK(**context.item().GetFetchNodes() ==
         std::vector<std::string>{"y/z:1", "x"});
   CHECK(testing::CountCalls([&] {
           CHECK(context.IsPreserved("x"));
-          CHECK(context.item().fetch_nodes().ok());
+          CHECK(context.item().GetFetchNodes().ok());
         }) == 0);
   CHECK(context.status().ok());
   const TF_GrapplerItem nothing;
-  CHECK((*GraphItem(&nothing).nodes_to_preserve())->empty());
+  CHECK((*GraphItem(&nothing).GetNodesToPreserve())->empty());
 }
 
 TEST_CASE("properties are inferred once, and values only when asked for") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
   CHECK(item.inferences == 0);
@@ -127,7 +127,7 @@ TEST_CASE("properties are inferred once, and values only when asked for") {
 }
 
 TEST_CASE("a node that a pass adds is unknown until it is stated") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
   const absl::Status unknown = properties.Outputs("new").status();
@@ -150,7 +150,7 @@ TEST_CASE("a node that a pass adds is unknown until it is stated") {
 }
 
 TEST_CASE("ops and functions are looked up once, by the library alone") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const std::string graph = GraphWithFunction();
   const FunctionLibrary library(graph);
@@ -179,7 +179,7 @@ TEST_CASE("ops and functions are looked up once, by the library alone") {
 }
 
 TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const TF_GrapplerItem item = MakeItem();
   const std::string graph = GraphWithFunction();
@@ -188,7 +188,7 @@ TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
     const auto is_preserved = context.IsPreserved("x");
     CHECK(is_preserved);  // also where core could not say
     if (!context.status().ok()) return context.status();
-    if (auto s = context.item().fetch_nodes(); !s.ok()) return s.status();
+    if (auto s = context.item().GetFetchNodes(); !s.ok()) return s.status();
     if (auto s = context.properties().Outputs("x"); !s.ok()) return s.status();
     if (auto s = context.properties().Inputs("y"); !s.ok()) return s.status();
     if (auto s = context.properties().ConstantValue("x", 0); !s.ok()) {
@@ -199,7 +199,7 @@ TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
 }
 
 TEST_CASE("a failure is not asked for again") {
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
   {
@@ -211,12 +211,12 @@ TEST_CASE("a failure is not asked for again") {
 }
 
 TEST_CASE("a release without the functions says so") {
-  LeakCheckedCore core({{2, 21},
+  LeakCheckedFake core({{2, 21},
                         {"TF_GetNodesToPreserveList", "TF_InferStatically",
                          "TF_NewFunctionLibraryDefinition"}});
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
-  CHECK(absl::IsUnimplemented(context.item().nodes_to_preserve().status()));
+  CHECK(absl::IsUnimplemented(context.item().GetNodesToPreserve().status()));
   CHECK(absl::IsUnimplemented(context.properties().Outputs("x").status()));
   CHECK(absl::IsUnimplemented(context.functions().LookUp("MyOp").status()));
 }

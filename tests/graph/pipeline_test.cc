@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <sys/mman.h>
-#include <tfplug/graph.h>
+#include <tfplug/graph_pass.h>
 
 #include <cstring>
 #include <functional>
@@ -17,7 +17,7 @@
 namespace tfplug::pipeline_test {
 
 using testing::GraphHost;
-using testing::LeakCheckedCore;
+using testing::LeakCheckedFake;
 using testing::TF_GrapplerItem;
 
 // What the passes do, set by each test.
@@ -81,7 +81,7 @@ struct Fixture {
     return outcome.runs[0].ToString();
   }
 
-  LeakCheckedCore core;
+  LeakCheckedFake core;
   std::unique_ptr<GraphHost> host;
   TF_GrapplerItem item;
 };
@@ -302,14 +302,14 @@ struct LargeGraph {
 };
 
 TEST_CASE("more bytes than core can parse are not written") {
-  const LeakCheckedCore core;
+  const LeakCheckedFake core;
   const LargeGraph large(1200000000);
   const TF_GrapplerItem item;
   internal::Pipeline pipeline("SIM",
                               {{"First", []() -> std::unique_ptr<GraphPass> {
                                   return std::make_unique<First>();
                                 }}});
-  abi::TF_Buffer out = {};
+  capi::TF_Buffer out = {};
   first_run = [](Graph& graph, const PassContext&) {
     const Node copy = graph.AddNode("copy", "Const").value();
     return copy.CopyAttr(graph.FindNode("large"), "value");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
 #include <tfplug/ops/all.h>
 #include <tfplug/plugin.h>
-#include <tfplug/status_macros.h>
-#include <tfplug/testing/testing.h>
+#include <tfplug/testing.h>
 
 #include <complex>
 #include <memory>
@@ -27,20 +27,20 @@ class MatMul : public tfplug::Kernel {
     CHECK(construction.HasAttr(ops::MatMul::transpose_a));
     CHECK_FALSE(construction.HasAttr(ops::MatMul::grad_b));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::DataType type,
-                            construction.GetAttr(ops::MatMul::kT));
+                            construction.GetAttr(ops::MatMul::T_attr));
     CHECK(type == tfplug::DataType::kFloat);
     return absl::OkStatus();
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor a,
-                            context.input(ops::MatMul::a));
+                            context.GetInput(ops::MatMul::a));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor b,
-                            context.input(ops::MatMul::b));
+                            context.GetInput(ops::MatMul::b));
     CHECK(context.output_dtype(ops::MatMul::product) ==
           tfplug::DataType::kFloat);
     TFPLUG_ASSIGN_OR_RETURN(
         const tfplug::Tensor product,
-        context.forward_or_allocate_output(
+        context.ForwardOrAllocateOutput(
             ops::MatMul::product, {ops::MatMul::a, ops::MatMul::b}, a.shape()));
     const float sign = transpose_a_ ? -1 : 1;
     for (size_t i = 0; i < product.flat<float>().size(); ++i) {
@@ -58,18 +58,18 @@ class ConcatV2 : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::vector<tfplug::Tensor> values,
-                            context.input_list(ops::ConcatV2::values));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::InputRange range,
-                            context.input_range(ops::ConcatV2::values));
+                            context.GetInputList(ops::ConcatV2::values));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::ArgumentRange range,
+                            context.GetInputRange(ops::ConcatV2::values));
     CHECK(range.size() == static_cast<int>(values.size()));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor axis,
-                            context.input(ops::ConcatV2::axis));
+                            context.GetInput(ops::ConcatV2::axis));
     TFPLUG_ASSIGN_OR_RETURN(
         const tfplug::Tensor output,
-        context.allocate_output(ops::ConcatV2::output, tfplug::Shape{2}));
+        context.AllocateOutput(ops::ConcatV2::output, tfplug::Shape{2}));
     output.flat<float>()[0] = static_cast<float>(values.size());
     output.flat<float>()[1] = axis.flat<float>()[0];
-    return context.set_output(ops::ConcatV2::output, output);
+    return context.SetOutput(ops::ConcatV2::output, output);
   }
 };
 
@@ -82,7 +82,7 @@ TFPLUG_REGISTER_KERNEL(ConcatV2, ops::ConcatV2().T<float>());
 namespace tfplug {
 namespace {
 
-using testing::CoreKernel;
+using testing::FakeKernel;
 using testing::KernelRun;
 using testing::Node;
 
@@ -107,13 +107,13 @@ TEST_CASE("a typed op is a KernelDef") {
 }
 
 TEST_CASE("names that C++ cannot have, or has already") {
-  CHECK(KernelDef(ops::FusedMatMul_()).op() == "_FusedMatMul");
-  CHECK(std::string(ops::FusedConv2D_::kName) == "_FusedConv2D");
+  CHECK(KernelDef(ops::InternalFusedMatMul()).op() == "_FusedMatMul");
+  CHECK(std::string(ops::InternalFusedConv2D::kName) == "_FusedConv2D");
   CHECK(std::string(ops::NoOp::kName) == "NoOp");
   CHECK(std::string(ops::VarHandleOp::kName) == "VarHandleOp");
   CHECK(std::string(internal::NameOf(ops::StringFormat::template_)) ==
         "template");
-  CHECK(std::string(internal::NameOf(ops::Cast::kDstT)) == "DstT");
+  CHECK(std::string(internal::NameOf(ops::Cast::DstT_attr)) == "DstT");
   CHECK(std::string(internal::NameOf(ops::Split::split_dim)) == "split_dim");
 }
 
@@ -149,7 +149,8 @@ TEST_CASE("the type of an attribute follows from its kind") {
   CHECK(kReadAs<Function, ops::PartitionedCall::Functions>);
   CHECK(kReadAs<std::vector<DataType>, ops::IdentityN::TypeLists>);
   CHECK(kReadAs<std::vector<PartialShape>, ops::ParseExample::ShapeLists>);
-  CHECK(kReadAs<std::vector<std::string>, ops::FusedMatMul_::StringLists>);
+  CHECK(
+      kReadAs<std::vector<std::string>, ops::InternalFusedMatMul::StringLists>);
   CHECK(kReadAs<std::vector<float>, ops::Bucketize::FloatLists>);
   CHECK(kReadAs<std::vector<Function>, ops::Case::FunctionLists>);
 }
@@ -157,15 +158,15 @@ TEST_CASE("the type of an attribute follows from its kind") {
 class Fixture {
  protected:
   Fixture() { testing::KernelRegistry::Get().Refill(&TF_InitKernel); }
-  std::unique_ptr<CoreKernel> Make(Node node) {
-    auto kernel = CoreKernel::Create(std::move(node), "MINIMAL");
+  std::unique_ptr<FakeKernel> Make(Node node) {
+    auto kernel = FakeKernel::Create(std::move(node), "MINIMAL");
     REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
     return *std::move(kernel);
   }
-  testing::ScopedCore core_;
+  testing::ScopedFakeTensorFlow core_;
   std::unique_ptr<testing::Host> host_ =
       testing::Host::Register(&SE_InitPlugin).value();
-  testing::CoreDevice* const device_ = host_->Device(0).value();
+  testing::FakeDevice* const device_ = host_->Device(0).value();
 };
 
 TEST_CASE_FIXTURE(Fixture, "a kernel finds its arguments by typed names") {
@@ -186,7 +187,7 @@ TEST_CASE_FIXTURE(Fixture, "a kernel finds its arguments by typed names") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "an attribute that is not there is named") {
-  const auto kernel = CoreKernel::Create(
+  const auto kernel = FakeKernel::Create(
       {"MatMul", "m", {{"T", DataType::kFloat}}, {}}, "MINIMAL");
   CHECK(std::string(kernel.status().message()).find("transpose_a") !=
         std::string::npos);

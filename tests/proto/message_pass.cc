@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "tfplug/graph.h"
-#include "tfplug/proto.h"
+#include "tfplug/graph_pass.h"
+#include "tfplug/proto/proto.h"
 
 namespace {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included twice: headers_test leaves it to us, who have protobuf.
-#include "tfplug/proto.h"
+#include "tfplug/proto/proto.h"
 // Apart, so that it stays behind.
 #include <climits>
 #include <stdexcept>
 #include <string>
 
 #include "doctest/doctest.h"
-#include "tfplug/graph.h"
-#include "tfplug/testing/core.h"
+#include "tfplug/graph_pass.h"
+#include "tfplug/testing/fake_tensorflow.h"
 #include "tfplug/testing/graph_host.h"
 
 namespace tfplug {
@@ -35,7 +35,7 @@ std::string Bytes(const google::protobuf::MessageLite& message) {
 }
 
 TEST_CASE("a message goes through a TF_Buffer and is the same") {
-  testing::ScopedCore core;
+  testing::ScopedFakeTensorFlow core;
   const proto::GraphDef graph = ThreeNodes();
   const absl::StatusOr<Buffer> buffer = MessageToBuffer(graph);
   REQUIRE(buffer.ok());
@@ -46,7 +46,7 @@ TEST_CASE("a message goes through a TF_Buffer and is the same") {
 }
 
 TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
-  abi::TF_Buffer buffer = {};
+  capi::TF_Buffer buffer = {};
   REQUIRE(MessageToBuffer(proto::GraphDef(), &buffer).ok());
   CHECK(buffer.data != nullptr);
   CHECK(buffer.length == 0);
@@ -54,16 +54,16 @@ TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
   CHECK(BufferToMessage(buffer, &graph).ok());
   CHECK(graph.node_size() == 0);
   buffer.data_deallocator(const_cast<void*>(buffer.data), buffer.length);
-  CHECK(BufferToMessage(abi::TF_Buffer{}, &graph).ok());
+  CHECK(BufferToMessage(capi::TF_Buffer{}, &graph).ok());
 }
 
 TEST_CASE("what a buffer held is freed") {
   static int freed = 0;
   freed = 0;
-  abi::TF_Buffer buffer = {&freed, 1, [](void* data, size_t length) {
-                             CHECK(length == 1);
-                             ++*static_cast<int*>(data);
-                           }};
+  capi::TF_Buffer buffer = {&freed, 1, [](void* data, size_t length) {
+                              CHECK(length == 1);
+                              ++*static_cast<int*>(data);
+                            }};
   REQUIRE(MessageToBuffer(ThreeNodes(), &buffer).ok());
   CHECK(freed == 1);
   buffer.data_deallocator(const_cast<void*>(buffer.data), buffer.length);
@@ -180,7 +180,7 @@ testing::GraphHost::Outcome Optimize(const proto::GraphDef& graph) {
 }
 
 TEST_CASE("a pass over messages runs among those over Graph") {
-  testing::ScopedCore core;
+  testing::ScopedFakeTensorFlow core;
   rewrites = 0;
   const auto outcome = Optimize(ThreeNodes());
   REQUIRE(outcome.runs.size() == 2);
@@ -197,7 +197,7 @@ TEST_CASE("a pass over messages runs among those over Graph") {
 }
 
 TEST_CASE("a graph that no pass changes is not written") {
-  testing::ScopedCore core;
+  testing::ScopedFakeTensorFlow core;
   proto::GraphDef graph;
   graph.add_node()->set_name("a");
   const auto outcome = Optimize(graph);
@@ -206,7 +206,7 @@ TEST_CASE("a graph that no pass changes is not written") {
 }
 
 TEST_CASE("failures name the pass, and leave the graph as it was") {
-  testing::ScopedCore core;
+  testing::ScopedFakeTensorFlow core;
   proto::GraphDef graph = ThreeNodes();
   for (const char* op : {"Fail", "Throw", "Twice", "Dangle", "Cycle"}) {
     graph.mutable_node(0)->set_op(op);

@@ -8,7 +8,7 @@ import sys
 
 import harness
 
-TOOL = harness.ROOT / "tools/coverage_main.py"
+TOOL = harness.ROOT / "tools/lib/coverage/main.py"
 
 # Erfinv has a kernel on the CPU alone; CrossReplicaSum has none anywhere.
 MODEL = """

@@ -2,7 +2,7 @@
 """A driver that fails in each of the places where core calls it: what reaches
 Python, and whether the process, its memory and the next step survive.
 
-docs/core_behaviour.md tells where core itself leaves no choice.
+docs/measured/tensorflow_behaviour.md tells where core itself leaves no choice.
 """
 
 import gc
@@ -213,7 +213,7 @@ def test_device_that_cannot_be_made():
 
 
 # ---- Where core ends the process, whatever the plug-in does ------------------
-# See docs/core_behaviour.md. Should a release do better, say so there.
+# See docs/measured/tensorflow_behaviour.md. Should a release do better, say so there.
 
 
 @pytest.mark.parametrize("hook", ["create_stream", "create_event"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What TensorFlow hands to a graph optimizer, and what it does with what comes
 back: by a plug-in without a device (tests/tensorflow/plugins/graph_probe.cc),
-whose second pass turns Sin into Cos, or does worse. docs/core_behaviour.md says
+whose second pass turns Sin into Cos, or does worse. docs/measured/tensorflow_behaviour.md says
 the same in words."""
 
 import concurrent.futures

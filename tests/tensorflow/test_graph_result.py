@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ABORTED spares core the parsing of a result: by a plug-in that returns garbage
 or another graph with either status (tests/tensorflow/plugins/unread_result.cc).
-docs/core_behaviour.md has the figures of older releases."""
+docs/measured/tensorflow_behaviour.md has the figures of older releases."""
 
 import re
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where TensorFlow's graph optimizer does not run, nothing can lower an update:
-the kernel says what to write instead. See docs/core_behaviour.md."""
+the kernel says what to write instead. See docs/measured/tensorflow_behaviour.md."""
 
 import contextlib
 

@@ -20,18 +20,18 @@ using testing::Host;
 using Good = internal::PlatformRegistration<minimal::Platform>;
 using GoodFns = internal::PlatformFnsTable<minimal::Platform>;
 
-std::function<void(abi::SE_PlatformRegistrationParams&)> spoil_params;
-std::function<void(abi::SP_StreamExecutor&)> spoil_executor;
+std::function<void(capi::SE_PlatformRegistrationParams&)> spoil_params;
+std::function<void(capi::SP_StreamExecutor&)> spoil_executor;
 
-void CreateStreamExecutor(const abi::SP_Platform* platform,
-                          abi::SE_CreateStreamExecutorParams* params,
-                          abi::TF_Status* status) {
+void CreateStreamExecutor(const capi::SP_Platform* platform,
+                          capi::SE_CreateStreamExecutorParams* params,
+                          capi::TF_Status* status) {
   GoodFns::create_stream_executor(platform, params, status);
   spoil_executor(*params->stream_executor);
 }
 
-void InitPlugin(abi::SE_PlatformRegistrationParams* params,
-                abi::TF_Status* status) {
+void InitPlugin(capi::SE_PlatformRegistrationParams* params,
+                capi::TF_Status* status) {
   Good::InitPlugin(params, status);
   if (spoil_executor) {
     params->platform_fns->create_stream_executor = &CreateStreamExecutor;
@@ -50,19 +50,19 @@ class SpoiltFixture {
     return std::string(Host::Register(&InitPlugin, options).status().message());
   }
   std::string ErrorWithParams(
-      std::function<void(abi::SE_PlatformRegistrationParams&)> spoil) {
+      std::function<void(capi::SE_PlatformRegistrationParams&)> spoil) {
     spoil_params = std::move(spoil);
     return Error();
   }
   std::unique_ptr<Host> HostWithExecutor(
-      std::function<void(abi::SP_StreamExecutor&)> spoil) {
+      std::function<void(capi::SP_StreamExecutor&)> spoil) {
     spoil_executor = std::move(spoil);
     auto host = Host::Register(&InitPlugin);
     REQUIRE_MESSAGE(host.ok(), host.status().ToString());
     return *std::move(host);
   }
 
-  testing::ScopedCore core_;
+  testing::ScopedFakeTensorFlow core_;
 };
 
 TEST_CASE_FIXTURE(SpoiltFixture, "the good one is good") {
@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "the good one is good") {
 }
 
 TEST_CASE_FIXTURE(SpoiltFixture, "what core aborts on") {
-  using Params = abi::SE_PlatformRegistrationParams;
+  using Params = capi::SE_PlatformRegistrationParams;
   CHECK(ErrorWithParams([](Params& p) { p.struct_size = 0; }) ==
         "SE_PlatformRegistrationParams::struct_size is 0");
   CHECK(ErrorWithParams([](Params& p) { p.destroy_platform_fns = nullptr; }) ==
@@ -97,14 +97,14 @@ TEST_CASE_FIXTURE(SpoiltFixture, "what core aborts on") {
 }
 
 TEST_CASE_FIXTURE(SpoiltFixture, "each function that core needs") {
-  const auto slot_at = [](abi::SP_StreamExecutor& se, size_t offset) {
+  const auto slot_at = [](capi::SP_StreamExecutor& se, size_t offset) {
     return reinterpret_cast<char*>(&se) + offset;
   };
   int required = 0, optional = 0;
-  for (size_t offset = offsetof(abi::SP_StreamExecutor, allocate);
-       offset < sizeof(abi::SP_StreamExecutor); offset += sizeof(void*)) {
+  for (size_t offset = offsetof(capi::SP_StreamExecutor, allocate);
+       offset < sizeof(capi::SP_StreamExecutor); offset += sizeof(void*)) {
     CAPTURE(offset);
-    spoil_executor = [&](abi::SP_StreamExecutor& se) {
+    spoil_executor = [&](capi::SP_StreamExecutor& se) {
       std::memset(slot_at(se, offset), 0, sizeof(void*));
     };
     ++(Error().empty() ? optional : required);
@@ -117,25 +117,25 @@ TEST_CASE_FIXTURE(SpoiltFixture, "each function that core needs") {
 TEST_CASE_FIXTURE(SpoiltFixture, "writing beyond a struct") {
   testing::HostOptions options;
   options.sizes = testing::StructSizes({2, 21});
-  spoil_executor = [](abi::SP_StreamExecutor& se) {
+  spoil_executor = [](capi::SP_StreamExecutor& se) {
     se.create_stream_with_options = nullptr;  // 2.22's, in 2.21's 288 bytes
   };
   CHECK(Error(options) == "somebody wrote beyond an SP_StreamExecutor");
   options.sizes = testing::StructSizes({2, 5});
   spoil_executor = nullptr;
-  spoil_params = [](abi::SE_PlatformRegistrationParams& params) {
+  spoil_params = [](capi::SE_PlatformRegistrationParams& params) {
     params.platform->force_memory_growth = 1;  // 2.9's, in 2.5's 34 bytes
   };
   CHECK(Error(options) == "SE_InitPlugin wrote beyond a struct");
 
   spoil_params = nullptr;
-  const auto host = HostWithExecutor([](abi::SP_StreamExecutor& se) {
-    se.allocate = [](const abi::SP_Device*, uint64_t, int64_t,
-                     abi::SP_DeviceMemoryBase* memory) {
+  const auto host = HostWithExecutor([](capi::SP_StreamExecutor& se) {
+    se.allocate = [](const capi::SP_Device*, uint64_t, int64_t,
+                     capi::SP_DeviceMemoryBase* memory) {
       (&memory->payload)[1] = 1;
     };
   });
-  testing::CoreDevice& device = *host->Device(0).value();
+  testing::FakeDevice& device = *host->Device(0).value();
   CHECK(host->Problems().ok());
   device.Allocate(8);
   CHECK(host->Problems().message() ==
@@ -143,9 +143,9 @@ TEST_CASE_FIXTURE(SpoiltFixture, "writing beyond a struct") {
 }
 
 TEST_CASE_FIXTURE(SpoiltFixture, "OK without an object") {
-  const auto host = HostWithExecutor([](abi::SP_StreamExecutor& se) {
-    se.create_event = [](const abi::SP_Device*, abi::SP_Event*,
-                         abi::TF_Status*) {};
+  const auto host = HostWithExecutor([](capi::SP_StreamExecutor& se) {
+    se.create_event = [](const capi::SP_Device*, capi::SP_Event*,
+                         capi::TF_Status*) {};
   });
   CHECK(host->Device(0).value()->CreateEvent().status().message() ==
         "create_event said OK and left the handle unset");
@@ -159,18 +159,18 @@ std::string HostTaskProblem(Host& host) {
 }
 
 TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
-  using Device = const abi::SP_Device;
-  const auto never = HostWithExecutor([](abi::SP_StreamExecutor& se) {
-    se.host_callback = [](Device*, abi::SP_Stream, abi::SE_StatusCallbackFn,
-                          void*) -> abi::TF_Bool { return true; };
+  using Device = const capi::SP_Device;
+  const auto never = HostWithExecutor([](capi::SP_StreamExecutor& se) {
+    se.host_callback = [](Device*, capi::SP_Stream, capi::SE_StatusCallbackFn,
+                          void*) -> capi::TF_Bool { return true; };
   });
   CHECK(HostTaskProblem(*never) ==
         "a host task that was accepted has run 0 times");
-  const auto twice = HostWithExecutor([](abi::SP_StreamExecutor& se) {
-    se.host_callback = [](Device*, abi::SP_Stream,
-                          abi::SE_StatusCallbackFn function,
-                          void* argument) -> abi::TF_Bool {
-      abi::TF_Status status;
+  const auto twice = HostWithExecutor([](capi::SP_StreamExecutor& se) {
+    se.host_callback = [](Device*, capi::SP_Stream,
+                          capi::SE_StatusCallbackFn function,
+                          void* argument) -> capi::TF_Bool {
+      capi::TF_Status status;
       function(argument, &status);
       function(argument, &status);
       return true;
@@ -178,11 +178,11 @@ TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
   });
   CHECK(HostTaskProblem(*twice) ==
         "a host task that was accepted has run 2 times");
-  const auto refused = HostWithExecutor([](abi::SP_StreamExecutor& se) {
-    se.host_callback = [](Device*, abi::SP_Stream,
-                          abi::SE_StatusCallbackFn function,
-                          void* argument) -> abi::TF_Bool {
-      abi::TF_Status status;
+  const auto refused = HostWithExecutor([](capi::SP_StreamExecutor& se) {
+    se.host_callback = [](Device*, capi::SP_Stream,
+                          capi::SE_StatusCallbackFn function,
+                          void* argument) -> capi::TF_Bool {
+      capi::TF_Status status;
       function(argument, &status);
       return false;
     };
@@ -201,9 +201,9 @@ TEST_CASE("a library that is none, and one that is no plug-in") {
 
 TEST_CASE("the core that is played has its release's functions") {
   const auto core = [](uint8_t minor) {
-    testing::CoreOptions options;
+    testing::FakeOptions options;
     options.release = {2, minor};
-    return testing::MakeCore(options);
+    return testing::MakeFakeTensorFlow(options);
   };
   const auto has = [](auto function) { return function != nullptr; };
   CHECK(has(core(5).TF_NewStatus));
@@ -214,17 +214,19 @@ TEST_CASE("the core that is played has its release's functions") {
   CHECK(has(core(20).TF_Log));
   CHECK_FALSE(has(core(21).TF_Log));
   CHECK(has(core(22).TF_Message));
-  testing::CoreOptions options;
+  testing::FakeOptions options;
   options.missing = {"TF_Message"};
-  CHECK_FALSE(has(testing::MakeCore(options).TF_Message));
-  CHECK(has(testing::MakeCore(options).TF_GetCode));
+  CHECK_FALSE(has(testing::MakeFakeTensorFlow(options).TF_Message));
+  CHECK(has(testing::MakeFakeTensorFlow(options).TF_GetCode));
 }
 
-TEST_CASE("ScopedCore puts back what was there") {
-  const auto has_core = [] { return internal::core.TF_NewStatus != nullptr; };
+TEST_CASE("ScopedFakeTensorFlow puts back what was there") {
+  const auto has_core = [] {
+    return internal::tensorflow.TF_NewStatus != nullptr;
+  };
   CHECK_FALSE(has_core());
   {
-    testing::ScopedCore core;
+    testing::ScopedFakeTensorFlow core;
     CHECK(has_core());
   }
   CHECK_FALSE(has_core());

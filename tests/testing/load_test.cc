@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
-#include <tfplug/testing/testing.h>
+#include <tfplug/testing.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -16,15 +16,15 @@
 namespace tfplug {
 namespace {
 
-using testing::CoreDevice;
-using testing::CoreKernel;
-using testing::CoreStream;
+using testing::FakeDevice;
+using testing::FakeKernel;
+using testing::FakeStream;
 using testing::KernelRun;
 
 class LoadFixture {
  protected:
   LoadFixture() {
-    testing::MakeCore();  // so that TF_Version has one
+    testing::MakeFakeTensorFlow();  // so that TF_Version has one
     const char* const path = std::getenv("TFPLUG_TEST_PLUGIN");
     REQUIRE(path != nullptr);
     auto host = testing::Host::Load(path);
@@ -38,7 +38,7 @@ class LoadFixture {
     CHECK(testing::LiveTensorCount() == tensors_);
   }
 
-  CoreDevice& device(int ordinal) { return *host_->Device(ordinal).value(); }
+  FakeDevice& device(int ordinal) { return *host_->Device(ordinal).value(); }
 
   const int64_t statuses_ = testing::LiveStatusCount();
   const int64_t tensors_ = testing::LiveTensorCount();
@@ -54,7 +54,7 @@ TEST_CASE_FIXTURE(LoadFixture, "its devices") {
 }
 
 // To the device on one stream, over the device on another, back on a third.
-absl::Status RoundTrip(CoreDevice& device, std::vector<int>& data) {
+absl::Status RoundTrip(FakeDevice& device, std::vector<int>& data) {
   const uint64_t size = data.size() * sizeof(int);
   const DeviceMemory a = device.Allocate(size), b = device.Allocate(size);
   auto copied = device.CreateEvent();
@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(LoadFixture, "copies over the four streams") {
 }
 
 TEST_CASE_FIXTURE(LoadFixture, "many threads at once on the same streams") {
-  CoreDevice& shared = device(0);
+  FakeDevice& shared = device(0);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&shared, t] {
@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(LoadFixture, "many threads at once on the same streams") {
 }
 
 TEST_CASE_FIXTURE(LoadFixture, "its kernels") {
-  auto kernel = CoreKernel::Create(
+  auto kernel = FakeKernel::Create(
       {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
   REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
   KernelRun run(**kernel, &device(0));
@@ -121,12 +121,12 @@ TEST_CASE_FIXTURE(LoadFixture, "its kernels") {
 }
 
 TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory says so") {
-  auto kernel = CoreKernel::Create(
+  auto kernel = FakeKernel::Create(
       {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
   REQUIRE(kernel.ok());
   KernelRun run(**kernel, &device(0));
   auto input = testing::MakeTensor<float>(&device(0), {{1}, {1}});
-  const abi::TF_Tensor held(*input);  // so that nothing is forwarded
+  const capi::TF_Tensor held(*input);  // so that nothing is forwarded
   run.AddInput(std::move(input));
   run.AddOutput(DataType::kFloat);
   run.FailAllocationAfter(0);

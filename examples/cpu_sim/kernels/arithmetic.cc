@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -82,14 +82,14 @@ template <typename T>
 class AddN final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor first, context.input(0));
-    if (context.num_inputs() == 1) return context.set_output(0, first);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor first, context.GetInput(0));
+    if (context.num_inputs() == 1) return context.SetOutput(0, first);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sum,
-                            context.allocate_output(0, first.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, first.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     absl::Span<T> so_far = first.flat<T>();
     for (int i = 1; i < context.num_inputs(); ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(i));
+      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(i));
       if (x.shape() != first.shape()) {
         return absl::InvalidArgumentError(
             "Inputs to operation AddN must have the same size and shape. "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/f.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <array>
@@ -57,12 +57,13 @@ class Normalize final : public BatchNormKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::FusedBatchNorm;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::x));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor scale, context.input(Op::scale));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor offset, context.input(Op::offset));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor mean, context.input(Op::mean));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::x));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor scale, context.GetInput(Op::scale));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor offset,
+                            context.GetInput(Op::offset));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor mean, context.GetInput(Op::mean));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor variance,
-                            context.input(Op::variance));
+                            context.GetInput(Op::variance));
     TFPLUG_ASSIGN_OR_RETURN(const BatchNorm norm, Sizes(x.shape()));
     const tfplug::Shape channels{norm.depth};
     TFPLUG_RETURN_IF_ERROR(CheckShape("scale", scale.shape(), channels));
@@ -74,19 +75,19 @@ class Normalize final : public BatchNormKernel {
     }
 
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(Op::y, x.shape()));
+                            context.AllocateOutput(Op::y, x.shape()));
     if (context.num_outputs() > kReserveSpace3) {
       TFPLUG_RETURN_IF_ERROR(
-          context.allocate_output(kReserveSpace3, {0}).status());
+          context.AllocateOutput(kReserveSpace3, {0}).status());
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     // Of no rows there are no statistics, given ones or not.
     if (!is_training_ && norm.rows > 0) {
       for (const int output : {Op::batch_mean, Op::reserve_space_1}) {
-        TFPLUG_RETURN_IF_ERROR(context.set_output(output, mean));
+        TFPLUG_RETURN_IF_ERROR(context.SetOutput(output, mean));
       }
       for (const int output : {Op::batch_variance, Op::reserve_space_2}) {
-        TFPLUG_RETURN_IF_ERROR(context.set_output(output, variance));
+        TFPLUG_RETURN_IF_ERROR(context.SetOutput(output, variance));
       }
       return stream->Launch(Simd().batch_norm.inference, norm, x.flat<float>(),
                             scale.flat<float>(), offset.flat<float>(),
@@ -98,7 +99,7 @@ class Normalize final : public BatchNormKernel {
     int output = Op::batch_mean;
     for (tfplug::Tensor& statistic : statistics) {
       TFPLUG_ASSIGN_OR_RETURN(statistic,
-                              context.allocate_output(output++, channels));
+                              context.AllocateOutput(output++, channels));
     }
     return stream->Launch(
         Simd().batch_norm.training, norm, x.flat<float>(), scale.flat<float>(),
@@ -116,13 +117,14 @@ class Gradient final : public BatchNormKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::FusedBatchNormGrad;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::y_backprop));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::x));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor scale, context.input(Op::scale));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::y_backprop));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::x));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor scale, context.GetInput(Op::scale));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor mean,
-                            context.input(Op::reserve_space_1));
+                            context.GetInput(Op::reserve_space_1));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor variance,
-                            context.input(Op::reserve_space_2));
+                            context.GetInput(Op::reserve_space_2));
     TFPLUG_ASSIGN_OR_RETURN(const BatchNorm norm, Sizes(x.shape()));
     const tfplug::Shape channels{norm.depth};
     TFPLUG_RETURN_IF_ERROR(CheckShape("y_backprop", dy.shape(), x.shape()));
@@ -133,18 +135,18 @@ class Gradient final : public BatchNormKernel {
         CheckShape("reserve_space_2", variance.shape(), channels));
 
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::x_backprop, x.shape()));
+                            context.AllocateOutput(Op::x_backprop, x.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor dscale,
-        context.allocate_output(Op::scale_backprop, channels));
+        context.AllocateOutput(Op::scale_backprop, channels));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor doffset,
-        context.allocate_output(Op::offset_backprop, channels));
+        context.AllocateOutput(Op::offset_backprop, channels));
     // Of what the moving averages were: nothing.
     for (const int output : {Op::reserve_space_3, Op::reserve_space_4}) {
-      TFPLUG_RETURN_IF_ERROR(context.allocate_output(output, {0}).status());
+      TFPLUG_RETURN_IF_ERROR(context.AllocateOutput(output, {0}).status());
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     const BatchNormCode& code = Simd().batch_norm;
     return stream->Launch(
         is_training_ ? code.training_gradient : code.inference_gradient, norm,

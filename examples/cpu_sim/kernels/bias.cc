@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/b.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -54,8 +54,8 @@ class BiasAdd final : public ChannelKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::BiasAdd;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::value));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor bias, context.input(Op::bias));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::value));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor bias, context.GetInput(Op::bias));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ChannelAxis(x));
     const tfplug::Shape shape = x.shape();
     const int64_t channels = shape.dim(axis);
@@ -72,9 +72,9 @@ class BiasAdd final : public ChannelKernel {
     x = tfplug::Tensor();  // let go, so that y may take its buffer over
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.forward_or_allocate_output(Op::output, {Op::value}, shape));
+        context.ForwardOrAllocateOutput(Op::output, {Op::value}, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     if (is_interleaved()) {
       return stream->Launch(
           [rows = y.num_elements() / channels, channels](
@@ -94,7 +94,8 @@ class BiasAddGrad final : public ChannelKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::BiasAddGrad;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ChannelAxis(dy));
     const tfplug::Shape shape = dy.shape();
     const int64_t channels = shape.dim(axis);
@@ -103,9 +104,9 @@ class BiasAddGrad final : public ChannelKernel {
         (MakeLoop<2>(shape.dims(),
                      {ChannelStrides(dy, axis), DenseStrides(shape.dims())})));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dbias,
-                            context.allocate_output(Op::output, {channels}));
+                            context.AllocateOutput(Op::output, {channels}));
     if (channels == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     if (is_interleaved()) {
       return stream->Launch(Simd().sum_rows, dy.num_elements() / channels,
                             channels, dy.flat<float>(), dbias.flat<float>());

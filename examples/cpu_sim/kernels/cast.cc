@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -59,10 +59,10 @@ absl::Span<char> Bytes(const tfplug::Tensor& tensor) {
 class CastKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Casts::Find(x.dtype(), y.dtype()), Bytes(y), Bytes(x),
                           x.num_elements());
   }
@@ -74,14 +74,14 @@ TFPLUG_REGISTER_KERNEL(CastKernel, Casts::Def());
 class Bitcast final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
+                            context.AllocateOutput(0, x.shape()));
     if (y.byte_size() != x.byte_size()) {
       return absl::UnimplementedError(
           "Bitcast between types of different sizes");
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->CopyDeviceToDevice(y.memory(), x.memory(), x.byte_size());
   }
 };

@@ -30,7 +30,7 @@ template <const auto& op, typename T>
 class CompareNarrow final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a,
                             FloatInput<T>(context, 0, *stream));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b,
@@ -39,7 +39,7 @@ class CompareNarrow final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(const Broadcast<2> all,
                             BroadcastAll<2>({a_shape.dims(), b_shape.dims()}));
     TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y, context.allocate_output(0, tfplug::Shape(all.shape)));
+        tfplug::Tensor y, context.AllocateOutput(0, tfplug::Shape(all.shape)));
     return stream->Launch(&DoElementwise<op, bool, float, float>, all.loop,
                           y.flat<bool>(), a.flat<float>(), b.flat<float>());
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/c.h>
 #include <tfplug/ops/p.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -30,15 +30,15 @@ class Concat final : public tfplug::Kernel {
     const int count = context.num_inputs() - 1;
     const int first = kAxisIsFirst<Op> ? 1 : 0;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(kAxisIsFirst<Op> ? 0 : count));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(first));
+                            context.GetInput(kAxisIsFirst<Op> ? 0 : count));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(first));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_tensor, x.rank()));
 
     std::vector<tfplug::Tensor> pieces;
     tfplug::Shape shape = x.shape();
     shape.set_dim(axis, 0);
     for (int i = 0; i < count; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(x, context.input(first + i));
+      TFPLUG_ASSIGN_OR_RETURN(x, context.GetInput(first + i));
       tfplug::Shape expected = shape;
       if (x.rank() == shape.rank()) expected.set_dim(axis, x.dim(axis));
       if (x.shape() != expected) {
@@ -52,8 +52,7 @@ class Concat final : public tfplug::Kernel {
       pieces.push_back(std::move(x));
     }
 
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
     const Dims strides = DenseStrides(shape.dims());
     int64_t begin = 0;
     for (const tfplug::Tensor& piece : pieces) {
@@ -100,15 +99,14 @@ class Pack final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     const int count = context.num_inputs();
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     const tfplug::Shape x_shape = x.shape();
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, x.rank() + 1));
     tfplug::Shape shape;
     for (int d = 0; d <= x_shape.rank(); ++d) {
       shape.add_dim(d == axis ? count : x_shape.dim(d < axis ? d : d - 1));
     }
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
 
     Dims strides = DenseStrides(shape.dims());
     const int64_t step = strides[axis];
@@ -117,7 +115,7 @@ class Pack final : public tfplug::Kernel {
         const Loop<2> loop,
         (MakeLoop<2>(x_shape.dims(), {strides, DenseStrides(x_shape.dims())})));
     for (int i = 0; i < count; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(x, context.input(i));
+      TFPLUG_ASSIGN_OR_RETURN(x, context.GetInput(i));
       if (x.shape() != x_shape) {
         return absl::InvalidArgumentError(
             "want tensors of one shape; input 0 is " + x_shape.ToString() +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/c.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -25,7 +25,7 @@ class ConvolutionKernel : public tfplug::Kernel {
  protected:
   static absl::StatusOr<tfplug::Tensor> Workspace(
       tfplug::KernelContext& context, const Conv2D& conv) {
-    return context.allocate_temp(tfplug::DataType::kFloat, {WorkspaceOf(conv)});
+    return context.AllocateTemp(tfplug::DataType::kFloat, {WorkspaceOf(conv)});
   }
 
   SlidingWindow window_;
@@ -35,16 +35,17 @@ class Convolution final : public ConvolutionKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::Conv2D;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.Convolve(x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(Op::output, OutputShape(conv)));
+        context.AllocateOutput(Op::output, OutputShape(conv)));
     if (y.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().conv2d.forward, conv, Epilogue(),
                           x.flat<float>(), filter.flat<float>(),
                           y.flat<float>(), work.flat<float>());
@@ -57,19 +58,21 @@ class InputGradient final : public ConvolutionKernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::Conv2DBackpropInput;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
-                            context.input(Op::input_sizes));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
+                            context.GetInput(Op::input_sizes));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.Convolve(shape, filter.shape()));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (dx.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().conv2d.input_gradient, conv,
                           filter.flat<float>(), dy.flat<float>(),
                           dx.flat<float>(), work.flat<float>());
@@ -83,20 +86,21 @@ class FilterGradient final : public ConvolutionKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::Conv2DBackpropFilter;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
-                            context.input(Op::filter_sizes));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
+                            context.GetInput(Op::filter_sizes));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.Convolve(x.shape(), shape));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dfilter,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (dfilter.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().conv2d.filter_gradient, conv, x.flat<float>(),
                           dy.flat<float>(), dfilter.flat<float>(),
                           work.flat<float>());

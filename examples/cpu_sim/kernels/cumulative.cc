@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/c.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -65,16 +65,16 @@ class Cumulative final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::x));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::x));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(Op::axis));
+                            context.GetInput(Op::axis));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_tensor, x.rank()));
     Scan scan = {exclusive_, reverse_, 1, x.dim(axis), 1};
     for (int d = 0; d < axis; ++d) scan.outer *= x.dim(d);
     for (int d = axis + 1; d < x.rank(); ++d) scan.inner *= x.dim(d);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&Accumulate<Way, T>, y.flat<T>(), x.flat<T>(), scan);
   }
 

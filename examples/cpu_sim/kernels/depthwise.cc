@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/d.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include "cpu_sim.h"
 #include "kernels/host_tensor.h"
@@ -27,15 +27,16 @@ class Depthwise final : public DepthwiseKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::DepthwiseConv2dNative;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv, window_.ConvolveDepthwise(
                                                    x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(Op::output, OutputShape(conv)));
+        context.AllocateOutput(Op::output, OutputShape(conv)));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().depthwise.forward, conv, Epilogue(),
                           x.flat<float>(), filter.flat<float>(),
                           y.flat<float>());
@@ -48,18 +49,20 @@ class InputGradient final : public DepthwiseKernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::DepthwiseConv2dNativeBackpropInput;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
-                            context.input(Op::input_sizes));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
+                            context.GetInput(Op::input_sizes));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.ConvolveDepthwise(shape, filter.shape()));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (dx.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().depthwise.input_gradient, conv,
                           filter.flat<float>(), dy.flat<float>(),
                           dx.flat<float>());
@@ -74,19 +77,20 @@ class FilterGradient final : public DepthwiseKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::DepthwiseConv2dNativeBackpropFilter;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
-                            context.input(Op::filter_sizes));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::out_backprop));
+                            context.GetInput(Op::filter_sizes));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
+                            context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.ConvolveDepthwise(x.shape(), shape));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dfilter,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (dfilter.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().depthwise.filter_gradient, conv,
                           x.flat<float>(), dy.flat<float>(),
                           dfilter.flat<float>());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/distributions.h"
 
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/s.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -26,24 +26,24 @@ struct RandomRun {
 absl::StatusOr<RandomRun> Begin(tfplug::KernelContext& context) {
   constexpr int32_t kAnyAlgorithm = 3;  // "choose for the device"
   using Op = ops::StatelessRandomUniformV2;
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.input(Op::shape));
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor alg_tensor, context.input(Op::alg));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.GetInput(Op::shape));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor alg_tensor, context.GetInput(Op::alg));
   TFPLUG_ASSIGN_OR_RETURN(const Dims alg, ReadDims(alg_tensor));
   if (alg.size() != 1 || (alg[0] != kPhilox && alg[0] != kAnyAlgorithm)) {
     return absl::InvalidArgumentError(
         "this device has no random algorithm but Philox");
   }
   RandomRun run;
-  TFPLUG_ASSIGN_OR_RETURN(run.key, context.input(Op::key));
-  TFPLUG_ASSIGN_OR_RETURN(run.counter, context.input(Op::counter));
+  TFPLUG_ASSIGN_OR_RETURN(run.key, context.GetInput(Op::key));
+  TFPLUG_ASSIGN_OR_RETURN(run.counter, context.GetInput(Op::counter));
   if (run.key.num_elements() != 1 || run.counter.num_elements() < 2) {
     return absl::InvalidArgumentError(
         "want a key of shape [1] and a counter of shape [2], not " +
         run.key.shape().ToString() + " and " + run.counter.shape().ToString());
   }
   TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(dims));
-  TFPLUG_ASSIGN_OR_RETURN(run.y, context.allocate_output(0, shape));
-  TFPLUG_ASSIGN_OR_RETURN(run.stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(run.y, context.AllocateOutput(0, shape));
+  TFPLUG_ASSIGN_OR_RETURN(run.stream, context.GetStream<Stream>());
   return run;
 }
 
@@ -75,8 +75,8 @@ class RandomInteger final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Unsigned = std::make_unsigned_t<T>;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor low, context.input(Op::minval));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor high, context.input(Op::maxval));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor low, context.GetInput(Op::minval));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor high, context.GetInput(Op::maxval));
     if (low.num_elements() != 1 || high.num_elements() != 1 ||
         low.scalar<T>() >= high.scalar<T>()) {
       return absl::InvalidArgumentError("Need minval < maxval, two scalars");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/e.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <optional>
@@ -97,7 +97,7 @@ class Einsum final : public tfplug::Kernel {
     std::vector<tfplug::Tensor> tensors;
     std::vector<int> ranks;
     for (int i = 0; i < count; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.input(i));
+      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       ranks.push_back(tensor.rank());
       tensors.push_back(std::move(tensor));
     }
@@ -111,7 +111,7 @@ class Einsum final : public tfplug::Kernel {
 
     TFPLUG_ASSIGN_OR_RETURN(const Dims sizes, SizesOf(labels.back(), inputs));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, tfplug::Shape(sizes)));
+                            context.AllocateOutput(0, tfplug::Shape(sizes)));
     const LabeledTensor output(labels.back(), sizes);
     // Written along a diagonal, the rest of it is 0.
     TFPLUG_ASSIGN_OR_RETURN(const Dims y_sizes,
@@ -152,7 +152,7 @@ class Einsum final : public tfplug::Kernel {
                                              const LabeledTensor& labels) {
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor sorted,
-        context.allocate_temp(x.dtype(), tfplug::Shape(group.sizes)));
+        context.AllocateTemp(x.dtype(), tfplug::Shape(group.sizes)));
     TFPLUG_RETURN_IF_ERROR(Rearrange(context, group, sorted,
                                      LabeledTensor(group.labels, group.sizes),
                                      x, labels));
@@ -178,14 +178,14 @@ class Einsum final : public tfplug::Kernel {
                             Sort(context, all, x, input));
     TFPLUG_ASSIGN_OR_RETURN(
         const tfplug::Tensor sum,
-        context.allocate_temp(y.dtype(), tfplug::Shape(kept.sizes)));
+        context.AllocateTemp(y.dtype(), tfplug::Shape(kept.sizes)));
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,
         (MakeLoop<2>(
             all.sizes,
             {LabeledTensor(kept.labels, kept.sizes).StridesOf(all.labels),
              DenseStrides(all.sizes)})));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_RETURN_IF_ERROR(stream->Launch(&SumFloats, loop, sum.flat<float>(),
                                           sum.num_elements(),
                                           sorted.flat<float>()));
@@ -240,7 +240,7 @@ class Einsum final : public tfplug::Kernel {
                                    a.labels.StridesOf(batch.labels),
                                    b.labels.StridesOf(batch.labels)})));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_RETURN_IF_ERROR(
         stream->Launch(&MultiplyBatch, gemm, c.tensor().flat<float>(),
                        a.tensor().flat<float>(), b.tensor().flat<float>()));
@@ -282,7 +282,7 @@ class Einsum final : public tfplug::Kernel {
                                const Group& cols) {
       const Group all = All(batch, rows, cols);
       TFPLUG_ASSIGN_OR_RETURN(
-          copy, context.allocate_temp(given.dtype(), tfplug::Shape(all.sizes)));
+          copy, context.AllocateTemp(given.dtype(), tfplug::Shape(all.sizes)));
       labels = LabeledTensor(all.labels, all.sizes);
       return absl::OkStatus();
     }

@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_KERNELS_ELEMENTWISE_H_
 #define CPU_SIM_KERNELS_ELEMENTWISE_H_
 
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -96,18 +96,17 @@ class Elementwise final : public tfplug::Kernel {
     std::array<tfplug::Tensor, n> inputs;
     std::array<tfplug::Shape, n> shapes;
     for (size_t k = 0; k < n; ++k) {
-      TFPLUG_ASSIGN_OR_RETURN(inputs[k], context.input(static_cast<int>(k)));
+      TFPLUG_ASSIGN_OR_RETURN(inputs[k], context.GetInput(static_cast<int>(k)));
       shapes[k] = inputs[k].shape();
     }
     TFPLUG_ASSIGN_OR_RETURN(const Broadcast<n> all,
                             BroadcastAll<n>({shapes[i].dims()...}));
     const std::tuple x(inputs[i].template flat<In>()...);
     inputs = {};  // let go, so that y may take a buffer over
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y,
-        context.forward_or_allocate_output(0, {static_cast<int>(i)...},
-                                           tfplug::Shape(all.shape)));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.ForwardOrAllocateOutput(
+                                                  0, {static_cast<int>(i)...},
+                                                  tfplug::Shape(all.shape)));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&DoElementwise<op, Out, In...>, all.loop,
                           y.flat<Out>(), std::get<i>(x)...);
   }

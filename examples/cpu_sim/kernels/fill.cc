@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,12 +18,11 @@ template <typename T>
 class Fill final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor value, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor value, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(dims));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch([](T* y, int64_t size,
                              const T* value) { std::fill_n(y, size, *value); },
                           y.flat<T>(), y.num_elements(), value.flat<T>());
@@ -44,9 +43,9 @@ template <Place place>
 class ZerosLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
+                            context.AllocateOutput(0, x.shape()));
     return Clear<place>(context, y);
   }
 };
@@ -67,14 +66,14 @@ template <typename T, Place place>
 class OnesLike final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
+                            context.AllocateOutput(0, x.shape()));
     if constexpr (place == Place::kHost) {
       std::fill_n(y.flat<T>().data(), y.num_elements(), T(1));
       return absl::OkStatus();
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](T* y, int64_t size) { std::fill_n(y, size, T(1)); }, y.flat<T>(),
         y.num_elements());

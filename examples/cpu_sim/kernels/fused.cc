@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/internal.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -30,19 +30,20 @@ class FusedConvolution final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::FusedConv2D_;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    using Op = ops::InternalFusedConv2D;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
                             window_.Convolve(x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(Op::output, OutputShape(conv)));
+        context.AllocateOutput(Op::output, OutputShape(conv)));
     if (y.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor work,
-        context.allocate_temp(tfplug::DataType::kFloat, {WorkspaceOf(conv)}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateTemp(tfplug::DataType::kFloat, {WorkspaceOf(conv)}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_ASSIGN_OR_RETURN(
         const FusedOps::Arguments arguments,
         fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
@@ -61,7 +62,7 @@ class FusedConvolution final : public tfplug::Kernel {
   SlidingWindow window_;
   FusedOps fused_;
 };
-TFPLUG_REGISTER_KERNEL(FusedConvolution, ops::FusedConv2D_().T<float>());
+TFPLUG_REGISTER_KERNEL(FusedConvolution, ops::InternalFusedConv2D().T<float>());
 
 class FusedDepthwise final : public tfplug::Kernel {
  public:
@@ -71,16 +72,17 @@ class FusedDepthwise final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::FusedDepthwiseConv2dNative_;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter, context.input(Op::filter));
+    using Op = ops::InternalFusedDepthwiseConv2dNative;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
+                            context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv, window_.ConvolveDepthwise(
                                                    x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(Op::output, OutputShape(conv)));
+        context.AllocateOutput(Op::output, OutputShape(conv)));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_ASSIGN_OR_RETURN(
         const FusedOps::Arguments arguments,
         fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
@@ -99,7 +101,7 @@ class FusedDepthwise final : public tfplug::Kernel {
   FusedOps fused_;
 };
 TFPLUG_REGISTER_KERNEL(FusedDepthwise,
-                       ops::FusedDepthwiseConv2dNative_().T<float>());
+                       ops::InternalFusedDepthwiseConv2dNative().T<float>());
 
 class FusedMatMul final : public tfplug::Kernel {
  public:
@@ -109,16 +111,16 @@ class FusedMatMul final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::FusedMatMul_;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, context.input(Op::a));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, context.input(Op::b));
+    using Op = ops::InternalFusedMatMul;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, context.GetInput(Op::a));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, context.GetInput(Op::b));
     TFPLUG_ASSIGN_OR_RETURN(const MatrixProduct product,
                             operands_.Multiply(a.shape(), b.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor c,
-        context.allocate_output(Op::product, {product.m, product.n}));
+        context.AllocateOutput(Op::product, {product.m, product.n}));
     if (c.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_ASSIGN_OR_RETURN(
         const FusedOps::Arguments arguments,
         fused_.Prepare(context, kFirstArgument, product.n, *stream));
@@ -137,7 +139,7 @@ class FusedMatMul final : public tfplug::Kernel {
   MatrixOperands operands_;
   FusedOps fused_;
 };
-TFPLUG_REGISTER_KERNEL(FusedMatMul, ops::FusedMatMul_().T<float>());
+TFPLUG_REGISTER_KERNEL(FusedMatMul, ops::InternalFusedMatMul().T<float>());
 
 }  // namespace
 }  // namespace cpu_sim

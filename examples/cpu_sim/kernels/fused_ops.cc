@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused_ops.h"
 
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
 
 #include <string>
 #include <utility>
@@ -77,7 +77,7 @@ absl::StatusOr<FusedOps::Arguments> FusedOps::Prepare(
   const tfplug::Shape channels{depth};
   Arguments arguments;
   if (has_bias_) {
-    TFPLUG_ASSIGN_OR_RETURN(arguments.holder, context.input(first));
+    TFPLUG_ASSIGN_OR_RETURN(arguments.holder, context.GetInput(first));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("bias", arguments.holder.shape(), channels));
     arguments.shift = arguments.holder.flat<float>();
@@ -86,13 +86,13 @@ absl::StatusOr<FusedOps::Arguments> FusedOps::Prepare(
 
   std::array<tfplug::Tensor, 4> vectors;  // scale, offset, mean, variance
   for (int i = 0; i < 4; ++i) {
-    TFPLUG_ASSIGN_OR_RETURN(vectors[i], context.input(first + i));
+    TFPLUG_ASSIGN_OR_RETURN(vectors[i], context.GetInput(first + i));
     TFPLUG_RETURN_IF_ERROR(CheckShape("an argument of FusedBatchNorm",
                                       vectors[i].shape(), channels));
   }
   TFPLUG_ASSIGN_OR_RETURN(
       arguments.holder,
-      context.allocate_temp(tfplug::DataType::kFloat, {2, depth}));
+      context.AllocateTemp(tfplug::DataType::kFloat, {2, depth}));
   const absl::Span<float> both = arguments.holder.flat<float>();
   arguments.scale = both.first(static_cast<size_t>(depth));
   arguments.shift = both.subspan(static_cast<size_t>(depth));

@@ -2,9 +2,9 @@
 #ifndef CPU_SIM_KERNELS_FUSED_OPS_H_
 #define CPU_SIM_KERNELS_FUSED_OPS_H_
 
-#include <tfplug/kernel_construction.h>
-#include <tfplug/kernel_context.h>
-#include <tfplug/tensor.h>
+#include <tfplug/kernel/kernel_construction.h>
+#include <tfplug/kernel/kernel_context.h>
+#include <tfplug/kernel/tensor.h>
 
 #include <array>
 #include <cstdint>

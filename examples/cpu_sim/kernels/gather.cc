@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/kernel/variables.h>
 #include <tfplug/ops/g.h>
 #include <tfplug/ops/r.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
-#include <tfplug/variables.h>
 
 #include <cstdint>
 #include <string>
@@ -72,10 +72,10 @@ absl::Status GatherAlong(tfplug::KernelContext& context,
     slice *= params.dim(d);
     shape.add_dim(params.dim(d));
   }
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.allocate_output(0, shape));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
   if (y.num_elements() == 0) return absl::OkStatus();
   const auto element = static_cast<int64_t>(tfplug::DataTypeSize(y.dtype()));
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   return stream->Launch(&GatherSlices<Index>, Bytes(y), Bytes(params),
                         indices.flat<Index>(), batch, outer, count,
                         params.dim(axis), slice * element);
@@ -92,11 +92,11 @@ class GatherV2 final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor params,
-                            context.input(ops::GatherV2::params));
+                            context.GetInput(ops::GatherV2::params));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.input(ops::GatherV2::indices));
+                            context.GetInput(ops::GatherV2::indices));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(ops::GatherV2::axis));
+                            context.GetInput(ops::GatherV2::axis));
     TFPLUG_ASSIGN_OR_RETURN(const int axis,
                             ReadAxis(axis_tensor, params.rank()));
     return GatherAlong<Index>(context, params, indices, axis, batch_dims_);
@@ -111,9 +111,9 @@ class Gather final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor params,
-                            context.input(ops::Gather::params));
+                            context.GetInput(ops::Gather::params));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.input(ops::Gather::indices));
+                            context.GetInput(ops::Gather::indices));
     TFPLUG_RETURN_IF_ERROR(CheckAxis(0, params.rank()).status());
     return GatherAlong<Index>(context, params, indices, 0, 0);
   }
@@ -146,7 +146,7 @@ class ResourceGather final : public tfplug::Kernel {
         tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
                                      /*is_variant=*/false, /*sparse=*/true));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor indices,
-                            context.input(Op::indices));
+                            context.GetInput(Op::indices));
     TFPLUG_RETURN_IF_ERROR(CheckAxis(batch_dims_, params.rank()).status());
     return GatherAlong<Index>(context, params, indices,
                               static_cast<int>(batch_dims_), batch_dims_);
@@ -173,20 +173,20 @@ class GatherNd final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor params,
-                            context.input(ops::GatherNd::params));
+                            context.GetInput(ops::GatherNd::params));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.input(ops::GatherNd::indices));
+                            context.GetInput(ops::GatherNd::indices));
     TFPLUG_ASSIGN_OR_RETURN(const IndexedSlices slices,
                             MakeIndexedSlices(params.shape(), indices.shape()));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, slices.shape));
+                            context.AllocateOutput(0, slices.shape));
     if (y.num_elements() == 0) return absl::OkStatus();
     if (params.num_elements() == 0) {
       return absl::InvalidArgumentError("there is nothing to gather in " +
                                         params.shape().ToString());
     }
     const auto element = static_cast<int64_t>(tfplug::DataTypeSize(y.dtype()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&GatherNdSlices<Index>, Bytes(y), Bytes(params),
                           indices.flat<Index>(), slices.count,
                           slices.coordinates, slices.slice_size * element);

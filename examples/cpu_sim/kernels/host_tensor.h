@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_KERNELS_HOST_TENSOR_H_
 #define CPU_SIM_KERNELS_HOST_TENSOR_H_
 
-#include <tfplug/tensor.h>
+#include <tfplug/kernel/tensor.h>
 
 #include <cstdint>
 #include <string>

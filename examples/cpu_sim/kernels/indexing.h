@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_KERNELS_INDEXING_H_
 #define CPU_SIM_KERNELS_INDEXING_H_
 
-#include <tfplug/shape.h>
+#include <tfplug/base/shape.h>
 
 #include <array>
 #include <cstdint>

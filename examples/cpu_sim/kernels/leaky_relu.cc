@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/l.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -28,13 +28,13 @@ class LeakyRelu final : public LeakyKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::LeakyRelu;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::features));
     const tfplug::Shape shape = x.shape();
     const auto in = x.flat<float>();
     x = tfplug::Tensor();  // let go, so that y may take its buffer over
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.forward_or_allocate_output(0, {0}, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.ForwardOrAllocateOutput(0, {0}, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [alpha = alpha_](const float* x, float* y, int64_t size) {
           const ConstRowMap<float> in(x, size);
@@ -49,16 +49,16 @@ class LeakyReluGrad final : public LeakyKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::LeakyReluGrad;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::gradients));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.GetInput(Op::gradients));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::features));
     if (dy.shape() != x.shape()) {
       return absl::InvalidArgumentError(
           "gradients and features must have the same shape, not " +
           dy.shape().ToString() + " and " + x.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::backprops, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(Op::backprops, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [alpha = alpha_](const float* dy, const float* x, float* dx,
                          int64_t size) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/m.h>
 #include <tfplug/ops/q.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <Eigen/QR>
 #include <algorithm>
@@ -61,7 +61,7 @@ class Qr final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(ops::Qr::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(ops::Qr::input));
     TFPLUG_ASSIGN_OR_RETURN(const Matrices matrices, MatricesOf(x));
     const int64_t inner =
         full_ ? matrices.rows : std::min(matrices.rows, matrices.cols);
@@ -70,14 +70,14 @@ class Qr final : public tfplug::Kernel {
     q_shape.set_dim(last, inner);
     r_shape.set_dim(last - 1, inner);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor q,
-                            context.allocate_output(ops::Qr::q, q_shape));
+                            context.AllocateOutput(ops::Qr::q, q_shape));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor r,
-                            context.allocate_output(ops::Qr::r, r_shape));
+                            context.AllocateOutput(ops::Qr::r, r_shape));
     if (x.num_elements() == 0) {
       if (q.num_elements() == 0) return absl::OkStatus();
       return absl::UnimplementedError("the full q of an empty matrix");
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&Decompose, q.flat<float>(), r.flat<float>(),
                           x.flat<float>(), matrices, inner);
   }
@@ -156,10 +156,10 @@ class MatrixDiagPart final : public DiagonalKernel<ops::MatrixDiagPartV3> {
   using Op = ops::MatrixDiagPartV3;
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.GetInput(Op::k));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor padding,
-                            context.input(Op::padding_value));
+                            context.GetInput(Op::padding_value));
     TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
     TFPLUG_ASSIGN_OR_RETURN(const Matrices matrices, MatricesOf(x));
     if (k.empty() || k.size() > 2 || k.front() > k.back() ||
@@ -183,9 +183,9 @@ class MatrixDiagPart final : public DiagonalKernel<ops::MatrixDiagPartV3> {
     if (band.low != band.high) shape.add_dim(band.high - band.low + 1);
     shape.add_dim(band.longest);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(Op::diagonal, shape));
+                            context.AllocateOutput(Op::diagonal, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&TakeDiagonals, y.flat<float>(), x.flat<float>(),
                           matrices, band);
   }
@@ -213,12 +213,14 @@ class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
   using Op = ops::MatrixDiagV3;
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::diagonal));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor rows, context.input(Op::num_rows));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor cols, context.input(Op::num_cols));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::diagonal));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.GetInput(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor rows,
+                            context.GetInput(Op::num_rows));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor cols,
+                            context.GetInput(Op::num_cols));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor padding,
-                            context.input(Op::padding_value));
+                            context.GetInput(Op::padding_value));
     TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
     if (k.empty() || k.size() > 2 || k.front() > k.back() ||
         rows.num_elements() != 1 || cols.num_elements() != 1 ||
@@ -268,9 +270,9 @@ class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
     shape.add_dim(matrices.rows);
     shape.add_dim(matrices.cols);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&PutDiagonals, y.flat<float>(), x.flat<float>(),
                           matrices, band);
   }

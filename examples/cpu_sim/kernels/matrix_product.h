@@ -2,9 +2,9 @@
 #ifndef CPU_SIM_KERNELS_MATRIX_PRODUCT_H_
 #define CPU_SIM_KERNELS_MATRIX_PRODUCT_H_
 
-#include <tfplug/kernel_construction.h>
-#include <tfplug/shape.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/shape.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/kernel_construction.h>
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/m.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -64,9 +64,9 @@ class MirrorPad final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor in, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor in, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor paddings,
-                            context.input(Op::paddings));
+                            context.GetInput(Op::paddings));
     const int rank = in.rank();
     TFPLUG_ASSIGN_OR_RETURN(const Dims pads,
                             ReadPaddings(paddings, in.shape()));
@@ -104,8 +104,8 @@ class MirrorPad final : public tfplug::Kernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor out,
-        context.allocate_output(Op::output, is_gradient ? shape : padded));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateOutput(Op::output, is_gradient ? shape : padded));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     if constexpr (is_gradient) {
       return stream->Launch(&AddMirrored, std::move(sources), out.flat<float>(),
                             out.num_elements(), in.flat<float>());

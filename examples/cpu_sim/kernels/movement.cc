@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/movement.h"
 
-#include <tfplug/narrow_types.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ template <Place place>
 class BroadcastTo final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(dims));
     const tfplug::Shape x_shape = x.shape();
     TFPLUG_ASSIGN_OR_RETURN(
@@ -33,8 +33,9 @@ template <Place place>
 class Tile final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor multiples_tensor, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor multiples_tensor,
+                            context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape multiples,
                             ReadShape(multiples_tensor));
     if (multiples.rank() != x.rank()) {
@@ -63,8 +64,8 @@ template <Place place>
 class Transpose final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor perm_tensor, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor perm_tensor, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Dims perm, ReadAxes(perm_tensor, x.rank()));
     const tfplug::Shape x_shape = x.shape();
     const Dims x_strides = DenseStrides(x_shape.dims());

@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_KERNELS_MOVEMENT_H_
 #define CPU_SIM_KERNELS_MOVEMENT_H_
 
-#include <tfplug/kernel_context.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/kernel_context.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -75,7 +75,7 @@ absl::Status Move(tfplug::KernelContext& context, const Loop<2>& loop,
     CopyElements(loop, element_size, to.data(), from.data());
     return absl::OkStatus();
   }
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   return stream->Launch(&CopyElements, loop, element_size, to, from);
 }
 
@@ -84,7 +84,7 @@ template <Place place>
 absl::Status SetOutput(tfplug::KernelContext& context,
                        const tfplug::Shape& shape, const Loop<2>& loop,
                        const tfplug::Tensor& x, int64_t first = 0) {
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.allocate_output(0, shape));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
   return Move<place>(context, loop, y, 0, x, first);
 }
 
@@ -95,7 +95,7 @@ absl::Status Clear(tfplug::KernelContext& context, const tfplug::Tensor& y) {
     memset(y.data(), 0, y.byte_size());
     return absl::OkStatus();
   }
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   return stream->MemZero(y.memory(), y.byte_size());
 }
 

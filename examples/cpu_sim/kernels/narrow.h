@@ -2,9 +2,9 @@
 #ifndef CPU_SIM_KERNELS_NARROW_H_
 #define CPU_SIM_KERNELS_NARROW_H_
 
-#include <tfplug/kernel_context.h>
-#include <tfplug/narrow_types.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/kernel_context.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -32,13 +32,13 @@ constexpr bool kIsNarrow =
 template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
                                           int index, Stream& stream) {
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(index));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(index));
   if constexpr (!kIsNarrow<T>) {
     return x;
   } else {
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor wide,
-        context.allocate_temp(tfplug::DataType::kFloat, x.shape()));
+        context.AllocateTemp(tfplug::DataType::kFloat, x.shape()));
     TFPLUG_RETURN_IF_ERROR(stream.Launch(&Convert<float, T>, wide.flat<float>(),
                                          x.flat<T>(), x.num_elements()));
     return wide;
@@ -50,9 +50,9 @@ absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
                                            absl::Span<const int> may_take_over,
                                            const tfplug::Shape& shape) {
   if constexpr (!kIsNarrow<T>) {
-    return context.forward_or_allocate_output(0, may_take_over, shape);
+    return context.ForwardOrAllocateOutput(0, may_take_over, shape);
   } else {
-    return context.allocate_temp(tfplug::DataType::kFloat, shape);
+    return context.AllocateTemp(tfplug::DataType::kFloat, shape);
   }
 }
 
@@ -64,7 +64,7 @@ absl::Status FinishFloat(tfplug::KernelContext& context, Stream& stream,
     return absl::OkStatus();
   } else {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor narrow,
-                            context.allocate_output(0, y.shape()));
+                            context.AllocateOutput(0, y.shape()));
     return stream.Launch(&Convert<T, float>, narrow.flat<T>(), y.flat<float>(),
                          y.num_elements());
   }

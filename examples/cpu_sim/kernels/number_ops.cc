@@ -80,7 +80,7 @@ using Wide = std::conditional_t<kIsNarrow<T>, float, T>;
 template <typename T>
 absl::Status ComputeOf(tfplug::KernelContext& context, Unary op) {
   using W = Wide<T>;
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, FloatInput<T>(context, 0, *stream));
   const tfplug::Shape shape = x.shape();
   const auto in = x.flat<W>();
@@ -95,7 +95,7 @@ absl::Status ComputeOf(tfplug::KernelContext& context, Unary op) {
 template <typename T>
 absl::Status ComputeOf(tfplug::KernelContext& context, Binary op) {
   using W = Wide<T>;
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor a, FloatInput<T>(context, 0, *stream));
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor b, FloatInput<T>(context, 1, *stream));
   const tfplug::Shape a_shape = a.shape(), b_shape = b.shape();

@@ -2,9 +2,9 @@
 #ifndef CPU_SIM_KERNELS_NUMBER_OPS_H_
 #define CPU_SIM_KERNELS_NUMBER_OPS_H_
 
-#include <tfplug/narrow_types.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include "kernels/loop.h"
 #include "kernels/simd.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/p.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -24,13 +24,13 @@ class Pad final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::PadV2;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor paddings,
-                            context.input(Op::paddings));
+                            context.GetInput(Op::paddings));
     T value{};
     if (context.num_inputs() > Op::constant_values) {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor values,
-                              context.input(Op::constant_values));
+                              context.GetInput(Op::constant_values));
       if (values.num_elements() != 1) {
         return absl::InvalidArgumentError(
             absl::StrCat("constant_values must be a scalar, and is ",
@@ -58,8 +58,8 @@ class Pad final : public tfplug::Kernel {
         (MakeLoop<2>(shape.dims(), {y_strides, DenseStrides(shape.dims())})));
 
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(Op::output, padded));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(Op::output, padded));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_RETURN_IF_ERROR(stream->Launch(
         [](T* y, int64_t size, T value) { std::fill_n(y, size, value); },
         y.flat<T>(), y.num_elements(), value));

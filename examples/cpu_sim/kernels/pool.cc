@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/a.h>
 #include <tfplug/ops/m.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include "cpu_sim.h"
 #include "kernels/host_tensor.h"
@@ -30,12 +30,12 @@ template <Kind kind>
 class Pool final : public PoolKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(const Pool2D pool, window_.OverImages(x.shape()));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, OutputShape(pool)));
+                            context.AllocateOutput(0, OutputShape(pool)));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     const PoolCode& code = Simd().pool;
     return stream->Launch(kind == Kind::kMax ? code.max : code.average, pool,
                           x.flat<float>(), y.flat<float>());
@@ -48,20 +48,21 @@ class MaxGradient final : public PoolKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::MaxPoolGrad;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::orig_input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.input(Op::orig_output));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::grad));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::orig_input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.GetInput(Op::orig_output));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.GetInput(Op::grad));
     TFPLUG_ASSIGN_OR_RETURN(const Pool2D pool, window_.OverImages(x.shape()));
     const tfplug::Shape pooled = OutputShape(pool);
     TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", y.shape(), pooled));
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy.shape(), pooled));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::output, x.shape()));
+                            context.AllocateOutput(Op::output, x.shape()));
     if (dx.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor work,
-        context.allocate_temp(tfplug::DataType::kFloat, {pool.depth}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateTemp(tfplug::DataType::kFloat, {pool.depth}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().pool.max_gradient, pool, x.flat<float>(),
                           y.flat<float>(), dy.flat<float>(), dx.flat<float>(),
                           work.flat<float>());
@@ -74,15 +75,15 @@ class AverageGradient final : public PoolKernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::AvgPoolGrad;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
-                            context.input(Op::orig_input_shape));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::grad));
+                            context.GetInput(Op::orig_input_shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.GetInput(Op::grad));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Pool2D pool, window_.OverImages(shape));
     TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy.shape(), OutputShape(pool)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(Op::output, shape));
+                            context.AllocateOutput(Op::output, shape));
     if (dx.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().pool.average_gradient, pool, dy.flat<float>(),
                           dx.flat<float>());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <cstdint>
 
@@ -26,17 +26,16 @@ void MakeKeyAndCounter(uint64_t* key, uint64_t* counter, int64_t seed_0,
 class GetKeyCounter final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor seed_tensor, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor seed_tensor, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(const Dims seed, ReadDims(seed_tensor));
     if (seed.size() != 2) {
       return absl::InvalidArgumentError("seed must have shape [2], not " +
                                         seed_tensor.shape().ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor key,
-                            context.allocate_output(0, {1}));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor key, context.AllocateOutput(0, {1}));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor counter,
-                            context.allocate_output(1, {2}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(1, {2}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&MakeKeyAndCounter, key.flat<uint64_t>(),
                           counter.flat<uint64_t>(), seed[0], seed[1]);
   }
@@ -49,7 +48,7 @@ TFPLUG_REGISTER_KERNEL(GetKeyCounter,
 class GetAlg final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor alg, context.allocate_output(0, {}));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor alg, context.AllocateOutput(0, {}));
     alg.flat<int32_t>()[0] = kPhilox;
     return absl::OkStatus();
   }

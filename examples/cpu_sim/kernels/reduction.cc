@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reduction.h"
 
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <cstdint>
 #include <functional>
@@ -31,8 +31,8 @@ class Reduction final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axes_tensor, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axes_tensor, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Dims axes, ReadAxes(axes_tensor, x.rank()));
     const tfplug::Shape shape = x.shape();
 
@@ -50,12 +50,12 @@ class Reduction final : public tfplug::Kernel {
         const Loop<2> loop,
         (MakeLoop<2>(shape.dims(), {y_strides, DenseStrides(shape.dims())})));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, y_shape));
+                            context.AllocateOutput(0, y_shape));
     if constexpr (place == Place::kHost) {
       reduce(loop, y.flat<T>().data(), y.num_elements(), x.flat<T>().data());
       return absl::OkStatus();
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(reduce, loop, y.flat<T>(), y.num_elements(),
                           x.flat<T>());
   }
@@ -107,9 +107,9 @@ bool RegisterLogical(const char* op) {
 class L2Loss final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.allocate_output(0, {}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, {}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](float* y, const float* x, int64_t size) {
           *y = ConstRowMap<float>(x, size).square().sum() / 2;
@@ -141,8 +141,8 @@ template <typename Index, typename Better>
 class ArgBest final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Dims axes, ReadAxes(axis_tensor, x.rank()));
     if (axes.size() != 1) {
       return absl::InvalidArgumentError("want one dimension, not " +
@@ -162,8 +162,8 @@ class ArgBest final : public tfplug::Kernel {
       shape.add_dim(x.dim(d));
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor best,
-                            context.allocate_output(0, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&FindBest<Index, Better>, best.flat<Index>(),
                           x.flat<float>(), outer, x.dim(axis), inner, Better());
   }

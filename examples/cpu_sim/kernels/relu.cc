@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/r.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cmath>
 
@@ -22,14 +22,14 @@ class Relu final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::Relu;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::features));
     const tfplug::Shape shape = x.shape();
     const auto in = x.flat<float>();
     x = tfplug::Tensor();  // let go, so that y may take its buffer over
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.forward_or_allocate_output(
+                            context.ForwardOrAllocateOutput(
                                 Op::activations, {Op::features}, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().clamp, y.num_elements(), kLimit<is_relu6>, in,
                           y.flat<float>());
   }
@@ -42,8 +42,8 @@ class ReluGrad final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::ReluGrad;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.input(Op::gradients));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy, context.GetInput(Op::gradients));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::features));
     const tfplug::Shape shape = x.shape();
     if (dy.shape() != shape) {
       return absl::InvalidArgumentError(
@@ -52,10 +52,10 @@ class ReluGrad final : public tfplug::Kernel {
     }
     const auto gradient = dy.flat<float>(), in = x.flat<float>();
     dy = tfplug::Tensor();  // let go, so that dx may take its buffer over
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.forward_or_allocate_output(
-                                Op::backprops, {Op::gradients}, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(
+        tfplug::Tensor dx,
+        context.ForwardOrAllocateOutput(Op::backprops, {Op::gradients}, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(Simd().clamp_gradient, dx.num_elements(),
                           kLimit<is_relu6>, gradient, in, dx.flat<float>());
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/kernel/variables.h>
 #include <tfplug/ops/r.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
-#include <tfplug/variables.h>
 
 #include <cstdint>
 #include <string>
@@ -49,8 +49,10 @@ class ResourceScatter final : public tfplug::Kernel {
         const tfplug::Tensor variable,
         tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
                                      /*is_variant=*/false, /*sparse=*/true));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices, context.input(Op::indices));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates, context.input(Op::updates));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
+                            context.GetInput(Op::indices));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates,
+                            context.GetInput(Op::updates));
     TFPLUG_ASSIGN_OR_RETURN(const IndexedSlices slices,
                             SlicesOf(variable, indices));
     if (updates.shape() != slices.shape) {
@@ -58,7 +60,7 @@ class ResourceScatter final : public tfplug::Kernel {
                                         slices.shape.ToString() + ", not " +
                                         updates.shape().ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&ScatterSlices<Combine, T, Index>, variable.flat<T>(),
                           indices.flat<Index>(), updates.flat<T>(),
                           slices.count, slices.coordinates, slices.slice_size);

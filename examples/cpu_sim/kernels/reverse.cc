@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/r.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -21,9 +21,9 @@ class ReverseV2 final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
-                            context.input(ops::ReverseV2::tensor));
+                            context.GetInput(ops::ReverseV2::tensor));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(ops::ReverseV2::axis));
+                            context.GetInput(ops::ReverseV2::axis));
     TFPLUG_ASSIGN_OR_RETURN(const Dims axes, ReadAxes(axis_tensor, x.rank()));
     const tfplug::Shape shape = x.shape();
     const Dims dense = DenseStrides(shape.dims());

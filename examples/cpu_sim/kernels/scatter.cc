@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/s.h>
 #include <tfplug/ops/t.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -28,7 +28,7 @@ absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
         " want updates of shape " + slices.shape.ToString() + ", not " +
         updates.shape().ToString());
   }
-  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+  TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   return stream->Launch(&ScatterSlices<Combine, T, Index>, y.flat<T>(),
                         indices.flat<Index>(), updates.flat<T>(), slices.count,
                         slices.coordinates, slices.slice_size);
@@ -40,15 +40,14 @@ class ScatterNd final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.input(ops::ScatterNd::indices));
+                            context.GetInput(ops::ScatterNd::indices));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates,
-                            context.input(ops::ScatterNd::updates));
+                            context.GetInput(ops::ScatterNd::updates));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor shape_tensor,
-                            context.input(ops::ScatterNd::shape));
+                            context.GetInput(ops::ScatterNd::shape));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(shape_tensor));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     TFPLUG_RETURN_IF_ERROR(stream->MemZero(y.memory(), y.byte_size()));
     return Scatter<CombineAdd, T, Index>(context, y, indices, updates);
   }
@@ -60,19 +59,21 @@ class TensorScatter final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::TensorScatterUpdate;  // the others have the same arguments
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::tensor));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices, context.input(Op::indices));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates, context.input(Op::updates));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::tensor));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
+                            context.GetInput(Op::indices));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates,
+                            context.GetInput(Op::updates));
     const tfplug::Shape shape = x.shape();
     const tfplug::DeviceMemory from = x.memory();
     const uint64_t bytes = x.byte_size();
     x = tfplug::Tensor();  // let go, so that y may take its buffer over
     int forwarded = -1;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.forward_or_allocate_output(
+                            context.ForwardOrAllocateOutput(
                                 Op::output, {Op::tensor}, shape, &forwarded));
     if (forwarded < 0) {
-      TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+      TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
       TFPLUG_RETURN_IF_ERROR(
           stream->CopyDeviceToDevice(y.memory(), from, bytes));
     }

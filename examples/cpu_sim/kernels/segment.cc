@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/u.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -52,10 +52,11 @@ class UnsortedSegment final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::UnsortedSegmentSum;  // the others have the same arguments
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor data, context.input(Op::data));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor ids, context.input(Op::segment_ids));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor data, context.GetInput(Op::data));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor ids,
+                            context.GetInput(Op::segment_ids));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor number_tensor,
-                            context.input(Op::num_segments));
+                            context.GetInput(Op::num_segments));
     TFPLUG_ASSIGN_OR_RETURN(const Dims number, ReadDims(number_tensor));
     if (number.size() != 1 || number[0] < 0) {
       return absl::InvalidArgumentError("want a number of segments, not " +
@@ -80,9 +81,8 @@ class UnsortedSegment final : public tfplug::Kernel {
     Coordinates segments;
     segments.rank = 1;
     segments.dims[0] = segments.size = number[0];
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&CombineSegments<Segment, T, Index>, y.flat<T>(),
                           y.num_elements(), data.flat<T>(), ids.flat<Index>(),
                           ids.num_elements(), segments, slice_size);

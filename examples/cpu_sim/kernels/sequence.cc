@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/l.h>
 #include <tfplug/ops/o.h>
 #include <tfplug/ops/r.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cmath>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Range final : public tfplug::Kernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     T bounds[3];  // start, limit, delta
     for (int i = 0; i < 3; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.input(i));
+      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
         return absl::InvalidArgumentError("want scalars, not " +
                                           tensor.shape().ToString());
@@ -42,8 +42,8 @@ class Range final : public tfplug::Kernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(0, {Count(start, limit, delta)}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateOutput(0, {Count(start, limit, delta)}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](T* y, int64_t size, T start, T delta) {
           for (int64_t i = 0; i < size; ++i) {
@@ -83,7 +83,7 @@ class LinSpace final : public tfplug::Kernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     T bounds[2];
     for (int i = 0; i < 2; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.input(i));
+      TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
         return absl::InvalidArgumentError("want scalars, not " +
                                           tensor.shape().ToString());
@@ -91,14 +91,14 @@ class LinSpace final : public tfplug::Kernel {
       bounds[i] = tensor.scalar<T>();
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor num_tensor,
-                            context.input(ops::LinSpace::num));
+                            context.GetInput(ops::LinSpace::num));
     TFPLUG_ASSIGN_OR_RETURN(const Dims num, ReadDims(num_tensor));
     if (num.size() != 1 || num[0] <= 0) {
       return absl::InvalidArgumentError("Requires num > 0");
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, {num[0]}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, {num[0]}));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](T* y, int64_t size, T start, T stop) {
           const T step = size > 1 ? (stop - start) / T(size - 1) : T(0);
@@ -147,13 +147,13 @@ class OneHot final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.input(ops::OneHot::indices));
+                            context.GetInput(ops::OneHot::indices));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor depth_tensor,
-                            context.input(ops::OneHot::depth));
+                            context.GetInput(ops::OneHot::depth));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor on,
-                            context.input(ops::OneHot::on_value));
+                            context.GetInput(ops::OneHot::on_value));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor off,
-                            context.input(ops::OneHot::off_value));
+                            context.GetInput(ops::OneHot::off_value));
     TFPLUG_ASSIGN_OR_RETURN(const Dims depth, ReadDims(depth_tensor));
     TFPLUG_ASSIGN_OR_RETURN(const int axis,
                             CheckAxis(axis_, indices.rank() + 1));
@@ -171,10 +171,9 @@ class OneHot final : public tfplug::Kernel {
       (d < axis ? outer : inner) *= indices.dim(d);
     }
     if (axis == indices.rank()) shape.add_dim(depth[0]);
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&SetHot<T, Index>, y.flat<T>(), indices.flat<Index>(),
                           on.flat<T>(), off.flat<T>(), outer, depth[0], inner);
   }

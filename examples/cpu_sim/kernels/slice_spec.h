@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_KERNELS_SLICE_SPEC_H_
 #define CPU_SIM_KERNELS_SLICE_SPEC_H_
 
-#include <tfplug/kernel_construction.h>
-#include <tfplug/tensor.h>
+#include <tfplug/kernel/kernel_construction.h>
+#include <tfplug/kernel/tensor.h>
 
 #include <cstdint>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/softmax.h"
 
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/l.h>
 #include <tfplug/ops/s.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 
@@ -22,15 +22,15 @@ template <SoftmaxFunction function>
 class SoftmaxKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.GetInput(0));
     if (logits.rank() < 1) {
       return absl::InvalidArgumentError("logits must have >= 1 dimension");
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, logits.shape()));
+                            context.AllocateOutput(0, logits.shape()));
     if (y.num_elements() == 0) return absl::OkStatus();
     const int64_t classes = logits.dim(logits.rank() - 1);
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(function, logits.flat<float>(), y.flat<float>(),
                           logits.num_elements() / classes, classes);
   }
@@ -45,8 +45,10 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::SparseSoftmaxCrossEntropyWithLogits;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(Op::features));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(Op::labels));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits,
+                            context.GetInput(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels,
+                            context.GetInput(Op::labels));
     if (logits.rank() != 2 || labels.rank() != 1 ||
         labels.dim(0) != logits.dim(0) || logits.dim(1) == 0) {
       return absl::InvalidArgumentError(
@@ -54,11 +56,11 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
-                            context.allocate_output(Op::loss, labels.shape()));
+                            context.AllocateOutput(Op::loss, labels.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor backprop,
-        context.allocate_output(Op::backprop, logits.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateOutput(Op::backprop, logits.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&SparseCrossEntropy<float, Label>,
                           logits.flat<float>(), labels.flat<Label>(),
                           loss.flat<float>(), backprop.flat<float>(),
@@ -76,8 +78,10 @@ class CrossEntropyKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::SoftmaxCrossEntropyWithLogits;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits, context.input(Op::features));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels, context.input(Op::labels));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor logits,
+                            context.GetInput(Op::features));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor labels,
+                            context.GetInput(Op::labels));
     TFPLUG_ASSIGN_OR_RETURN(
         const Dims shape,
         BroadcastShape(logits.shape().dims(), labels.shape().dims()));
@@ -88,15 +92,15 @@ class CrossEntropyKernel final : public tfplug::Kernel {
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
-                            context.allocate_output(Op::loss, {shape[0]}));
+                            context.AllocateOutput(Op::loss, {shape[0]}));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor backprop,
-        context.allocate_output(Op::backprop, tfplug::Shape(shape)));
+        context.AllocateOutput(Op::backprop, tfplug::Shape(shape)));
     TFPLUG_ASSIGN_OR_RETURN(const Dims x,
                             BroadcastStrides(logits.shape().dims(), shape));
     TFPLUG_ASSIGN_OR_RETURN(const Dims label,
                             BroadcastStrides(labels.shape().dims(), shape));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [x_row = x[0], x_column = x[1], label_row = label[0],
          label_column = label[1]](const float* logits, const float* labels,

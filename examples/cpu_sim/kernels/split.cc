@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/s.h>
 #include <tfplug/ops/u.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <numeric>
@@ -24,7 +24,7 @@ template <Place place>
 absl::Status SetPart(tfplug::KernelContext& context, int i,
                      const tfplug::Shape& shape, const Dims& strides,
                      const tfplug::Tensor& x, int64_t first) {
-  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.allocate_output(i, shape));
+  TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(i, shape));
   TFPLUG_ASSIGN_OR_RETURN(
       const Loop<2> loop,
       (MakeLoop<2>(shape.dims(), {DenseStrides(shape.dims()), strides})));
@@ -53,8 +53,9 @@ class Split final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(ops::Split::split_dim));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(ops::Split::value));
+                            context.GetInput(ops::Split::split_dim));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
+                            context.GetInput(ops::Split::value));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_tensor, x.rank()));
     const int64_t parts = context.num_outputs();
     if (x.dim(axis) % parts != 0) {
@@ -73,11 +74,11 @@ class SplitV final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
-                            context.input(ops::SplitV::value));
+                            context.GetInput(ops::SplitV::value));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes_tensor,
-                            context.input(ops::SplitV::size_splits));
+                            context.GetInput(ops::SplitV::size_splits));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor,
-                            context.input(ops::SplitV::split_dim));
+                            context.GetInput(ops::SplitV::split_dim));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_tensor, x.rank()));
     TFPLUG_ASSIGN_OR_RETURN(Dims sizes, ReadDims(sizes_tensor));
     // One of them may be -1: what is left.
@@ -112,7 +113,7 @@ class Unpack final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
-                            context.input(ops::Unpack::value));
+                            context.GetInput(ops::Unpack::value));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, x.rank()));
     const int count = context.num_outputs();
     if (x.dim(axis) != count) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/narrow_types.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/s.h>
 #include <tfplug/ops/t.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <string>
@@ -27,9 +27,10 @@ class SliceKernel : public tfplug::Kernel {
   // What the inputs `begin`, `begin` + 1 (end) and `begin` + 2 (strides) say.
   absl::StatusOr<Slice> GetSlice(tfplug::KernelContext& context, DimsView shape,
                                  int begin) const {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor from, context.input(begin));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor to, context.input(begin + 1));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor strides, context.input(begin + 2));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor from, context.GetInput(begin));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor to, context.GetInput(begin + 1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor strides,
+                            context.GetInput(begin + 2));
     return spec_.Apply(shape, from, to, strides);
   }
 
@@ -59,7 +60,7 @@ class StridedSlice final : public SliceKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
-                            context.input(ops::StridedSlice::input));
+                            context.GetInput(ops::StridedSlice::input));
     const tfplug::Shape shape = x.shape();
     TFPLUG_ASSIGN_OR_RETURN(
         const Slice slice,
@@ -78,15 +79,15 @@ class StridedSliceGrad final : public SliceKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor shape_tensor,
-                            context.input(ops::StridedSliceGrad::shape));
+                            context.GetInput(ops::StridedSliceGrad::shape));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dy,
-                            context.input(ops::StridedSliceGrad::dy));
+                            context.GetInput(ops::StridedSliceGrad::dy));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(shape_tensor));
     TFPLUG_ASSIGN_OR_RETURN(
         const Slice slice,
         GetSlice(context, shape.dims(), ops::StridedSliceGrad::begin));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
-                            context.allocate_output(0, shape));
+                            context.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(Clear<place>(context, dx));
     return SetSlice<place>(context, dx, slice, dy);
   }
@@ -98,16 +99,15 @@ class TensorStridedSliceUpdate final : public SliceKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::TensorStridedSliceUpdate;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor value, context.input(Op::value));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor value, context.GetInput(Op::value));
     const tfplug::Shape shape = x.shape();
     TFPLUG_ASSIGN_OR_RETURN(const Slice slice,
                             GetSlice(context, shape.dims(), Op::begin));
     const Dims whole = {x.num_elements()};
     TFPLUG_ASSIGN_OR_RETURN(const Loop<2> loop,
                             (MakeLoop<2>(whole, {Dims{1}, Dims{1}})));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(Move<place>(context, loop, y, 0, x, 0));
     return SetSlice<place>(context, y, slice, value);
   }
@@ -118,11 +118,12 @@ class TensorStridedSliceUpdate final : public SliceKernel {
 class SliceOf final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(ops::Slice::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x,
+                            context.GetInput(ops::Slice::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor begin_tensor,
-                            context.input(ops::Slice::begin));
+                            context.GetInput(ops::Slice::begin));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor size_tensor,
-                            context.input(ops::Slice::size));
+                            context.GetInput(ops::Slice::size));
     TFPLUG_ASSIGN_OR_RETURN(const Dims begin, ReadDims(begin_tensor));
     TFPLUG_ASSIGN_OR_RETURN(Dims size, ReadDims(size_tensor));
     const tfplug::Shape shape = x.shape();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/kernel/variables.h>
 #include <tfplug/ops/t.h>
-#include <tfplug/variables.h>
 
 #include <cstdint>
 #include <string>
@@ -30,7 +30,7 @@ struct Lists : tfplug::VariableCode<Stream> {
   static absl::Status ZerosLike(tfplug::KernelContext& context,
                                 const tfplug::Tensor& /*like*/,
                                 const tfplug::Tensor& out) {
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->MemZero(out.memory(), out.byte_size());
   }
 
@@ -39,7 +39,7 @@ struct Lists : tfplug::VariableCode<Stream> {
   static absl::Status AddAs(tfplug::KernelContext& context,
                             const tfplug::Tensor& a, const tfplug::Tensor& b,
                             const tfplug::Tensor& out) {
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
         [](T* out, const T* a, const T* b, int64_t size) {
           RowMap<T>(out, size) =

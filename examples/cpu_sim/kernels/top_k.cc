@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/i.h>
 #include <tfplug/ops/t.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,8 +44,8 @@ class TopK final : public tfplug::Kernel {
   using Op = ops::TopKV2;
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.input(Op::k));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k_tensor, context.GetInput(Op::k));
     TFPLUG_ASSIGN_OR_RETURN(const Dims k, ReadDims(k_tensor));
     const int last = x.rank() - 1;
     if (last < 0 || k.size() != 1 || k[0] < 0 || k[0] > x.dim(last)) {
@@ -56,11 +56,11 @@ class TopK final : public tfplug::Kernel {
     tfplug::Shape shape = x.shape();
     shape.set_dim(last, k[0]);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor values,
-                            context.allocate_output(Op::values, shape));
+                            context.AllocateOutput(Op::values, shape));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
-                            context.allocate_output(Op::indices, shape));
+                            context.AllocateOutput(Op::indices, shape));
     if (values.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&FindTop<T, Index>, values.flat<T>(),
                           indices.flat<Index>(), x.flat<T>(),
                           values.num_elements() / k[0], x.dim(last), k[0]);
@@ -102,9 +102,10 @@ class InTopK final : public tfplug::Kernel {
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor predictions,
-                            context.input(Op::predictions));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor targets, context.input(Op::targets));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k, context.input(Op::k));
+                            context.GetInput(Op::predictions));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor targets,
+                            context.GetInput(Op::targets));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor k, context.GetInput(Op::k));
     if (predictions.rank() != 2 || targets.rank() != 1 ||
         targets.dim(0) != predictions.dim(0) || k.num_elements() != 1) {
       return absl::InvalidArgumentError(
@@ -115,8 +116,8 @@ class InTopK final : public tfplug::Kernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor in,
-        context.allocate_output(Op::precision, targets.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+        context.AllocateOutput(Op::precision, targets.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&LookForTargets<Index>, in.flat<bool>(),
                           predictions.flat<float>(), targets.flat<Index>(),
                           k.flat<Index>(), predictions.dim(0),

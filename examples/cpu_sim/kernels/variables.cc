@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/variable_kernels.h>
+#include <tfplug/kernel/variable_kernels.h>
 
 #include <cstdint>
 
@@ -24,7 +24,7 @@ struct Variables : tfplug::VariableCode<Stream> {
   static absl::Status Update(tfplug::KernelContext& context,
                              tfplug::VariableUpdate update, tfplug::Tensor& to,
                              const tfplug::Tensor& value) {
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     const int sign = update == tfplug::VariableUpdate::kAdd ? 1 : -1;
     switch (to.dtype()) {
       case tfplug::DataType::kFloat:

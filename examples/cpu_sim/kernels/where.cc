@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/w.h>
-#include <tfplug/register_kernel.h>
-#include <tfplug/status_macros.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,8 +22,8 @@ class Where final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     using Op = ops::Where;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     const tfplug::Shape shape = x.shape();
     const auto found = std::make_shared<std::vector<int64_t>>();
     TFPLUG_RETURN_IF_ERROR(stream->Launch(
@@ -38,7 +38,7 @@ class Where final : public tfplug::Kernel {
     const auto count = static_cast<int64_t>(found->size());
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
-        context.allocate_output(Op::index, {count, shape.rank()}));
+        context.AllocateOutput(Op::index, {count, shape.rank()}));
     return stream->Launch(
         [found, dims = std::vector<int64_t>(shape.dims().begin(),
                                             shape.dims().end())](int64_t* y) {

@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_KERNELS_WINDOW_H_
 #define CPU_SIM_KERNELS_WINDOW_H_
 
-#include <tfplug/kernel_construction.h>
-#include <tfplug/shape.h>
+#include <tfplug/base/shape.h>
+#include <tfplug/kernel/kernel_construction.h>
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/bool_lists.h"
 
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
 
 #include <string>
 #include <utility>

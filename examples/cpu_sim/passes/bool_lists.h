@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_PASSES_BOOL_LISTS_H_
 #define CPU_SIM_PASSES_BOOL_LISTS_H_
 
-#include <tfplug/graph.h>
+#include <tfplug/graph_pass.h>
 
 #include "absl/status/status.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/fusion.h"
 
-#include <tfplug/graph/rules.h>
 #include <tfplug/passes/cancel_transposes.h>
 #include <tfplug/passes/clean_casts.h>
 #include <tfplug/passes/fold_batch_norm.h>
 #include <tfplug/passes/fold_pads.h>
 #include <tfplug/passes/fusion.h>
+#include <tfplug/patterns/rules.h>
 
 #include <cstdlib>
 #include <string>

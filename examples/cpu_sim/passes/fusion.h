@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_PASSES_FUSION_H_
 #define CPU_SIM_PASSES_FUSION_H_
 
-#include <tfplug/graph.h>
+#include <tfplug/graph_pass.h>
 
 namespace cpu_sim {
 

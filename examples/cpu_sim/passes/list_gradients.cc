@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/list_gradients.h"
 
-#include <tfplug/capability.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/capability.h>
+#include <tfplug/base/status_macros.h>
 
 #include <optional>
 #include <string>

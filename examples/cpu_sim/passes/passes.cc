@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/graph.h>
+#include <tfplug/graph_pass.h>
 
 #include "passes/bool_lists.h"
 #include "passes/fusion.h"

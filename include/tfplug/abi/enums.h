@@ -4,7 +4,7 @@
 #ifndef TFPLUG_ABI_ENUMS_H_
 #define TFPLUG_ABI_ENUMS_H_
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 enum {
   TF_TString_SmallCapacity = 22,
@@ -107,6 +107,6 @@ enum TF_TriState {
   TF_TriState_On = 2,
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_ENUMS_H_

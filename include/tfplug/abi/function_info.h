@@ -10,7 +10,7 @@
 
 #include "tfplug/abi/functions.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // A release of TensorFlow.
 struct Release {
@@ -223,6 +223,6 @@ FunctionInfo DescribeFunction(F Functions::*member) {
   return DescribeFunction(static_cast<size_t>(slot - base) / sizeof(void*));
 }
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_FUNCTION_INFO_H_

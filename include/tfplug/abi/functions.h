@@ -11,7 +11,7 @@
 #include "tfplug/abi/enums.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // Every function of the C API that core exports to plug-ins, by its own name;
 // null where the TensorFlow that runs lacks it. The entry points, which a
@@ -613,6 +613,6 @@ void LoadFunctions(Functions& functions, LookUp&& look_up) {
   }
 }
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_FUNCTIONS_H_

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // One layout that a struct of the C API has had.
 struct Layout {
@@ -26,6 +26,6 @@ struct Layout {
 template <class T>
 struct StructInfo;
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_LAYOUTS_H_

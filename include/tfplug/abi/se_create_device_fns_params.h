@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What create_device_fns is given.
 struct SE_CreateDeviceFnsParams {
@@ -34,6 +34,6 @@ struct StructInfo<SE_CreateDeviceFnsParams> {
   static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SE_CREATE_DEVICE_FNS_PARAMS_H_

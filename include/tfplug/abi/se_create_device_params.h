@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What create_device is given.
 struct SE_CreateDeviceParams {
@@ -38,6 +38,6 @@ struct StructInfo<SE_CreateDeviceParams> {
   static constexpr Layout kLayouts[] = {{32, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SE_CREATE_DEVICE_PARAMS_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What SE_InitPlugin is given, and fills.
 struct SE_PlatformRegistrationParams {
@@ -53,6 +53,6 @@ struct StructInfo<SE_PlatformRegistrationParams> {
   static constexpr Layout kLayouts[] = {{64, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SE_PLATFORM_REGISTRATION_PARAMS_H_

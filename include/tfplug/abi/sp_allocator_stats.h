@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What an allocator has counted; bytes, but for num_allocs.
 struct SP_AllocatorStats {
@@ -62,6 +62,6 @@ struct StructInfo<SP_AllocatorStats> {
   static constexpr Layout kLayouts[] = {{96, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_ALLOCATOR_STATS_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // One device.
 struct SP_Device {
@@ -47,6 +47,6 @@ struct StructInfo<SP_Device> {
   static constexpr Layout kLayouts[] = {{56, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_DEVICE_H_

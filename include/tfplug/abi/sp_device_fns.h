@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What core may ask about a device. Negative answers mean "not known".
 struct SP_DeviceFns {
@@ -41,6 +41,6 @@ struct StructInfo<SP_DeviceFns> {
   static constexpr Layout kLayouts[] = {{40, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_DEVICE_FNS_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // A piece of device memory.
 struct SP_DeviceMemoryBase {
@@ -42,6 +42,6 @@ struct StructInfo<SP_DeviceMemoryBase> {
   static constexpr Layout kLayouts[] = {{40, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_DEVICE_MEMORY_BASE_H_

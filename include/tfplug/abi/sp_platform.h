@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // All devices of one kind.
 struct SP_Platform {
@@ -51,6 +51,6 @@ struct StructInfo<SP_Platform> {
   };
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_PLATFORM_H_

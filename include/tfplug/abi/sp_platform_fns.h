@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What core asks of a platform.
 struct SP_PlatformFns {
@@ -68,6 +68,6 @@ struct StructInfo<SP_PlatformFns> {
   static constexpr Layout kLayouts[] = {{88, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_PLATFORM_FNS_H_

@@ -11,7 +11,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What core does with a device. One table for all devices of a platform; each
 // function is told which device.
@@ -290,6 +290,6 @@ inline void CopyTo(SP_StreamExecutor_2_5& to, const SP_StreamExecutor& from) {
   to.host_callback = from.host_callback;
 }
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_STREAM_EXECUTOR_H_

@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What core asks of a new stream.
 struct SP_StreamOptions {
@@ -37,6 +37,6 @@ struct StructInfo<SP_StreamOptions> {
   static constexpr Layout kLayouts[] = {{24, "2.22", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_STREAM_OPTIONS_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What core asks of a timer.
 struct SP_TimerFns {
@@ -35,6 +35,6 @@ struct StructInfo<SP_TimerFns> {
   static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_SP_TIMER_FNS_H_

@@ -33,7 +33,7 @@
 #include "tfplug/abi/tp_profiler.h"
 #include "tfplug/abi/tp_profiler_fns.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // Every size and offset that the ABI has, proved at compile time. A failure
 // means that this compiler lays structs out in another way than the one that
@@ -448,6 +448,6 @@ static_assert(offsetof(TStringOwnerCApi, obj) == 16);
 
 #endif  // 64-bit
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_STATIC_ASSERTIONS_H_

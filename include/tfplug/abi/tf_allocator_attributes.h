@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_AllocatorAttributes {
   size_t struct_size;
@@ -27,6 +27,6 @@ struct StructInfo<TF_AllocatorAttributes> {
   static constexpr Layout kLayouts[] = {{9, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_ALLOCATOR_ATTRIBUTES_H_

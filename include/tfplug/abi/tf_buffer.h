@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_Buffer {
   const void* data;
@@ -24,6 +24,6 @@ struct StructInfo<TF_Buffer> {
   static constexpr Layout kLayouts[] = {{24, "2.11", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_BUFFER_H_

@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_InputRange_Args {
   size_t struct_size;
@@ -30,6 +30,6 @@ struct StructInfo<TF_InputRange_Args> {
   static constexpr Layout kLayouts[] = {{32, "2.11", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_INPUT_RANGE_ARGS_H_

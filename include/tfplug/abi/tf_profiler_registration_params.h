@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_ProfilerRegistrationParams {
   size_t struct_size;
@@ -35,6 +35,6 @@ struct StructInfo<TF_ProfilerRegistrationParams> {
   static constexpr Layout kLayouts[] = {{64, "2.7", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_PROFILER_REGISTRATION_PARAMS_H_

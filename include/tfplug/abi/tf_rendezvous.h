@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TFDevice_AllocatorAttributes {
   uint32_t value;
@@ -139,6 +139,6 @@ struct StructInfo<TF_RendezvousAsyncRecv_Params> {
   static constexpr Layout kLayouts[] = {{40, "2.16", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_RENDEZVOUS_H_

@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TF_StringView {
   const char* data;
@@ -23,6 +23,6 @@ struct StructInfo<TF_StringView> {
   static constexpr Layout kLayouts[] = {{16, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_STRING_VIEW_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TStringOwnerCApi {
   tstring_owner_ref_t ref;
@@ -109,6 +109,6 @@ struct StructInfo<TF_TString> {
   static constexpr Layout kLayouts[] = {{24, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TF_TSTRING_H_

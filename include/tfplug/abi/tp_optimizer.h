@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // The functions of an optimizer.
 struct TP_Optimizer {
@@ -67,6 +67,6 @@ inline void CopyTo(TP_Optimizer_2_5& to, const TP_Optimizer& from) {
   to.destroy_func = from.destroy_func;
 }
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_H_

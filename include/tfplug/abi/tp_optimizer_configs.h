@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What the plug-in thinks of TensorFlow's own rewriters, for graphs with a node
 // on the device type. Off forbids; On and Default leave it to the user's
@@ -144,6 +144,6 @@ inline void CopyTo(TP_OptimizerConfigs_2_5& to,
   to.scoped_allocator_optimization = from.scoped_allocator_optimization;
 }
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_CONFIGS_H_

@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // What TF_InitGraph is given, and fills.
 struct TP_OptimizerRegistrationParams {
@@ -51,6 +51,6 @@ struct StructInfo<TP_OptimizerRegistrationParams> {
   static constexpr Layout kLayouts[] = {{56, "2.5", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_REGISTRATION_PARAMS_H_

@@ -9,7 +9,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TP_Profiler {
   size_t struct_size;
@@ -28,6 +28,6 @@ struct StructInfo<TP_Profiler> {
   static constexpr Layout kLayouts[] = {{24, "2.7", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TP_PROFILER_H_

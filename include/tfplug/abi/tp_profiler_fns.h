@@ -10,7 +10,7 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 struct TP_ProfilerFns {
   size_t struct_size;
@@ -32,6 +32,6 @@ struct StructInfo<TP_ProfilerFns> {
   static constexpr Layout kLayouts[] = {{40, "2.7", "", true}};
 };
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TP_PROFILER_FNS_H_

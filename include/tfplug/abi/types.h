@@ -13,7 +13,7 @@
 using TF_Bool = unsigned char;
 #endif
 
-namespace tfplug::abi {
+namespace tfplug::capi {
 
 // Zero is false. Core reads and writes it as one byte.
 using TF_Bool = unsigned char;
@@ -117,6 +117,6 @@ inline constexpr int TP_MINOR = 0;
 inline constexpr int TP_PATCH = 1;
 #endif
 
-}  // namespace tfplug::abi
+}  // namespace tfplug::capi
 
 #endif  // TFPLUG_ABI_TYPES_H_

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/internal/attr_form.h"
-#include "tfplug/internal/wire.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/graph/internal/attr_codec.h"
 
 // A serialised tensorflow.AttrValue as a C++ value, and back.
 namespace tfplug::internal {

@@ -12,13 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "tfplug/data_type.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/node_def.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/shape.h"
 #include "tfplug/graph/attr_value.h"
+#include "tfplug/graph/internal/attr_codec.h"
 #include "tfplug/graph/node.h"
-#include "tfplug/internal/attr_form.h"
-#include "tfplug/internal/node_def.h"
-#include "tfplug/internal/wire.h"
-#include "tfplug/shape.h"
 
 namespace tfplug {
 
@@ -56,7 +56,7 @@ class Constant {
   }
   // The elements, in row-major order. INVALID_ARGUMENT if they are not Ts.
   template <class T>
-  absl::StatusOr<std::vector<T>> elements() const {
+  absl::StatusOr<std::vector<T>> GetElements() const {
     if (dtype_ != DataTypeOf<T>()) {
       return absl::InvalidArgumentError("the constant holds " +
                                         DataTypeName(dtype_) + ", not " +
@@ -75,9 +75,9 @@ class Constant {
     return constant;
   }
   // int32 or int64 elements: axes, permutations, paddings.
-  absl::StatusOr<std::vector<int64_t>> integers() const {
-    if (dtype_ == DataType::kInt64) return elements<int64_t>();
-    auto narrow = elements<int32_t>();
+  absl::StatusOr<std::vector<int64_t>> GetIntegers() const {
+    if (dtype_ == DataType::kInt64) return GetElements<int64_t>();
+    auto narrow = GetElements<int32_t>();
     if (!narrow.ok()) return narrow.status();
     return std::vector<int64_t>(narrow->begin(), narrow->end());
   }

@@ -13,12 +13,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_buffer.h"
-#include "tfplug/buffer.h"
-#include "tfplug/capability.h"
+#include "tfplug/base/buffer.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/status.h"
 #include "tfplug/graph/op_signature.h"
-#include "tfplug/internal/core.h"
-#include "tfplug/internal/wire.h"
-#include "tfplug/status.h"
 
 namespace tfplug {
 
@@ -46,15 +46,15 @@ class FunctionLibrary {
 
  private:
   struct Deleter {
-    void operator()(abi::TF_FunctionLibraryDefinition* library) const {
-      internal::core.TF_DeleteFunctionLibraryDefinition(library);
+    void operator()(capi::TF_FunctionLibraryDefinition* library) const {
+      internal::tensorflow.TF_DeleteFunctionLibraryDefinition(library);
     }
   };
 
   // Core's, of ops with functions or without.
   struct Table {
     std::optional<absl::Status> status;  // set once it was tried
-    std::unique_ptr<abi::TF_FunctionLibraryDefinition, Deleter> definitions;
+    std::unique_ptr<capi::TF_FunctionLibraryDefinition, Deleter> definitions;
   };
 
   // No function has the name of an op, so ops are asked for without functions:
@@ -75,8 +75,8 @@ class FunctionLibrary {
     auto op_def = Buffer::New();
     if (!op_def.ok()) return op_def.status();
     const OwnedStatus status;
-    internal::core.TF_LookUpOpDef(table.definitions.get(), op.c_str(),
-                                  op_def->get(), status.get());
+    internal::tensorflow.TF_LookUpOpDef(table.definitions.get(), op.c_str(),
+                                        op_def->get(), status.get());
     if (!status.ok()) return status.ToStatus();
     return OpSignature::Parse(op_def->bytes());
   }
@@ -94,9 +94,10 @@ class FunctionLibrary {
         }
       }
     }
-    const abi::TF_Buffer buffer = {library.data(), library.size(), nullptr};
+    const capi::TF_Buffer buffer = {library.data(), library.size(), nullptr};
     const OwnedStatus status;
-    table.definitions.reset((internal::core.*make)(&buffer, status.get()));
+    table.definitions.reset(
+        (internal::tensorflow.*make)(&buffer, status.get()));
     if (!status.ok()) return status.ToStatus();
     if (table.definitions == nullptr) {
       return absl::ResourceExhaustedError("core made no function library");

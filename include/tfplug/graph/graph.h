@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/editor.h"
+#include "tfplug/graph/internal/function.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/order.h"
+#include "tfplug/graph/internal/writer.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/node_range.h"
-#include "tfplug/internal/graph_core.h"
-#include "tfplug/internal/graph_editor.h"
-#include "tfplug/internal/graph_function.h"
-#include "tfplug/internal/graph_order.h"
-#include "tfplug/internal/graph_writer.h"
 
 namespace tfplug {
 
@@ -35,7 +35,7 @@ class GraphWorkspace {
 
  private:
   friend class Graph;
-  std::unique_ptr<internal::GraphCore> spare_;
+  std::unique_ptr<internal::GraphState> spare_;
 };
 
 // A GraphDef, read and edited in its serialised form: nothing is copied but
@@ -124,7 +124,7 @@ class Graph {
   // The same after all names were looked at, and with Replace() all edges: for
   // a graph that is about to be written.
   const absl::Status& Check() {
-    core_->NeedNames();
+    core_->BuildNameIndex();
     if (replacement_ != nullptr) core_->NeedEdges();
     return core_->status();
   }
@@ -141,7 +141,7 @@ class Graph {
  private:
   explicit Graph(GraphWorkspace* workspace) : workspace_(workspace) {
     if (workspace != nullptr) core_ = std::move(workspace->spare_);
-    if (core_ == nullptr) core_ = std::make_unique<internal::GraphCore>();
+    if (core_ == nullptr) core_ = std::make_unique<internal::GraphState>();
     core_->Clear();
   }
   void GiveBack() {
@@ -153,7 +153,7 @@ class Graph {
   // Those changed functions' libraries, as patches.
   void PatchLibraries();
 
-  std::unique_ptr<internal::GraphCore> core_;
+  std::unique_ptr<internal::GraphState> core_;
   GraphWorkspace* workspace_;
   std::unique_ptr<const std::string> replacement_;
   std::unique_ptr<std::vector<GraphFunction>> functions_;

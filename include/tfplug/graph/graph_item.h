@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/capability.h"
-#include "tfplug/internal/core.h"
-#include "tfplug/status.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/status.h"
 
 namespace tfplug {
 
@@ -24,12 +24,12 @@ class GraphItem {
   using NameSet = std::set<std::string, std::less<>>;
 
   // `item` must outlive this object.
-  explicit GraphItem(const abi::TF_GrapplerItem* item) : item_(item) {}
+  explicit GraphItem(const capi::TF_GrapplerItem* item) : item_(item) {}
 
   // Names of nodes that must stay, with what they compute: those that are fed
   // or fetched, variables' initialisers, nodes with effects. In a function's
   // body, its arguments and results too. Some may not be in the graph.
-  absl::StatusOr<const NameSet*> nodes_to_preserve() const {
+  absl::StatusOr<const NameSet*> GetNodesToPreserve() const {
     return Cached(preserve_, [this] {
       return Read(&CApi::TF_GetNodesToPreserveListSize,
                   &CApi::TF_GetNodesToPreserveList);
@@ -37,13 +37,13 @@ class GraphItem {
   }
 
   // What is fetched, in order: names of nodes, or of outputs ("node:1").
-  absl::StatusOr<const Names*> fetch_nodes() const {
+  absl::StatusOr<const Names*> GetFetchNodes() const {
     return Cached(fetch_, [this] {
       return Read(&CApi::TF_GetFetchNodesListSize, &CApi::TF_GetFetchNodesList);
     });
   }
 
-  const abi::TF_GrapplerItem* get() const { return item_; }
+  const capi::TF_GrapplerItem* get() const { return item_; }
 
  private:
   template <class List>
@@ -74,13 +74,13 @@ class GraphItem {
     const OwnedStatus status;
     int count = 0;
     size_t bytes = 0;
-    (internal::core.*size)(item_, &count, &bytes, status.get());
+    (internal::tensorflow.*size)(item_, &count, &bytes, status.get());
     if (!status.ok()) return status.ToStatus();
     std::vector<char*> values(static_cast<size_t>(count));
     std::vector<size_t> lengths(values.size());
     std::string storage(bytes, '\0');
-    (internal::core.*list)(item_, values.data(), lengths.data(), count,
-                           storage.data(), bytes, status.get());
+    (internal::tensorflow.*list)(item_, values.data(), lengths.data(), count,
+                                 storage.data(), bytes, status.get());
     if (!status.ok()) return status.ToStatus();
     Names names(values.size());
     for (size_t i = 0; i < names.size(); ++i) {
@@ -89,7 +89,7 @@ class GraphItem {
     return names;
   }
 
-  const abi::TF_GrapplerItem* const item_;
+  const capi::TF_GrapplerItem* const item_;
   mutable Cache<NameSet> preserve_;
   mutable Cache<Names> fetch_;
 };

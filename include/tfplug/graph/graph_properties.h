@@ -15,14 +15,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tfplug/buffer.h"
-#include "tfplug/capability.h"
-#include "tfplug/data_type.h"
-#include "tfplug/internal/core.h"
-#include "tfplug/internal/node_def.h"
-#include "tfplug/internal/wire.h"
-#include "tfplug/shape.h"
-#include "tfplug/status.h"
+#include "tfplug/base/buffer.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/node_def.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/shape.h"
+#include "tfplug/base/status.h"
 
 namespace tfplug {
 
@@ -60,7 +60,7 @@ class GraphProperties {
   using List = std::vector<TensorProperties>;
 
   // `item` must outlive this object.
-  explicit GraphProperties(const abi::TF_GrapplerItem* item) : item_(item) {}
+  explicit GraphProperties(const capi::TF_GrapplerItem* item) : item_(item) {}
 
   // Of each output, or data input, of the node. NOT_FOUND for a node that
   // TensorFlow has nothing to say about: one that a pass has added, or one
@@ -112,13 +112,13 @@ class GraphProperties {
  private:
   enum Side { kInputs, kOutputs };
   struct Deleter {
-    void operator()(abi::TF_GraphProperties* properties) const {
-      internal::core.TF_DeleteGraphProperties(properties);
+    void operator()(capi::TF_GraphProperties* properties) const {
+      internal::tensorflow.TF_DeleteGraphProperties(properties);
     }
   };
   struct Inference {
     std::optional<absl::Status> status;  // set once it was tried
-    std::unique_ptr<abi::TF_GraphProperties, Deleter> properties;
+    std::unique_ptr<capi::TF_GraphProperties, Deleter> properties;
   };
   using ByName = std::map<std::string, List, std::less<>>;
 
@@ -154,18 +154,19 @@ class GraphProperties {
         "changed the node and not stated what it makes");
   }
 
-  absl::StatusOr<abi::TF_GraphProperties*> Infer(Inference& inference,
-                                                 bool values) const {
+  absl::StatusOr<capi::TF_GraphProperties*> Infer(Inference& inference,
+                                                  bool values) const {
     if (!inference.status.has_value()) {
       inference.status = [&]() -> absl::Status {
         if (auto s = Require(&CApi::TF_NewGraphProperties); !s.ok()) return s;
         if (auto s = Require(&CApi::TF_InferStatically); !s.ok()) return s;
-        inference.properties.reset(internal::core.TF_NewGraphProperties(item_));
+        inference.properties.reset(
+            internal::tensorflow.TF_NewGraphProperties(item_));
         if (inference.properties == nullptr) {
           return absl::ResourceExhaustedError("core made no graph properties");
         }
         const OwnedStatus status;
-        internal::core.TF_InferStatically(
+        internal::tensorflow.TF_InferStatically(
             inference.properties.get(), /*assume_valid_feeds=*/false,
             /*aggressive_shape_inference=*/false,
             /*include_input_tensor_values=*/false,
@@ -180,7 +181,8 @@ class GraphProperties {
 
   // A serialised OpInfo.TensorProperties for each input or output.
   static absl::StatusOr<std::vector<Buffer>> Read(
-      abi::TF_GraphProperties* properties, Side side, const std::string& node) {
+      capi::TF_GraphProperties* properties, Side side,
+      const std::string& node) {
     const auto size = side == kInputs ? &CApi::TF_GetInputPropertiesListSize
                                       : &CApi::TF_GetOutputPropertiesListSize;
     const auto list = side == kInputs ? &CApi::TF_GetInputPropertiesList
@@ -189,23 +191,24 @@ class GraphProperties {
     if (auto s = Require(list); !s.ok()) return s;
     const OwnedStatus status;
     int count = 0;
-    (internal::core.*size)(properties, node.c_str(), &count, status.get());
+    (internal::tensorflow.*size)(properties, node.c_str(), &count,
+                                 status.get());
     if (!status.ok()) return status.ToStatus();
     std::vector<Buffer> buffers;
-    std::vector<abi::TF_Buffer*> handles;  // core fills one for each
+    std::vector<capi::TF_Buffer*> handles;  // core fills one for each
     for (int i = 0; i < count; ++i) {
       auto buffer = Buffer::New();
       if (!buffer.ok()) return buffer.status();
       handles.push_back(buffer->get());
       buffers.push_back(*std::move(buffer));
     }
-    (internal::core.*list)(properties, node.c_str(), handles.data(), count,
-                           status.get());
+    (internal::tensorflow.*list)(properties, node.c_str(), handles.data(),
+                                 count, status.get());
     if (!status.ok()) return status.ToStatus();
     return buffers;
   }
 
-  const abi::TF_GrapplerItem* const item_;
+  const capi::TF_GrapplerItem* const item_;
   mutable Inference without_values_, with_values_;
   mutable ByName read_[2];
   ByName stated_[2];

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/editor.h"
+#include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/node_content.h"
-#include "tfplug/internal/graph_core.h"
-#include "tfplug/internal/graph_editor.h"
 
 namespace tfplug {
 
@@ -38,7 +38,7 @@ class Node : public NodeContent {
  public:
   Node() = default;
   // The Graph's.
-  Node(internal::GraphCore* graph, uint32_t id) : NodeContent(graph, id) {}
+  Node(internal::GraphState* graph, uint32_t id) : NodeContent(graph, id) {}
 
   explicit operator bool() const { return graph_ != nullptr; }
 
@@ -129,12 +129,12 @@ class UseRange {
  public:
   // `port`: only those of this output, or kControl; kAll: all.
   static constexpr int kAll = -2;
-  UseRange(internal::GraphCore* graph, uint32_t node, int port)
+  UseRange(internal::GraphState* graph, uint32_t node, int port)
       : graph_(graph), node_(node), port_(port) {}
 
   class Iterator {
    public:
-    Iterator(internal::GraphCore* graph, uint32_t node, int port)
+    Iterator(internal::GraphState* graph, uint32_t node, int port)
         : graph_(graph),
           node_(node),
           port_(port),
@@ -157,7 +157,7 @@ class UseRange {
       return edge.source == node_ && (port_ == kAll || port_ == edge.port);
     }
 
-    internal::GraphCore* graph_;
+    internal::GraphState* graph_;
     uint32_t node_;
     int port_;
     internal::UseLists::Cursor cursor_;
@@ -168,7 +168,7 @@ class UseRange {
   bool empty() const { return !(begin() != end()); }
 
  private:
-  internal::GraphCore* graph_;
+  internal::GraphState* graph_;
   uint32_t node_;
   int port_;
 };

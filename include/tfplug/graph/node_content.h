@@ -14,13 +14,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "tfplug/data_type.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/shape.h"
+#include "tfplug/base/tensor_view.h"
 #include "tfplug/graph/attr_value.h"
-#include "tfplug/internal/graph_core.h"
-#include "tfplug/internal/graph_editor.h"
-#include "tfplug/internal/op_attr.h"
-#include "tfplug/shape.h"
-#include "tfplug/tensor_view.h"
+#include "tfplug/graph/internal/editor.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/kernel/internal/op_attr_types.h"
 
 namespace tfplug {
 
@@ -114,11 +114,11 @@ class NodeContent {
   // All that `from` has.
   void CopyAttrs(NodeContent from) const;
 
-  internal::GraphCore* graph() const { return graph_; }
+  internal::GraphState* graph() const { return graph_; }
 
  protected:
   NodeContent() = default;
-  NodeContent(internal::GraphCore* graph, uint32_t id)
+  NodeContent(internal::GraphState* graph, uint32_t id)
       : graph_(graph), id_(id) {}
 
   internal::GraphEditor Edit() const { return internal::GraphEditor(*graph_); }
@@ -126,7 +126,7 @@ class NodeContent {
     return absl::StrCat("node '", name(), "' (", op(), "): ");
   }
 
-  internal::GraphCore* graph_ = nullptr;
+  internal::GraphState* graph_ = nullptr;
   uint32_t id_ = 0;
 };
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/prefetch.h"
 #include "tfplug/graph/node.h"
-#include "tfplug/internal/graph_core.h"
-#include "tfplug/internal/graph_prefetch.h"
 
 namespace tfplug {
 
@@ -17,11 +17,12 @@ namespace tfplug {
 class NodeRange {
  public:
   static constexpr uint32_t kAll = 0xfffffffe;
-  NodeRange(internal::GraphCore* graph, uint32_t op) : graph_(graph), op_(op) {}
+  NodeRange(internal::GraphState* graph, uint32_t op)
+      : graph_(graph), op_(op) {}
 
   class Iterator {
    public:
-    Iterator(internal::GraphCore* graph, uint32_t op)
+    Iterator(internal::GraphState* graph, uint32_t op)
         : graph_(graph), op_(op), prefetch_(graph) {
       Settle();
     }
@@ -46,7 +47,7 @@ class NodeRange {
       }
     }
 
-    internal::GraphCore* graph_;
+    internal::GraphState* graph_;
     uint32_t op_;
     uint32_t at_ = 0;
     internal::GraphPrefetch prefetch_;
@@ -55,14 +56,14 @@ class NodeRange {
   std::nullptr_t end() const { return nullptr; }
 
  private:
-  internal::GraphCore* graph_;
+  internal::GraphState* graph_;
   uint32_t op_;
 };
 
 // Nodes in an array of the graph's.
 class NodeList {
  public:
-  NodeList(internal::GraphCore* graph, const uint32_t* nodes, size_t size)
+  NodeList(internal::GraphState* graph, const uint32_t* nodes, size_t size)
       : graph_(graph), nodes_(nodes), size_(size) {}
 
   size_t size() const { return size_; }
@@ -70,7 +71,7 @@ class NodeList {
 
   class Iterator {
    public:
-    Iterator(internal::GraphCore* graph, const uint32_t* at)
+    Iterator(internal::GraphState* graph, const uint32_t* at)
         : graph_(graph), at_(at) {}
     Node operator*() const { return Node(graph_, *at_); }
     Iterator& operator++() {
@@ -80,14 +81,14 @@ class NodeList {
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    internal::GraphCore* graph_;
+    internal::GraphState* graph_;
     const uint32_t* at_;
   };
   Iterator begin() const { return Iterator(graph_, nodes_); }
   Iterator end() const { return Iterator(graph_, nodes_ + size_); }
 
  private:
-  internal::GraphCore* graph_;
+  internal::GraphState* graph_;
   const uint32_t* nodes_;
   size_t size_;
 };

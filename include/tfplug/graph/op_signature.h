@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/data_type.h"
-#include "tfplug/internal/wire.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/wire.h"
 
 namespace tfplug {
 

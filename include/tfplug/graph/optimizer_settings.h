@@ -10,9 +10,9 @@ namespace tfplug {
 // that has a node on the plug-in's device type. It can forbid, not demand: a
 // rewriter runs if the user's configuration wants it and no plug-in says kOff.
 enum class Toggle {
-  kDefault = abi::TF_TriState_Default,
-  kOff = abi::TF_TriState_Off,
-  kOn = abi::TF_TriState_On,
+  kDefault = capi::TF_TriState_Default,
+  kOff = capi::TF_TriState_Off,
+  kOn = capi::TF_TriState_On,
 };
 
 // TP_OptimizerConfigs, and what tfplug does besides. Of a Toggle that is left

@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "tfplug/base/internal/device_name.h"
 #include "tfplug/graph/function_library.h"
 #include "tfplug/graph/graph_item.h"
 #include "tfplug/graph/graph_properties.h"
-#include "tfplug/internal/device_name.h"
-#include "tfplug/internal/kernel_set.h"
+#include "tfplug/kernel/internal/kernel_set.h"
 
 namespace tfplug {
 
@@ -24,7 +24,7 @@ class PassContext {
  public:
   // `graph_def` and `item` are core's, before all passes.
   PassContext(std::string device_type, absl::string_view graph_def,
-              const abi::TF_GrapplerItem* item)
+              const capi::TF_GrapplerItem* item)
       : device_type_(std::move(device_type)),
         graph_def_(graph_def),
         item_(item),
@@ -50,7 +50,7 @@ class PassContext {
   // fail to say, everything must stay, and the optimization fails with its
   // words (status()).
   bool IsPreserved(absl::string_view node) const {
-    const auto preserved = item_.nodes_to_preserve();
+    const auto preserved = item_.GetNodesToPreserve();
     if (!preserved.ok()) {
       status_.Update(preserved.status());
       return true;

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_A_H_
 #define TFPLUG_OPS_A_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -20,7 +20,7 @@ using Abort = Op<AbortOp>;
 struct AbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsInts;
 };
 using Abs = Op<AbsOp>;
@@ -31,7 +31,7 @@ struct AccumulateNV2Op {
   enum InputLists : int { inputs };
   enum Outputs : int { sum };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Shapes : int { shape };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -42,7 +42,7 @@ using AccumulateNV2 = Op<AccumulateNV2Op>;
 struct AccumulatorApplyGradientOp {
   enum RefInputs : int { handle };
   enum Inputs : int { local_step = 1, gradient };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using AccumulatorApplyGradient = Op<AccumulatorApplyGradientOp>;
@@ -67,7 +67,7 @@ struct AccumulatorTakeGradientOp {
   enum RefInputs : int { handle };
   enum Inputs : int { num_required = 1 };
   enum Outputs : int { average };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using AccumulatorTakeGradient = Op<AccumulatorTakeGradientOp>;
@@ -76,7 +76,7 @@ using AccumulatorTakeGradient = Op<AccumulatorTakeGradientOp>;
 struct AcosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Acos = Op<AcosOp>;
@@ -85,7 +85,7 @@ using Acos = Op<AcosOp>;
 struct AcoshOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Acosh = Op<AcoshOp>;
@@ -94,7 +94,7 @@ using Acosh = Op<AcoshOp>;
 struct AddOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexesUint8String;
 };
 using Add = Op<AddOp>;
@@ -105,7 +105,7 @@ using Add = Op<AddOp>;
 struct AddManySparseToTensorsMapOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { sparse_handles };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { container, shared_name };
   using TypesOf_T = types::Any;
 };
@@ -117,7 +117,7 @@ struct AddNOp {
   enum InputLists : int { inputs };
   enum Outputs : int { sum };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsVariant;
 };
 using AddN = Op<AddNOp>;
@@ -128,7 +128,7 @@ using AddN = Op<AddNOp>;
 struct AddSparseToTensorsMapOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { sparse_handle };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { container, shared_name };
   using TypesOf_T = types::Any;
 };
@@ -138,7 +138,7 @@ using AddSparseToTensorsMap = Op<AddSparseToTensorsMapOp>;
 struct AddV2Op {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using AddV2 = Op<AddV2Op>;
@@ -148,7 +148,7 @@ using AddV2 = Op<AddV2Op>;
 struct AdjustContrastOp {
   enum Inputs : int { images, contrast_factor, min_value, max_value };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsFloatDoubleUint8;
 };
 using AdjustContrast = Op<AdjustContrastOp>;
@@ -157,7 +157,7 @@ using AdjustContrast = Op<AdjustContrastOp>;
 struct AdjustContrastv2Op {
   enum Inputs : int { images, contrast_factor };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using AdjustContrastv2 = Op<AdjustContrastv2Op>;
@@ -166,7 +166,7 @@ using AdjustContrastv2 = Op<AdjustContrastv2Op>;
 struct AdjustHueOp {
   enum Inputs : int { images, delta };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using AdjustHue = Op<AdjustHueOp>;
@@ -175,7 +175,7 @@ using AdjustHue = Op<AdjustHueOp>;
 struct AdjustSaturationOp {
   enum Inputs : int { images, scale };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using AdjustSaturation = Op<AdjustSaturationOp>;
@@ -186,7 +186,7 @@ struct AllOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kTidx };
+  enum Types : int { Tidx_attr };
   using TypesOf_Tidx = types::Int32Int64;
 };
 using All = Op<AllOp>;
@@ -212,7 +212,7 @@ using AllCandidateSampler = Op<AllCandidateSamplerOp>;
 struct AllToAllOp {
   enum Inputs : int { input, group_assignment };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { concat_dimension, split_dimension, split_count };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
@@ -222,7 +222,7 @@ using AllToAll = Op<AllToAllOp>;
 struct AngleOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -231,7 +231,7 @@ using Angle = Op<AngleOp>;
 // AnonymousHashTable() -> (table_handle: resource)
 struct AnonymousHashTableOp {
   enum Outputs : int { table_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -247,7 +247,7 @@ using AnonymousHashTable = Op<AnonymousHashTableOp>;
 // output_shapes: list(shape) >= 1
 struct AnonymousIteratorOp {
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -257,7 +257,7 @@ using AnonymousIterator = Op<AnonymousIteratorOp>;
 // output_shapes: list(shape) >= 1
 struct AnonymousIteratorV2Op {
   enum Outputs : int { handle, deleter };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -267,7 +267,7 @@ using AnonymousIteratorV2 = Op<AnonymousIteratorV2Op>;
 // output_shapes: list(shape) >= 1
 struct AnonymousIteratorV3Op {
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -284,7 +284,7 @@ using AnonymousMemoryCache = Op<AnonymousMemoryCacheOp>;
 struct AnonymousMultiDeviceIteratorOp {
   enum Outputs : int { handle, deleter };
   enum StringLists : int { devices };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -295,7 +295,7 @@ using AnonymousMultiDeviceIterator = Op<AnonymousMultiDeviceIteratorOp>;
 struct AnonymousMultiDeviceIteratorV3Op {
   enum Outputs : int { handle };
   enum StringLists : int { devices };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -308,7 +308,7 @@ using AnonymousMultiDeviceIteratorV3 = Op<AnonymousMultiDeviceIteratorV3Op>;
 struct AnonymousMutableDenseHashTableOp {
   enum Inputs : int { empty_key, deleted_key };
   enum Outputs : int { table_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   enum Ints : int { initial_num_buckets };
   enum Floats : int { max_load_factor };
@@ -326,7 +326,7 @@ using AnonymousMutableDenseHashTable = Op<AnonymousMutableDenseHashTableOp>;
 // AnonymousMutableHashTable() -> (table_handle: resource)
 struct AnonymousMutableHashTableOp {
   enum Outputs : int { table_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -342,7 +342,7 @@ using AnonymousMutableHashTable = Op<AnonymousMutableHashTableOp>;
 // value_shape: shape = []
 struct AnonymousMutableHashTableOfTensorsOp {
   enum Outputs : int { table_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   template <class... Types>
   auto key_dtype() && {
@@ -378,7 +378,7 @@ struct AnyOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kTidx };
+  enum Types : int { Tidx_attr };
   using TypesOf_Tidx = types::Int32Int64;
 };
 using Any = Op<AnyOp>;
@@ -390,7 +390,7 @@ struct ApplyAdaMaxOp {
   enum RefInputs : int { var, m, v };
   enum Inputs : int { beta1_power = 3, lr, beta1, beta2, epsilon, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -403,7 +403,7 @@ struct ApplyAdadeltaOp {
   enum RefInputs : int { var, accum, accum_update };
   enum Inputs : int { lr = 3, rho, epsilon, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -415,7 +415,7 @@ struct ApplyAdagradOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -433,7 +433,7 @@ struct ApplyAdagradDAOp {
   };
   enum Inputs : int { grad = 3, lr, l1, l2, global_step };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -446,7 +446,7 @@ struct ApplyAdagradV2Op {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, epsilon, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -467,7 +467,7 @@ struct ApplyAdamOp {
     grad
   };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -480,7 +480,7 @@ struct ApplyAddSignOp {
   enum RefInputs : int { var, m };
   enum Inputs : int { lr = 2, alpha, sign_decay, beta, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -493,7 +493,7 @@ struct ApplyCenteredRMSPropOp {
   enum RefInputs : int { var, mg, ms, mom };
   enum Inputs : int { lr = 4, rho, momentum, epsilon, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -506,7 +506,7 @@ struct ApplyFtrlOp {
   enum RefInputs : int { var, accum, linear };
   enum Inputs : int { grad = 3, lr, l1, l2, lr_power };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -519,7 +519,7 @@ struct ApplyFtrlV2Op {
   enum RefInputs : int { var, accum, linear };
   enum Inputs : int { grad = 3, lr, l1, l2, l2_shrinkage, lr_power };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -531,7 +531,7 @@ struct ApplyGradientDescentOp {
   enum RefInputs : int { var };
   enum Inputs : int { alpha = 1, delta };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -544,7 +544,7 @@ struct ApplyMomentumOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, grad, momentum };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -557,7 +557,7 @@ struct ApplyPowerSignOp {
   enum RefInputs : int { var, m };
   enum Inputs : int { lr = 2, logbase, sign_decay, beta, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -570,7 +570,7 @@ struct ApplyProximalAdagradOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, l1, l2, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -583,7 +583,7 @@ struct ApplyProximalGradientDescentOp {
   enum RefInputs : int { var };
   enum Inputs : int { alpha = 1, l1, l2, delta };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -596,7 +596,7 @@ struct ApplyRMSPropOp {
   enum RefInputs : int { var, ms, mom };
   enum Inputs : int { lr = 3, rho, momentum, epsilon, grad };
   enum RefOutputs : int { out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -612,7 +612,7 @@ struct ApproxTopKOp {
   enum Ints : int { k, reduction_dimension, reduction_input_size_override };
   enum Floats : int { recall_target };
   enum Bools : int { is_max_k, aggregate_to_topk };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
 using ApproxTopK = Op<ApproxTopKOp>;
@@ -622,7 +622,7 @@ using ApproxTopK = Op<ApproxTopKOp>;
 struct ApproximateEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { tolerance };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -632,7 +632,7 @@ using ApproximateEqual = Op<ApproximateEqualOp>;
 struct ArgMaxOp {
   enum Inputs : int { input, dimension };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, koutput_type };
+  enum Types : int { T_attr, Tidx_attr, output_type_attr };
   using TypesOf_T = types::FloatsIntsUintsQintsBool;
   using TypesOf_Tidx = types::Int32Int16Int64;
   template <class... Types>
@@ -650,7 +650,7 @@ using ArgMax = Op<ArgMaxOp>;
 struct ArgMinOp {
   enum Inputs : int { input, dimension };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, koutput_type };
+  enum Types : int { T_attr, Tidx_attr, output_type_attr };
   using TypesOf_T = types::FloatsIntsUintsQintsBool;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -669,7 +669,7 @@ using ArgMin = Op<ArgMinOp>;
 struct AsStringOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { precision, width };
   enum Bools : int { scientific, shortest };
   enum Strings : int { fill };
@@ -681,7 +681,7 @@ using AsString = Op<AsStringOp>;
 struct AsinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Asin = Op<AsinOp>;
@@ -690,7 +690,7 @@ using Asin = Op<AsinOp>;
 struct AsinhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Asinh = Op<AsinhOp>;
@@ -700,7 +700,7 @@ using Asinh = Op<AsinhOp>;
 struct AssertOp {
   enum Inputs : int { condition };
   enum InputLists : int { data };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Ints : int { summarize };
   using TypesOf_T = types::Any;
 };
@@ -712,7 +712,7 @@ using Assert = Op<AssertOp>;
 struct AssertCardinalityDatasetOp {
   enum Inputs : int { input_dataset, cardinality };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -724,7 +724,7 @@ using AssertCardinalityDataset = Op<AssertCardinalityDatasetOp>;
 struct AssertNextDatasetOp {
   enum Inputs : int { input_dataset, transformations };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -736,7 +736,7 @@ using AssertNextDataset = Op<AssertNextDatasetOp>;
 struct AssertPrevDatasetOp {
   enum Inputs : int { input_dataset, transformations };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -748,7 +748,7 @@ struct AssignOp {
   enum RefInputs : int { ref };
   enum Inputs : int { value = 1 };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { validate_shape, use_locking };
   using TypesOf_T = types::Any;
 };
@@ -760,7 +760,7 @@ struct AssignAddOp {
   enum RefInputs : int { ref };
   enum Inputs : int { value = 1 };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -769,7 +769,7 @@ using AssignAdd = Op<AssignAddOp>;
 // AssignAddVariableOp(resource: resource, value: dtype) -> ()
 struct AssignAddVariableOpOp {
   enum Inputs : int { resource, value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using AssignAddVariableOp = Op<AssignAddVariableOpOp>;
@@ -780,7 +780,7 @@ struct AssignSubOp {
   enum RefInputs : int { ref };
   enum Inputs : int { value = 1 };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -789,7 +789,7 @@ using AssignSub = Op<AssignSubOp>;
 // AssignSubVariableOp(resource: resource, value: dtype) -> ()
 struct AssignSubVariableOpOp {
   enum Inputs : int { resource, value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using AssignSubVariableOp = Op<AssignSubVariableOpOp>;
@@ -798,7 +798,7 @@ using AssignSubVariableOp = Op<AssignSubVariableOpOp>;
 // validate_shape: bool = false
 struct AssignVariableOpOp {
   enum Inputs : int { resource, value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Bools : int { validate_shape };
   using TypesOf_dtype = types::Any;
 };
@@ -809,7 +809,7 @@ using AssignVariableOp = Op<AssignVariableOpOp>;
 struct AssignVariableXlaConcatNDOp {
   enum Inputs : int { resource };
   enum InputLists : int { inputs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   enum IntLists : int { num_concats, paddings };
   using TypesOf_T = types::Any;
@@ -820,7 +820,7 @@ using AssignVariableXlaConcatND = Op<AssignVariableXlaConcatNDOp>;
 struct AtanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Atan = Op<AtanOp>;
@@ -829,7 +829,7 @@ using Atan = Op<AtanOp>;
 struct Atan2Op {
   enum Inputs : int { y, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Atan2 = Op<Atan2Op>;
@@ -838,7 +838,7 @@ using Atan2 = Op<Atan2Op>;
 struct AtanhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Atanh = Op<AtanhOp>;
@@ -878,7 +878,7 @@ struct AudioMicrofrontendOp {
     pcan_offset
   };
   enum Bools : int { enable_pcan, enable_log, zero_padding };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   using TypesOf_out_type = types::FloatUint16;
 };
 using AudioMicrofrontend = Op<AudioMicrofrontendOp>;
@@ -921,7 +921,7 @@ struct AutoShardDatasetOp {
   enum Inputs : int { input_dataset, num_workers, index };
   enum Outputs : int { handle };
   enum Ints : int { auto_shard_policy, num_replicas };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -935,7 +935,7 @@ struct AvgPoolOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using AvgPool = Op<AvgPoolOp>;
@@ -948,7 +948,7 @@ struct AvgPool3DOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using AvgPool3D = Op<AvgPool3DOp>;
@@ -961,7 +961,7 @@ struct AvgPool3DGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using AvgPool3DGrad = Op<AvgPool3DGradOp>;
@@ -974,7 +974,7 @@ struct AvgPoolGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using AvgPoolGrad = Op<AvgPoolGradOp>;

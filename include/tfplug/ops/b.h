@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_B_H_
 #define TFPLUG_OPS_B_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ struct BandedTriangularSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using BandedTriangularSolve = Op<BandedTriangularSolveOp>;
@@ -24,7 +24,7 @@ using BandedTriangularSolve = Op<BandedTriangularSolveOp>;
 //   shared_name: string = ""
 struct BarrierOp {
   enum RefOutputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -55,7 +55,7 @@ using BarrierIncompleteSize = Op<BarrierIncompleteSizeOp>;
 struct BarrierInsertManyOp {
   enum RefInputs : int { handle };
   enum Inputs : int { keys = 1, values };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { component_index };
   using TypesOf_T = types::Any;
 };
@@ -77,7 +77,7 @@ struct BarrierTakeManyOp {
   enum Inputs : int { num_elements = 1 };
   enum Outputs : int { indices, keys };
   enum OutputLists : int { values };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Bools : int { allow_small_batch, wait_for_incomplete };
   enum Ints : int { timeout_ms };
   template <class... Types>
@@ -105,7 +105,7 @@ struct BatchOp {
   };
   enum IntLists : int { allowed_batch_sizes };
   enum Strings : int { container, shared_name, batching_queue };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Batch = Op<BatchOp>;
@@ -114,7 +114,7 @@ using Batch = Op<BatchOp>;
 struct BatchCholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchCholesky = Op<BatchCholeskyOp>;
@@ -123,7 +123,7 @@ using BatchCholesky = Op<BatchCholeskyOp>;
 struct BatchCholeskyGradOp {
   enum Inputs : int { l, grad };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchCholeskyGrad = Op<BatchCholeskyGradOp>;
@@ -133,7 +133,7 @@ using BatchCholeskyGrad = Op<BatchCholeskyGradOp>;
 struct BatchDatasetOp {
   enum Inputs : int { input_dataset, batch_size };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -148,7 +148,7 @@ struct BatchDatasetV2Op {
   enum Inputs : int { input_dataset, batch_size, drop_remainder };
   enum Outputs : int { handle };
   enum Bools : int { parallel_copy };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -211,7 +211,7 @@ struct BatchFunctionOp {
     mixed_priority_policy,
     batch_padding_policy
   };
-  enum TypeLists : int { kTin, kTcaptured, kTout };
+  enum TypeLists : int { Tin_attr, Tcaptured_attr, Tout_attr };
   enum Bools : int { enable_large_batch_splitting };
   using TypesOf_Tin = types::Any;
   template <class... Types>
@@ -249,7 +249,7 @@ using BatchIFFT3D = Op<BatchIFFT3DOp>;
 struct BatchMatMulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
@@ -261,7 +261,7 @@ using BatchMatMul = Op<BatchMatMulOp>;
 struct BatchMatMulV2Op {
   enum Inputs : int { x, y };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   using TypesOf_T = types::FloatsUintsComplexesInt32Int16Int64;
 };
@@ -273,7 +273,7 @@ using BatchMatMulV2 = Op<BatchMatMulV2Op>;
 struct BatchMatMulV3Op {
   enum Inputs : int { x, y };
   enum Outputs : int { output };
-  enum Types : int { kTa, kTb, kTout };
+  enum Types : int { Ta_attr, Tb_attr, Tout_attr };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   template <class... Types>
   auto Ta() && {
@@ -302,7 +302,7 @@ using BatchMatMulV3 = Op<BatchMatMulV3Op>;
 struct BatchMatrixBandPartOp {
   enum Inputs : int { input, num_lower, num_upper };
   enum Outputs : int { band };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using BatchMatrixBandPart = Op<BatchMatrixBandPartOp>;
@@ -311,7 +311,7 @@ using BatchMatrixBandPart = Op<BatchMatrixBandPartOp>;
 struct BatchMatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using BatchMatrixDeterminant = Op<BatchMatrixDeterminantOp>;
@@ -320,7 +320,7 @@ using BatchMatrixDeterminant = Op<BatchMatrixDeterminantOp>;
 struct BatchMatrixDiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using BatchMatrixDiag = Op<BatchMatrixDiagOp>;
@@ -329,7 +329,7 @@ using BatchMatrixDiag = Op<BatchMatrixDiagOp>;
 struct BatchMatrixDiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using BatchMatrixDiagPart = Op<BatchMatrixDiagPartOp>;
@@ -340,7 +340,7 @@ struct BatchMatrixInverseOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Bools : int { adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixInverse = Op<BatchMatrixInverseOp>;
@@ -349,7 +349,7 @@ using BatchMatrixInverse = Op<BatchMatrixInverseOp>;
 struct BatchMatrixSetDiagOp {
   enum Inputs : int { input, diagonal };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using BatchMatrixSetDiag = Op<BatchMatrixSetDiagOp>;
@@ -360,7 +360,7 @@ struct BatchMatrixSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixSolve = Op<BatchMatrixSolveOp>;
@@ -370,7 +370,7 @@ using BatchMatrixSolve = Op<BatchMatrixSolveOp>;
 struct BatchMatrixSolveLsOp {
   enum Inputs : int { matrix, rhs, l2_regularizer };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { fast };
   using TypesOf_T = types::FloatDouble;
 };
@@ -382,7 +382,7 @@ struct BatchMatrixTriangularSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchMatrixTriangularSolve = Op<BatchMatrixTriangularSolveOp>;
@@ -393,7 +393,7 @@ using BatchMatrixTriangularSolve = Op<BatchMatrixTriangularSolveOp>;
 struct BatchNormWithGlobalNormalizationOp {
   enum Inputs : int { t, m, v, beta, gamma };
   enum Outputs : int { result };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -406,7 +406,7 @@ using BatchNormWithGlobalNormalization = Op<BatchNormWithGlobalNormalizationOp>;
 struct BatchNormWithGlobalNormalizationGradOp {
   enum Inputs : int { t, m, v, gamma, backprop };
   enum Outputs : int { dx, dm, dv, db, dg };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -418,7 +418,7 @@ using BatchNormWithGlobalNormalizationGrad =
 struct BatchSelfAdjointEigOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchSelfAdjointEig = Op<BatchSelfAdjointEigOp>;
@@ -429,7 +429,7 @@ struct BatchSelfAdjointEigV2Op {
   enum Inputs : int { input };
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using BatchSelfAdjointEigV2 = Op<BatchSelfAdjointEigV2Op>;
@@ -440,7 +440,7 @@ struct BatchSvdOp {
   enum Inputs : int { input };
   enum Outputs : int { s, u, v };
   enum Bools : int { compute_uv, full_matrices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using BatchSvd = Op<BatchSvdOp>;
@@ -450,7 +450,7 @@ using BatchSvd = Op<BatchSvdOp>;
 struct BatchToSpaceOp {
   enum Inputs : int { input, crops };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   enum Ints : int { block_size };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
@@ -462,7 +462,7 @@ using BatchToSpace = Op<BatchToSpaceOp>;
 struct BatchToSpaceNDOp {
   enum Inputs : int { input, block_shape, crops };
   enum Outputs : int { output };
-  enum Types : int { kT, kTblock_shape, kTcrops };
+  enum Types : int { T_attr, Tblock_shape_attr, Tcrops_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
@@ -485,7 +485,7 @@ using BatchToSpaceND = Op<BatchToSpaceNDOp>;
 struct BesselI0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselI0 = Op<BesselI0Op>;
@@ -494,7 +494,7 @@ using BesselI0 = Op<BesselI0Op>;
 struct BesselI0eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselI0e = Op<BesselI0eOp>;
@@ -503,7 +503,7 @@ using BesselI0e = Op<BesselI0eOp>;
 struct BesselI1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselI1 = Op<BesselI1Op>;
@@ -512,7 +512,7 @@ using BesselI1 = Op<BesselI1Op>;
 struct BesselI1eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselI1e = Op<BesselI1eOp>;
@@ -521,7 +521,7 @@ using BesselI1e = Op<BesselI1eOp>;
 struct BesselJ0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselJ0 = Op<BesselJ0Op>;
@@ -530,7 +530,7 @@ using BesselJ0 = Op<BesselJ0Op>;
 struct BesselJ1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselJ1 = Op<BesselJ1Op>;
@@ -539,7 +539,7 @@ using BesselJ1 = Op<BesselJ1Op>;
 struct BesselK0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselK0 = Op<BesselK0Op>;
@@ -548,7 +548,7 @@ using BesselK0 = Op<BesselK0Op>;
 struct BesselK0eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselK0e = Op<BesselK0eOp>;
@@ -557,7 +557,7 @@ using BesselK0e = Op<BesselK0eOp>;
 struct BesselK1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselK1 = Op<BesselK1Op>;
@@ -566,7 +566,7 @@ using BesselK1 = Op<BesselK1Op>;
 struct BesselK1eOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselK1e = Op<BesselK1eOp>;
@@ -575,7 +575,7 @@ using BesselK1e = Op<BesselK1eOp>;
 struct BesselY0Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselY0 = Op<BesselY0Op>;
@@ -584,7 +584,7 @@ using BesselY0 = Op<BesselY0Op>;
 struct BesselY1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using BesselY1 = Op<BesselY1Op>;
@@ -593,7 +593,7 @@ using BesselY1 = Op<BesselY1Op>;
 struct BetaincOp {
   enum Inputs : int { a, b, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using Betainc = Op<BetaincOp>;
@@ -603,7 +603,7 @@ using Betainc = Op<BetaincOp>;
 struct BiasAddOp {
   enum Inputs : int { value, bias };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { data_format };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -614,7 +614,7 @@ using BiasAdd = Op<BiasAddOp>;
 struct BiasAddGradOp {
   enum Inputs : int { out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { data_format };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -624,7 +624,7 @@ using BiasAddGrad = Op<BiasAddGradOp>;
 struct BiasAddV1Op {
   enum Inputs : int { value, bias };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using BiasAddV1 = Op<BiasAddV1Op>;
@@ -633,7 +633,7 @@ using BiasAddV1 = Op<BiasAddV1Op>;
 struct BincountOp {
   enum Inputs : int { arr, size, weights };
   enum Outputs : int { bins };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using Bincount = Op<BincountOp>;
@@ -642,7 +642,7 @@ using Bincount = Op<BincountOp>;
 struct BitcastOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, ktype };
+  enum Types : int { T_attr, type_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   template <class... Types>
   auto type() && {
@@ -661,7 +661,7 @@ using Bitcast = Op<BitcastOp>;
 struct BitwiseAndOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using BitwiseAnd = Op<BitwiseAndOp>;
@@ -670,7 +670,7 @@ using BitwiseAnd = Op<BitwiseAndOp>;
 struct BitwiseOrOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using BitwiseOr = Op<BitwiseOrOp>;
@@ -679,7 +679,7 @@ using BitwiseOr = Op<BitwiseOrOp>;
 struct BitwiseXorOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using BitwiseXor = Op<BitwiseXorOp>;
@@ -692,7 +692,7 @@ struct BlockLSTMOp {
   enum Outputs : int { i, cs, f, o, ci, co, h };
   enum Floats : int { forget_bias, cell_clip };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTM = Op<BlockLSTMOp>;
@@ -734,7 +734,7 @@ struct BlockLSTMGradOp {
     b_grad
   };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMGrad = Op<BlockLSTMGradOp>;
@@ -776,7 +776,7 @@ struct BlockLSTMGradV2Op {
     b_grad
   };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMGradV2 = Op<BlockLSTMGradV2Op>;
@@ -789,7 +789,7 @@ struct BlockLSTMV2Op {
   enum Outputs : int { i, cs, f, o, ci, co, h };
   enum Floats : int { cell_clip };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using BlockLSTMV2 = Op<BlockLSTMV2Op>;
@@ -1208,7 +1208,7 @@ using BoostedTreesUpdateEnsembleV2 = Op<BoostedTreesUpdateEnsembleV2Op>;
 struct BroadcastArgsOp {
   enum Inputs : int { s0, s1 };
   enum Outputs : int { r0 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using BroadcastArgs = Op<BroadcastArgsOp>;
@@ -1217,7 +1217,7 @@ using BroadcastArgs = Op<BroadcastArgsOp>;
 struct BroadcastGradientArgsOp {
   enum Inputs : int { s0, s1 };
   enum Outputs : int { r0, r1 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using BroadcastGradientArgs = Op<BroadcastGradientArgsOp>;
@@ -1226,7 +1226,7 @@ using BroadcastGradientArgs = Op<BroadcastGradientArgsOp>;
 struct BroadcastToOp {
   enum Inputs : int { input, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -1237,7 +1237,7 @@ using BroadcastTo = Op<BroadcastToOp>;
 struct BucketizeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum FloatLists : int { boundaries };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
@@ -1249,7 +1249,7 @@ using Bucketize = Op<BucketizeOp>;
 struct BytesProducedStatsDatasetOp {
   enum Inputs : int { input_dataset, tag };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_C_H_
 #define TFPLUG_OPS_C_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -13,7 +13,7 @@ namespace tfplug::ops {
 struct CSRSparseMatrixComponentsOp {
   enum Inputs : int { csr_sparse_matrix, index };
   enum Outputs : int { row_ptrs, col_inds, values };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -29,7 +29,7 @@ using CSRSparseMatrixComponents = Op<CSRSparseMatrixComponentsOp>;
 struct CSRSparseMatrixToDenseOp {
   enum Inputs : int { sparse_input };
   enum Outputs : int { dense_output };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -46,7 +46,7 @@ using CSRSparseMatrixToDense = Op<CSRSparseMatrixToDenseOp>;
 struct CSRSparseMatrixToSparseTensorOp {
   enum Inputs : int { sparse_matrix };
   enum Outputs : int { indices, values, dense_shape };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -75,7 +75,7 @@ struct CSVDatasetOp {
   };
   enum InputLists : int { record_defaults };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
@@ -100,7 +100,7 @@ struct CSVDatasetV2Op {
   enum InputLists : int { record_defaults };
   enum LateInputs : int { exclude_cols };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
@@ -116,7 +116,7 @@ struct CTCBeamSearchDecoderOp {
   enum LateOutputs : int { log_probability };
   enum Ints : int { beam_width, top_paths };
   enum Bools : int { merge_repeated };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using CTCBeamSearchDecoder = Op<CTCBeamSearchDecoderOp>;
@@ -134,7 +134,7 @@ struct CTCGreedyDecoderOp {
   };
   enum Bools : int { merge_repeated };
   enum Ints : int { blank_index };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using CTCGreedyDecoder = Op<CTCGreedyDecoderOp>;
@@ -151,7 +151,7 @@ struct CTCLossOp {
     ctc_merge_repeated,
     ignore_longer_outputs_than_inputs
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using CTCLoss = Op<CTCLossOp>;
@@ -176,7 +176,7 @@ using CTCLossV2 = Op<CTCLossV2Op>;
 struct CacheDatasetOp {
   enum Inputs : int { input_dataset, filename };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -189,7 +189,7 @@ using CacheDataset = Op<CacheDatasetOp>;
 struct CacheDatasetV2Op {
   enum Inputs : int { input_dataset, filename, cache };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -201,7 +201,7 @@ using CacheDatasetV2 = Op<CacheDatasetV2Op>;
 //   output_file_path: string
 struct CalibrationStatisticsSaverOp {
   enum InputLists : int { args };
-  enum TypeLists : int { kTin };
+  enum TypeLists : int { Tin_attr };
   enum StringLists : int { ids };
   enum IntLists : int { calibration_methods };
   enum Strings : int { output_file_path };
@@ -215,7 +215,7 @@ struct CaseOp {
   enum Inputs : int { branch_index };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum FunctionLists : int { branches };
   enum ShapeLists : int { output_shapes };
   using TypesOf_Tin = types::Any;
@@ -228,7 +228,7 @@ using Case = Op<CaseOp>;
 struct CastOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kSrcT, kDstT };
+  enum Types : int { SrcT_attr, DstT_attr };
   enum Bools : int { Truncate };
   template <class... Types>
   auto SrcT() && {
@@ -245,7 +245,7 @@ using Cast = Op<CastOp>;
 struct CeilOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Ceil = Op<CeilOp>;
@@ -255,7 +255,7 @@ using Ceil = Op<CeilOp>;
 struct CheckNumericsOp {
   enum Inputs : int { tensor };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { message };
   using TypesOf_T = types::Floats;
 };
@@ -266,7 +266,7 @@ using CheckNumerics = Op<CheckNumericsOp>;
 struct CheckNumericsV2Op {
   enum Inputs : int { tensor };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { message };
   using TypesOf_T = types::Floats;
 };
@@ -276,7 +276,7 @@ using CheckNumericsV2 = Op<CheckNumericsV2Op>;
 struct CheckPinnedOp {
   enum Inputs : int { tensor };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using CheckPinned = Op<CheckPinnedOp>;
@@ -285,7 +285,7 @@ using CheckPinned = Op<CheckPinnedOp>;
 struct CholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Cholesky = Op<CholeskyOp>;
@@ -294,7 +294,7 @@ using Cholesky = Op<CholeskyOp>;
 struct CholeskyGradOp {
   enum Inputs : int { l, grad };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleHalf;
 };
 using CholeskyGrad = Op<CholeskyGradOp>;
@@ -307,7 +307,7 @@ struct ChooseFastestBranchDatasetOp {
   enum Inputs : int { input_dataset, ratio_numerator, ratio_denominator };
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum Ints : int { num_elements_per_branch };
   enum FunctionLists : int { branches };
   enum IntLists : int { other_arguments_lengths };
@@ -326,7 +326,7 @@ struct ChooseFastestDatasetOp {
   enum InputLists : int { input_datasets };
   enum Outputs : int { handle };
   enum Ints : int { N, num_experiments };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -336,7 +336,7 @@ using ChooseFastestDataset = Op<ChooseFastestDatasetOp>;
 struct ClipByValueOp {
   enum Inputs : int { t, clip_value_min, clip_value_max };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using ClipByValue = Op<ClipByValueOp>;
@@ -366,7 +366,7 @@ struct CollectiveAllToAllV2Op {
   enum Inputs : int { input, group_size, group_key, instance_key };
   enum InputLists : int { ordering_token };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
@@ -381,7 +381,7 @@ using CollectiveAllToAllV2 = Op<CollectiveAllToAllV2Op>;
 struct CollectiveAllToAllV3Op {
   enum Inputs : int { input, communicator, group_assignment };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { timeout_seconds };
   using TypesOf_T = types::FloatsInt32Int64;
 };
@@ -400,7 +400,7 @@ using CollectiveAssignGroupV2 = Op<CollectiveAssignGroupV2Op>;
 //   communication_hint: string = "auto"; timeout_seconds: float = 0.0
 struct CollectiveBcastRecvOp {
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { group_size, group_key, instance_key };
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
@@ -415,7 +415,7 @@ using CollectiveBcastRecv = Op<CollectiveBcastRecvOp>;
 struct CollectiveBcastRecvV2Op {
   enum Inputs : int { group_size, group_key, instance_key, shape };
   enum Outputs : int { data };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
   using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
@@ -435,7 +435,7 @@ using CollectiveBcastRecvV2 = Op<CollectiveBcastRecvV2Op>;
 struct CollectiveBcastSendOp {
   enum Inputs : int { input };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { group_size, group_key, instance_key };
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
@@ -450,7 +450,7 @@ using CollectiveBcastSend = Op<CollectiveBcastSendOp>;
 struct CollectiveBcastSendV2Op {
   enum Inputs : int { input, group_size, group_key, instance_key };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
   using TypesOf_T = types::FloatDoubleInt32Int64BoolHalf;
@@ -463,7 +463,7 @@ using CollectiveBcastSendV2 = Op<CollectiveBcastSendV2Op>;
 struct CollectiveGatherOp {
   enum Inputs : int { input };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { group_size, group_key, instance_key };
   enum Shapes : int { shape };
   enum Strings : int { communication_hint };
@@ -481,7 +481,7 @@ struct CollectiveGatherV2Op {
   enum Inputs : int { input, group_size, group_key, instance_key };
   enum InputLists : int { ordering_token };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { communication_hint };
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
@@ -505,7 +505,7 @@ using CollectiveInitializeCommunicator = Op<CollectiveInitializeCommunicatorOp>;
 struct CollectivePermuteOp {
   enum Inputs : int { input, source_target_pairs };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using CollectivePermute = Op<CollectivePermuteOp>;
@@ -517,7 +517,7 @@ using CollectivePermute = Op<CollectivePermuteOp>;
 struct CollectiveReduceOp {
   enum Inputs : int { input };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { group_size, group_key, instance_key };
   enum Strings : int { merge_op, final_op, communication_hint };
   enum IntLists : int { subdiv_offsets, wait_for };
@@ -536,7 +536,7 @@ struct CollectiveReduceScatterV2Op {
   enum Inputs : int { input, group_size, group_key, instance_key };
   enum InputLists : int { ordering_token };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { merge_op, final_op, communication_hint };
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
@@ -555,7 +555,7 @@ struct CollectiveReduceV2Op {
   enum Inputs : int { input, group_size, group_key, instance_key };
   enum InputLists : int { ordering_token };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { merge_op, final_op, communication_hint };
   enum Floats : int { timeout_seconds };
   enum Bools : int { is_stateless };
@@ -570,7 +570,7 @@ using CollectiveReduceV2 = Op<CollectiveReduceV2Op>;
 struct CollectiveReduceV3Op {
   enum Inputs : int { input, communicator, group_assignment };
   enum Outputs : int { data };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { reduction };
   enum Floats : int { timeout_seconds };
   using TypesOf_T = types::FloatsInt32Int64;
@@ -605,7 +605,7 @@ using CombinedNonMaxSuppression = Op<CombinedNonMaxSuppressionOp>;
 struct ComplexOp {
   enum Inputs : int { real, imag };
   enum Outputs : int { out };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::FloatDouble;
   using TypesOf_Tout = types::Complexes;
 };
@@ -615,7 +615,7 @@ using Complex = Op<ComplexOp>;
 struct ComplexAbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -628,7 +628,7 @@ struct CompositeTensorVariantFromComponentsOp {
   enum InputLists : int { components };
   enum Outputs : int { encoded };
   enum Strings : int { metadata };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   template <class... Types>
   auto Tcomponents() && {
     return internal::Constrain<Types...>(this, "Tcomponents");
@@ -644,7 +644,7 @@ struct CompositeTensorVariantToComponentsOp {
   enum Inputs : int { encoded };
   enum OutputLists : int { components };
   enum Strings : int { metadata };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   template <class... Types>
   auto Tcomponents() && {
     return internal::Constrain<Types...>(this, "Tcomponents");
@@ -657,7 +657,7 @@ using CompositeTensorVariantToComponents =
 struct CompressElementOp {
   enum InputLists : int { components };
   enum Outputs : int { compressed };
-  enum TypeLists : int { kinput_types };
+  enum TypeLists : int { input_types_attr };
   template <class... Types>
   auto input_types() && {
     return internal::Constrain<Types...>(this, "input_types");
@@ -733,7 +733,7 @@ struct ConcatOp {
   enum InputLists : int { values };
   enum Outputs : int { output };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Concat = Op<ConcatOp>;
@@ -746,7 +746,7 @@ struct ConcatOffsetOp {
   enum InputLists : int { shape };
   enum OutputLists : int { offset };
   enum Ints : int { N };
-  enum Types : int { kshape_type };
+  enum Types : int { shape_type_attr };
   template <class... Types>
   auto shape_type() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -764,7 +764,7 @@ struct ConcatV2Op {
   enum LateInputs : int { axis };
   enum Outputs : int { output };
   enum Ints : int { N };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -776,7 +776,7 @@ using ConcatV2 = Op<ConcatV2Op>;
 struct ConcatenateDatasetOp {
   enum Inputs : int { input_dataset, another_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -788,7 +788,7 @@ using ConcatenateDataset = Op<ConcatenateDatasetOp>;
 //   reduction_type: {MEAN, SUM} = "MEAN"
 struct ConditionalAccumulatorOp {
   enum RefOutputs : int { handle };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
@@ -848,7 +848,7 @@ using ConfigureTPUEmbeddingMemory = Op<ConfigureTPUEmbeddingMemoryOp>;
 struct ConjOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesVariant;
 };
 using Conj = Op<ConjOp>;
@@ -857,7 +857,7 @@ using Conj = Op<ConjOp>;
 struct ConjugateTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
-  enum Types : int { kT, kTperm };
+  enum Types : int { T_attr, Tperm_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
@@ -882,7 +882,7 @@ using ConnectTPUEmbeddingHosts = Op<ConnectTPUEmbeddingHostsOp>;
 struct ConstOp {
   enum Outputs : int { output };
   enum Tensors : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using Const = Op<ConstOp>;
@@ -909,7 +909,7 @@ using ControlTrigger = Op<ControlTriggerOp>;
 struct ConvOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   enum Ints : int { batch_dims, groups };
@@ -924,7 +924,7 @@ using Conv = Op<ConvOp>;
 struct Conv2DOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
@@ -940,7 +940,7 @@ using Conv2D = Op<Conv2DOp>;
 struct Conv2DBackpropFilterOp {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
@@ -955,7 +955,7 @@ using Conv2DBackpropFilter = Op<Conv2DBackpropFilterOp>;
 struct Conv2DBackpropFilterV2Op {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
@@ -971,7 +971,7 @@ using Conv2DBackpropFilterV2 = Op<Conv2DBackpropFilterV2Op>;
 struct Conv2DBackpropInputOp {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
@@ -986,7 +986,7 @@ using Conv2DBackpropInput = Op<Conv2DBackpropInputOp>;
 struct Conv2DBackpropInputV2Op {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
@@ -1000,7 +1000,7 @@ using Conv2DBackpropInputV2 = Op<Conv2DBackpropInputV2Op>;
 struct Conv3DOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -1013,7 +1013,7 @@ using Conv3D = Op<Conv3DOp>;
 struct Conv3DBackpropFilterOp {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatDoubleHalf;
@@ -1027,7 +1027,7 @@ using Conv3DBackpropFilter = Op<Conv3DBackpropFilterOp>;
 struct Conv3DBackpropFilterV2Op {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -1040,7 +1040,7 @@ using Conv3DBackpropFilterV2 = Op<Conv3DBackpropFilterV2Op>;
 struct Conv3DBackpropInputOp {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatDoubleHalf;
@@ -1054,7 +1054,7 @@ using Conv3DBackpropInput = Op<Conv3DBackpropInputOp>;
 struct Conv3DBackpropInputV2Op {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -1149,7 +1149,7 @@ using ConvertToSparseCoreCsrWrappedCooTensor =
 struct CopyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name };
   enum StringLists : int { debug_ops_spec };
   using TypesOf_T = types::Any;
@@ -1161,7 +1161,7 @@ using Copy = Op<CopyOp>;
 struct CopyHostOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name };
   enum StringLists : int { debug_ops_spec };
   using TypesOf_T = types::Any;
@@ -1174,7 +1174,7 @@ struct CopyToMeshOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Strings : int { mesh };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using CopyToMesh = Op<CopyToMeshOp>;
@@ -1183,7 +1183,7 @@ using CopyToMesh = Op<CopyToMeshOp>;
 struct CopyToMeshGradOp {
   enum Inputs : int { input, forward_input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using CopyToMeshGrad = Op<CopyToMeshGradOp>;
@@ -1192,7 +1192,7 @@ using CopyToMeshGrad = Op<CopyToMeshGradOp>;
 struct CosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Cos = Op<CosOp>;
@@ -1201,7 +1201,7 @@ using Cos = Op<CosOp>;
 struct CoshOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Cosh = Op<CoshOp>;
@@ -1212,7 +1212,7 @@ struct CountUpToOp {
   enum RefInputs : int { ref };
   enum Outputs : int { output };
   enum Ints : int { limit };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using CountUpTo = Op<CountUpToOp>;
@@ -1243,7 +1243,7 @@ using CreateSummaryFileWriter = Op<CreateSummaryFileWriterOp>;
 struct CropAndResizeOp {
   enum Inputs : int { image, boxes, box_ind, crop_size };
   enum Outputs : int { crops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { method };
   enum Floats : int { extrapolation_value };
   using TypesOf_T = types::IntsFloatDoubleUint8Uint16Half;
@@ -1256,7 +1256,7 @@ using CropAndResize = Op<CropAndResizeOp>;
 struct CropAndResizeGradBoxesOp {
   enum Inputs : int { grads, image, boxes, box_ind };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { method };
   using TypesOf_T = types::IntsFloatDoubleUint8Uint16Half;
 };
@@ -1268,7 +1268,7 @@ using CropAndResizeGradBoxes = Op<CropAndResizeGradBoxesOp>;
 struct CropAndResizeGradImageOp {
   enum Inputs : int { grads, boxes, box_ind, image_size };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { method };
   using TypesOf_T = types::FloatDoubleHalf;
 };
@@ -1278,7 +1278,7 @@ using CropAndResizeGradImage = Op<CropAndResizeGradImageOp>;
 struct CrossOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Cross = Op<CrossOp>;
@@ -1287,7 +1287,7 @@ using Cross = Op<CrossOp>;
 struct CrossReplicaSumOp {
   enum Inputs : int { input, group_assignment };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsInt32Uint32;
 };
 using CrossReplicaSum = Op<CrossReplicaSumOp>;
@@ -1301,7 +1301,7 @@ using CrossReplicaSum = Op<CrossReplicaSumOp>;
 struct CudnnRNNOp {
   enum Inputs : int { input, input_h, input_c, params };
   enum Outputs : int { output, output_h, output_c, reserve_space };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
@@ -1338,7 +1338,7 @@ struct CudnnRNNBackpropOp {
     input_c_backprop,
     params_backprop
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
@@ -1376,7 +1376,7 @@ struct CudnnRNNBackpropV2Op {
     input_c_backprop,
     params_backprop
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
@@ -1415,7 +1415,7 @@ struct CudnnRNNBackpropV3Op {
     input_c_backprop,
     params_backprop
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
@@ -1434,7 +1434,7 @@ struct CudnnRNNCanonicalToParamsOp {
   enum Inputs : int { num_layers, num_units, input_size };
   enum InputLists : int { weights, biases };
   enum Outputs : int { params };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_params, seed, seed2 };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
@@ -1454,7 +1454,7 @@ struct CudnnRNNCanonicalToParamsV2Op {
   enum Inputs : int { num_layers, num_units, input_size };
   enum InputLists : int { weights, biases };
   enum Outputs : int { params };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int {
     num_params_weights,
     num_params_biases,
@@ -1477,7 +1477,7 @@ using CudnnRNNCanonicalToParamsV2 = Op<CudnnRNNCanonicalToParamsV2Op>;
 struct CudnnRNNParamsSizeOp {
   enum Inputs : int { num_layers, num_units, input_size };
   enum Outputs : int { params_size };
-  enum Types : int { kT, kS };
+  enum Types : int { T_attr, S_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
@@ -1501,7 +1501,7 @@ using CudnnRNNParamsSize = Op<CudnnRNNParamsSizeOp>;
 struct CudnnRNNParamsToCanonicalOp {
   enum Inputs : int { num_layers, num_units, input_size, params };
   enum OutputLists : int { weights, biases };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_params, seed, seed2 };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
@@ -1520,7 +1520,7 @@ using CudnnRNNParamsToCanonical = Op<CudnnRNNParamsToCanonicalOp>;
 struct CudnnRNNParamsToCanonicalV2Op {
   enum Inputs : int { num_layers, num_units, input_size, params };
   enum OutputLists : int { weights, biases };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int {
     num_params_weights,
     num_params_biases,
@@ -1549,7 +1549,7 @@ struct CudnnRNNV2Op {
     reserve_space,
     host_reserved
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2 };
@@ -1575,7 +1575,7 @@ struct CudnnRNNV3Op {
     reserve_space,
     host_reserved
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { rnn_mode, input_mode, direction };
   enum Floats : int { dropout };
   enum Ints : int { seed, seed2, num_proj };
@@ -1590,7 +1590,7 @@ struct CumprodOp {
   enum Inputs : int { x, axis };
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -1602,7 +1602,7 @@ struct CumsumOp {
   enum Inputs : int { x, axis };
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -1614,7 +1614,7 @@ struct CumulativeLogsumexpOp {
   enum Inputs : int { x, axis };
   enum Outputs : int { out };
   enum Bools : int { exclusive, reverse };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
 };

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_D_H_
 #define TFPLUG_OPS_D_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -13,7 +13,7 @@ namespace tfplug::ops {
 struct DTensorAllGatherOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { input_layout, output_layout };
   using TypesOf_T = types::FloatsInt32Uint8Int8Int64BoolUint32Uint64;
 };
@@ -24,7 +24,7 @@ using DTensorAllGather = Op<DTensorAllGatherOp>;
 struct DTensorAllReduceOp {
   enum Inputs : int { input, group_assignment };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { reduce_op, device_type };
   using TypesOf_T = types::FloatsInt32Uint8Int8Int64BoolUint32Uint64;
 };
@@ -35,7 +35,7 @@ using DTensorAllReduce = Op<DTensorAllReduceOp>;
 struct DTensorAllScatterOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { input_layout, output_layout };
   using TypesOf_T = types::FloatsInt32Uint8Int8StringInt64BoolUint32Uint64;
 };
@@ -46,7 +46,7 @@ using DTensorAllScatter = Op<DTensorAllScatterOp>;
 struct DTensorAllToAllOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { input_layout, output_layout };
   using TypesOf_T = types::FloatsInt32Int64BoolUint32;
 };
@@ -58,7 +58,7 @@ using DTensorAllToAll = Op<DTensorAllToAllOp>;
 struct DTensorReduceScatterOp {
   enum Inputs : int { input, group_assignment, scatter_dimension };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { reduce_op, device_type };
   using TypesOf_T = types::FloatInt32Int64BoolBfloat16HalfUint32;
 };
@@ -72,7 +72,7 @@ struct DTensorRestoreV2Op {
   enum OutputLists : int { tensors };
   enum ShapeLists : int { input_shapes };
   enum StringLists : int { input_layouts };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");
@@ -91,7 +91,7 @@ using DTensorSetGlobalTPUArray = Op<DTensorSetGlobalTPUArrayOp>;
 struct DataFormatDimMapOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { src_format, dst_format };
   using TypesOf_T = types::Int32Int64;
 };
@@ -102,7 +102,7 @@ using DataFormatDimMap = Op<DataFormatDimMapOp>;
 struct DataFormatVecPermuteOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { src_format, dst_format };
   using TypesOf_T = types::Int32Int64;
 };
@@ -126,7 +126,7 @@ struct DataServiceDatasetOp {
   };
   enum Outputs : int { handle };
   enum Ints : int { task_refresh_interval_hint_ms };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int {
     data_transfer_protocol,
@@ -158,7 +158,7 @@ struct DataServiceDatasetV2Op {
   };
   enum Outputs : int { handle };
   enum Ints : int { task_refresh_interval_hint_ms };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int {
     data_transfer_protocol,
@@ -191,7 +191,7 @@ struct DataServiceDatasetV3Op {
   };
   enum Outputs : int { handle };
   enum Ints : int { task_refresh_interval_hint_ms };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int {
     data_transfer_protocol,
@@ -226,7 +226,7 @@ struct DataServiceDatasetV4Op {
   };
   enum Outputs : int { handle };
   enum Ints : int { task_refresh_interval_hint_ms };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int {
     data_transfer_protocol,
@@ -288,7 +288,7 @@ using DatasetToGraphV2 = Op<DatasetToGraphV2Op>;
 struct DatasetToSingleElementOp {
   enum Inputs : int { dataset };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -306,7 +306,7 @@ using DatasetToTFRecord = Op<DatasetToTFRecordOp>;
 struct DawsnOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Dawsn = Op<DawsnOp>;
@@ -315,7 +315,7 @@ using Dawsn = Op<DawsnOp>;
 struct DebugGradientIdentityOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using DebugGradientIdentity = Op<DebugGradientIdentityOp>;
@@ -324,7 +324,7 @@ using DebugGradientIdentity = Op<DebugGradientIdentityOp>;
 struct DebugGradientRefIdentityOp {
   enum RefInputs : int { input };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using DebugGradientRefIdentity = Op<DebugGradientRefIdentityOp>;
@@ -335,7 +335,7 @@ using DebugGradientRefIdentity = Op<DebugGradientRefIdentityOp>;
 struct DebugIdentityOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { device_name, tensor_name };
   enum StringLists : int { debug_urls };
   enum Bools : int { gated_grpc };
@@ -350,7 +350,7 @@ using DebugIdentity = Op<DebugIdentityOp>;
 struct DebugIdentityV2Op {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tfdbg_context_id, op_name, tfdbg_run_id };
   enum Ints : int { output_slot, tensor_debug_mode, circular_buffer_size };
   enum StringLists : int { debug_urls };
@@ -365,7 +365,7 @@ using DebugIdentityV2 = Op<DebugIdentityV2Op>;
 struct DebugIdentityV3Op {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { device_name, tensor_name, io_of_node };
   enum Bools : int { is_input, gated_grpc };
   enum Ints : int { io_index };
@@ -380,7 +380,7 @@ using DebugIdentityV3 = Op<DebugIdentityV3Op>;
 struct DebugNanCountOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { device_name, tensor_name };
   enum StringLists : int { debug_urls };
   enum Bools : int { gated_grpc };
@@ -395,7 +395,7 @@ using DebugNanCount = Op<DebugNanCountOp>;
 struct DebugNumericSummaryOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { device_name, tensor_name };
   enum StringLists : int { debug_urls };
   enum Floats : int { lower_bound, upper_bound };
@@ -409,7 +409,7 @@ using DebugNumericSummary = Op<DebugNumericSummaryOp>;
 struct DebugNumericSummaryV2Op {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { koutput_dtype, kT };
+  enum Types : int { output_dtype_attr, T_attr };
   enum Ints : int { tensor_debug_mode, tensor_id };
   template <class... Types>
   auto output_dtype() && {
@@ -459,7 +459,7 @@ struct DecodeCSVOp {
   enum Inputs : int { records };
   enum InputLists : int { record_defaults };
   enum OutputLists : int { output };
-  enum TypeLists : int { kOUT_TYPE };
+  enum TypeLists : int { OUT_TYPE_attr };
   enum Strings : int { field_delim, na_value };
   enum Bools : int { use_quote_delim };
   enum IntLists : int { select_cols };
@@ -496,7 +496,7 @@ struct DecodeImageOp {
   enum Inputs : int { contents };
   enum Outputs : int { image };
   enum Ints : int { channels };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Bools : int { expand_animations };
   using TypesOf_dtype = types::FloatUint8Uint16;
 };
@@ -529,7 +529,7 @@ struct DecodeJxlOp {
   enum Inputs : int { contents };
   enum Outputs : int { image };
   enum Ints : int { channels };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Uint8;
 };
 using DecodeJxl = Op<DecodeJxlOp>;
@@ -540,7 +540,7 @@ using DecodeJxl = Op<DecodeJxlOp>;
 struct DecodePaddedRawOp {
   enum Inputs : int { input_bytes, fixed_length };
   enum Outputs : int { output };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   enum Bools : int { little_endian };
   using TypesOf_out_type = types::FloatsIntsUint8Uint16;
 };
@@ -552,7 +552,7 @@ struct DecodePngOp {
   enum Inputs : int { contents };
   enum Outputs : int { image };
   enum Ints : int { channels };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Uint8Uint16;
 };
 using DecodePng = Op<DecodePngOp>;
@@ -566,7 +566,7 @@ struct DecodeProtoV2Op {
   enum OutputLists : int { values };
   enum Strings : int { message_type, descriptor_source, message_format };
   enum StringLists : int { field_names };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum Bools : int { sanitize };
   using TypesOf_output_types = types::Any;
 };
@@ -577,7 +577,7 @@ using DecodeProtoV2 = Op<DecodeProtoV2Op>;
 struct DecodeRawOp {
   enum Inputs : int { bytes };
   enum Outputs : int { output };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   enum Bools : int { little_endian };
   using TypesOf_out_type = types::FloatsIntsComplexesUint8BoolUint16;
 };
@@ -598,7 +598,7 @@ struct DecodeWebPOp {
   enum Inputs : int { contents };
   enum Outputs : int { image };
   enum Ints : int { channels };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Uint8;
 };
 using DecodeWebP = Op<DecodeWebPOp>;
@@ -607,7 +607,7 @@ using DecodeWebP = Op<DecodeWebPOp>;
 struct DeepCopyOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using DeepCopy = Op<DeepCopyOp>;
@@ -664,7 +664,7 @@ using DeleteSessionTensor = Op<DeleteSessionTensorOp>;
 struct DenseBincountOp {
   enum Inputs : int { input, size, weights };
   enum Outputs : int { output };
-  enum Types : int { kTidx, kT };
+  enum Types : int { Tidx_attr, T_attr };
   enum Bools : int { binary_output };
   using TypesOf_Tidx = types::Int32Int64;
   using TypesOf_T = types::FloatDoubleInt32Int64;
@@ -677,7 +677,7 @@ using DenseBincount = Op<DenseBincountOp>;
 struct DenseCountSparseOutputOp {
   enum Inputs : int { values, weights };
   enum Outputs : int { output_indices, output_values, output_dense_shape };
-  enum Types : int { kT, koutput_type };
+  enum Types : int { T_attr, output_type_attr };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
   using TypesOf_T = types::Int32Int64;
@@ -697,7 +697,7 @@ using DenseCountSparseOutput = Op<DenseCountSparseOutputOp>;
 struct DenseToCSRSparseMatrixOp {
   enum Inputs : int { dense_input, indices };
   enum Outputs : int { sparse_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using DenseToCSRSparseMatrix = Op<DenseToCSRSparseMatrixOp>;
@@ -710,7 +710,7 @@ struct DenseToDenseSetOperationOp {
   enum Outputs : int { result_indices, result_values, result_shape };
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUint8StringUint16;
 };
 using DenseToDenseSetOperation = Op<DenseToDenseSetOperationOp>;
@@ -721,7 +721,7 @@ using DenseToDenseSetOperation = Op<DenseToDenseSetOperationOp>;
 struct DenseToSparseBatchDatasetOp {
   enum Inputs : int { input_dataset, batch_size, row_shape };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -736,7 +736,7 @@ struct DenseToSparseSetOperationOp {
   enum Outputs : int { result_indices, result_values, result_shape };
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUint8StringUint16;
 };
 using DenseToSparseSetOperation = Op<DenseToSparseSetOperationOp>;
@@ -746,7 +746,7 @@ using DenseToSparseSetOperation = Op<DenseToSparseSetOperationOp>;
 struct DepthToSpaceOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { block_size };
   enum Strings : int { data_format };
   using TypesOf_T = types::Any;
@@ -760,7 +760,7 @@ using DepthToSpace = Op<DepthToSpaceOp>;
 struct DepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -775,7 +775,7 @@ using DepthwiseConv2dNative = Op<DepthwiseConv2dNativeOp>;
 struct DepthwiseConv2dNativeBackpropFilterOp {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -791,7 +791,7 @@ using DepthwiseConv2dNativeBackpropFilter =
 struct DepthwiseConv2dNativeBackpropInputOp {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
@@ -805,7 +805,7 @@ using DepthwiseConv2dNativeBackpropInput =
 struct DequantizeOp {
   enum Inputs : int { input, min_range, max_range };
   enum Outputs : int { output };
-  enum Types : int { kT, kdtype };
+  enum Types : int { T_attr, dtype_attr };
   enum Strings : int { mode };
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
@@ -825,7 +825,7 @@ using DeserializeIterator = Op<DeserializeIteratorOp>;
 struct DeserializeManySparseOp {
   enum Inputs : int { serialized_sparse };
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using DeserializeManySparse = Op<DeserializeManySparseOp>;
@@ -835,7 +835,7 @@ using DeserializeManySparse = Op<DeserializeManySparseOp>;
 struct DeserializeSparseOp {
   enum Inputs : int { serialized_sparse };
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
-  enum Types : int { kdtype, kTserialized };
+  enum Types : int { dtype_attr, Tserialized_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto Tserialized() && {
@@ -860,7 +860,7 @@ using DestroyResourceOp = Op<DestroyResourceOpOp>;
 struct DestroyTemporaryVariableOp {
   enum RefInputs : int { ref };
   enum Outputs : int { value };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { var_name };
   using TypesOf_T = types::Any;
 };
@@ -878,7 +878,7 @@ using DeviceIndex = Op<DeviceIndexOp>;
 struct DiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using Diag = Op<DiagOp>;
@@ -887,7 +887,7 @@ using Diag = Op<DiagOp>;
 struct DiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using DiagPart = Op<DiagPartOp>;
@@ -896,7 +896,7 @@ using DiagPart = Op<DiagPartOp>;
 struct DigammaOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Digamma = Op<DigammaOp>;
@@ -906,7 +906,7 @@ using Digamma = Op<DigammaOp>;
 struct Dilation2DOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatsIntsUints;
@@ -919,7 +919,7 @@ using Dilation2D = Op<Dilation2DOp>;
 struct Dilation2DBackpropFilterOp {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { filter_backprop };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatsIntsUints;
@@ -932,7 +932,7 @@ using Dilation2DBackpropFilter = Op<Dilation2DBackpropFilterOp>;
 struct Dilation2DBackpropInputOp {
   enum Inputs : int { input, filter, out_backprop };
   enum Outputs : int { in_backprop };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, rates };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatsIntsUints;
@@ -947,7 +947,7 @@ struct DirectedInterleaveDatasetOp {
   enum Inputs : int { selector_input_dataset };
   enum InputLists : int { data_input_datasets };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Bools : int { stop_on_empty_dataset };
@@ -973,7 +973,7 @@ using DistributedSave = Op<DistributedSaveOp>;
 struct DivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Div = Op<DivOp>;
@@ -982,7 +982,7 @@ using Div = Op<DivOp>;
 struct DivNoNanOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using DivNoNan = Op<DivNoNanOp>;
@@ -991,7 +991,7 @@ using DivNoNan = Op<DivNoNanOp>;
 struct DrawBoundingBoxesOp {
   enum Inputs : int { images, boxes };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using DrawBoundingBoxes = Op<DrawBoundingBoxesOp>;
@@ -1000,7 +1000,7 @@ using DrawBoundingBoxes = Op<DrawBoundingBoxesOp>;
 struct DrawBoundingBoxesV2Op {
   enum Inputs : int { images, boxes, colors };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using DrawBoundingBoxesV2 = Op<DrawBoundingBoxesV2Op>;
@@ -1029,7 +1029,7 @@ using DummySeedGenerator = Op<DummySeedGeneratorOp>;
 struct DumpTensorOp {
   enum Inputs : int { tensor_data };
   enum Strings : int { log_dir_path, file_name, func_name, node_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { enabled };
   using TypesOf_T = types::Any;
 };
@@ -1046,7 +1046,7 @@ struct DynamicEnqueueTPUEmbeddingArbitraryTensorBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override, device_ordinal };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N };
   enum StringLists : int { combiners };
   template <class... Types>
@@ -1089,7 +1089,7 @@ struct DynamicEnqueueTPUEmbeddingRaggedTensorBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override, device_ordinal };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N };
   enum StringLists : int { combiners };
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
@@ -1124,7 +1124,7 @@ struct DynamicPartitionOp {
   enum Inputs : int { data, partitions };
   enum OutputLists : int { outputs };
   enum Ints : int { num_partitions };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using DynamicPartition = Op<DynamicPartitionOp>;
@@ -1135,7 +1135,7 @@ struct DynamicStitchOp {
   enum InputLists : int { indices, data };
   enum Outputs : int { merged };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using DynamicStitch = Op<DynamicStitchOp>;

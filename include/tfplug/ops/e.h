@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_E_H_
 #define TFPLUG_OPS_E_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -15,7 +15,7 @@ struct EagerPyFuncOp {
   enum OutputLists : int { output };
   enum Strings : int { token };
   enum Bools : int { is_async };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -36,7 +36,7 @@ struct EditDistanceOp {
   };
   enum Outputs : int { output };
   enum Bools : int { normalize };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using EditDistance = Op<EditDistanceOp>;
@@ -47,7 +47,7 @@ struct EigOp {
   enum Inputs : int { input };
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
   using TypesOf_Tout = types::Complexes;
 };
@@ -60,7 +60,7 @@ struct EinsumOp {
   enum Outputs : int { output };
   enum Strings : int { equation };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Einsum = Op<EinsumOp>;
@@ -69,7 +69,7 @@ using Einsum = Op<EinsumOp>;
 struct EluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Elu = Op<EluOp>;
@@ -78,7 +78,7 @@ using Elu = Op<EluOp>;
 struct EluGradOp {
   enum Inputs : int { gradients, outputs };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using EluGrad = Op<EluGradOp>;
@@ -88,7 +88,7 @@ using EluGrad = Op<EluGradOp>;
 struct EmptyOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Bools : int { init };
   using TypesOf_dtype = types::Any;
 };
@@ -99,7 +99,7 @@ using Empty = Op<EmptyOp>;
 struct EmptyTensorListOp {
   enum Inputs : int { element_shape, max_num_elements };
   enum Outputs : int { handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -157,7 +157,7 @@ struct EncodePngOp {
   enum Inputs : int { image };
   enum Outputs : int { contents };
   enum Ints : int { compression };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Uint8Uint16;
 };
 using EncodePng = Op<EncodePngOp>;
@@ -171,7 +171,7 @@ struct EncodeProtoOp {
   enum Outputs : int { bytes };
   enum StringLists : int { field_names };
   enum Strings : int { message_type, descriptor_source };
-  enum TypeLists : int { kTinput_types };
+  enum TypeLists : int { Tinput_types_attr };
   template <class... Types>
   auto Tinput_types() && {
     return internal::Constrain<Types...>(this, "Tinput_types");
@@ -197,7 +197,7 @@ struct EnqueueTPUEmbeddingArbitraryTensorBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N, device_ordinal };
   enum StringLists : int { combiners };
   template <class... Types>
@@ -258,7 +258,7 @@ struct EnqueueTPUEmbeddingRaggedTensorBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N, device_ordinal };
   enum StringLists : int { combiners };
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
@@ -297,7 +297,7 @@ struct EnqueueTPUEmbeddingSparseBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N, device_ordinal };
   enum StringLists : int { combiners };
   template <class... Types>
@@ -337,7 +337,7 @@ struct EnqueueTPUEmbeddingSparseTensorBatchOp {
     aggregation_weights
   };
   enum LateInputs : int { mode_override };
-  enum Types : int { kT1, kT2, kT3 };
+  enum Types : int { T1_attr, T2_attr, T3_attr };
   enum Ints : int { N, device_ordinal };
   enum StringLists : int { combiners };
   enum IntLists : int { table_ids, max_sequence_lengths, num_features };
@@ -372,7 +372,7 @@ struct EnsureShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Shapes : int { shape };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using EnsureShape = Op<EnsureShapeOp>;
@@ -382,7 +382,7 @@ using EnsureShape = Op<EnsureShapeOp>;
 struct EnterOp {
   enum Inputs : int { data };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { frame_name };
   enum Bools : int { is_constant };
   enum Ints : int { parallel_iterations };
@@ -395,7 +395,7 @@ using Enter = Op<EnterOp>;
 struct EqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { incompatible_shape_error };
   using TypesOf_T = types::Any;
 };
@@ -405,7 +405,7 @@ using Equal = Op<EqualOp>;
 struct ErfOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Erf = Op<ErfOp>;
@@ -414,7 +414,7 @@ using Erf = Op<ErfOp>;
 struct ErfcOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Erfc = Op<ErfcOp>;
@@ -423,7 +423,7 @@ using Erfc = Op<ErfcOp>;
 struct ErfinvOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Erfinv = Op<ErfinvOp>;
@@ -434,7 +434,7 @@ struct EuclideanNormOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -452,7 +452,7 @@ using ExecuteTPUEmbeddingPartitioner = Op<ExecuteTPUEmbeddingPartitionerOp>;
 struct ExitOp {
   enum Inputs : int { data };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Exit = Op<ExitOp>;
@@ -461,7 +461,7 @@ using Exit = Op<ExitOp>;
 struct ExpOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Exp = Op<ExpOp>;
@@ -470,7 +470,7 @@ using Exp = Op<ExpOp>;
 struct ExpandDimsOp {
   enum Inputs : int { input, dim };
   enum Outputs : int { output };
-  enum Types : int { kT, kTdim };
+  enum Types : int { T_attr, Tdim_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tdim() && {
@@ -488,7 +488,7 @@ using ExpandDims = Op<ExpandDimsOp>;
 struct ExperimentalAssertNextDatasetOp {
   enum Inputs : int { input_dataset, transformations };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -501,7 +501,7 @@ struct ExperimentalAutoShardDatasetOp {
   enum Inputs : int { input_dataset, num_workers, index };
   enum Outputs : int { handle };
   enum Ints : int { auto_shard_policy };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -513,7 +513,7 @@ using ExperimentalAutoShardDataset = Op<ExperimentalAutoShardDatasetOp>;
 struct ExperimentalBytesProducedStatsDatasetOp {
   enum Inputs : int { input_dataset, tag };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -538,7 +538,7 @@ struct ExperimentalCSVDatasetOp {
   };
   enum InputLists : int { record_defaults };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::FloatDoubleInt32StringInt64;
 };
@@ -551,7 +551,7 @@ struct ExperimentalChooseFastestDatasetOp {
   enum InputLists : int { input_datasets };
   enum Outputs : int { handle };
   enum Ints : int { N, num_experiments };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -578,7 +578,7 @@ using ExperimentalDatasetToTFRecord = Op<ExperimentalDatasetToTFRecordOp>;
 struct ExperimentalDenseToSparseBatchDatasetOp {
   enum Inputs : int { input_dataset, batch_size, row_shape };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -592,7 +592,7 @@ struct ExperimentalDirectedInterleaveDatasetOp {
   enum Inputs : int { selector_input_dataset };
   enum InputLists : int { data_input_datasets };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   using TypesOf_output_types = types::Any;
@@ -619,11 +619,11 @@ struct ExperimentalGroupByReducerDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { key_func, init_func, reduce_func, finalize_func };
   enum TypeLists : int {
-    kTkey_func_other_arguments,
-    kTinit_func_other_arguments,
-    kTreduce_func_other_arguments,
-    kTfinalize_func_other_arguments,
-    koutput_types
+    Tkey_func_other_arguments_attr,
+    Tinit_func_other_arguments_attr,
+    Treduce_func_other_arguments_attr,
+    Tfinalize_func_other_arguments_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
@@ -665,10 +665,10 @@ struct ExperimentalGroupByWindowDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { key_func, reduce_func, window_size_func };
   enum TypeLists : int {
-    kTkey_func_other_arguments,
-    kTreduce_func_other_arguments,
-    kTwindow_size_func_other_arguments,
-    koutput_types
+    Tkey_func_other_arguments_attr,
+    Treduce_func_other_arguments_attr,
+    Twindow_size_func_other_arguments_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
@@ -693,7 +693,7 @@ using ExperimentalGroupByWindowDataset = Op<ExperimentalGroupByWindowDatasetOp>;
 struct ExperimentalIgnoreErrorsDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { log_warning };
   using TypesOf_output_types = types::Any;
@@ -712,7 +712,7 @@ using ExperimentalIteratorGetDevice = Op<ExperimentalIteratorGetDeviceOp>;
 struct ExperimentalLMDBDatasetOp {
   enum Inputs : int { filenames };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -724,7 +724,7 @@ using ExperimentalLMDBDataset = Op<ExperimentalLMDBDatasetOp>;
 struct ExperimentalLatencyStatsDatasetOp {
   enum Inputs : int { input_dataset, tag };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -740,7 +740,7 @@ struct ExperimentalMapAndBatchDatasetOp {
   enum LateInputs : int { batch_size, num_parallel_calls, drop_remainder };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { preserve_cardinality };
   template <class... Types>
@@ -760,7 +760,7 @@ struct ExperimentalMapDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int {
     use_inter_op_parallelism,
@@ -788,7 +788,7 @@ using ExperimentalMatchingFilesDataset = Op<ExperimentalMatchingFilesDatasetOp>;
 struct ExperimentalMaxIntraOpParallelismDatasetOp {
   enum Inputs : int { input_dataset, max_intra_op_parallelism };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -801,7 +801,7 @@ using ExperimentalMaxIntraOpParallelismDataset =
 struct ExperimentalNonSerializableDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -825,7 +825,7 @@ struct ExperimentalParallelInterleaveDatasetOp {
   };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -845,7 +845,7 @@ struct ExperimentalParseExampleDatasetOp {
   enum InputLists : int { dense_defaults };
   enum Outputs : int { handle };
   enum StringLists : int { sparse_keys, dense_keys };
-  enum TypeLists : int { ksparse_types, kTdense, koutput_types };
+  enum TypeLists : int { sparse_types_attr, Tdense_attr, output_types_attr };
   enum ShapeLists : int { dense_shapes, output_shapes };
   enum Bools : int { sloppy };
   template <class... Types>
@@ -873,7 +873,7 @@ using ExperimentalParseExampleDataset = Op<ExperimentalParseExampleDatasetOp>;
 struct ExperimentalPrivateThreadPoolDatasetOp {
   enum Inputs : int { input_dataset, num_threads };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -885,7 +885,7 @@ using ExperimentalPrivateThreadPoolDataset =
 struct ExperimentalRandomDatasetOp {
   enum Inputs : int { seed, seed2 };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -897,7 +897,7 @@ using ExperimentalRandomDataset = Op<ExperimentalRandomDatasetOp>;
 struct ExperimentalRebatchDatasetOp {
   enum Inputs : int { input_dataset, num_replicas };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_fallback };
   using TypesOf_output_types = types::Any;
@@ -912,7 +912,7 @@ struct ExperimentalScanDatasetOp {
   enum InputLists : int { initial_state, other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTstate, kTarguments, koutput_types };
+  enum TypeLists : int { Tstate_attr, Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { preserve_cardinality };
   template <class... Types>
@@ -934,7 +934,7 @@ using ExperimentalScanDataset = Op<ExperimentalScanDatasetOp>;
 struct ExperimentalSetStatsAggregatorDatasetOp {
   enum Inputs : int { input_dataset, stats_aggregator, tag, counter_prefix };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -947,7 +947,7 @@ using ExperimentalSetStatsAggregatorDataset =
 struct ExperimentalSleepDatasetOp {
   enum Inputs : int { input_dataset, sleep_microseconds };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -959,7 +959,7 @@ using ExperimentalSleepDataset = Op<ExperimentalSleepDatasetOp>;
 struct ExperimentalSlidingWindowDatasetOp {
   enum Inputs : int { input_dataset, window_size, window_shift, window_stride };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -971,7 +971,7 @@ using ExperimentalSlidingWindowDataset = Op<ExperimentalSlidingWindowDatasetOp>;
 struct ExperimentalSqlDatasetOp {
   enum Inputs : int { driver_name, data_source_name, query };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1002,7 +1002,7 @@ struct ExperimentalTakeWhileDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { predicate };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -1018,7 +1018,7 @@ using ExperimentalTakeWhileDataset = Op<ExperimentalTakeWhileDatasetOp>;
 struct ExperimentalThreadPoolDatasetOp {
   enum Inputs : int { input_dataset, thread_pool };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1039,7 +1039,7 @@ using ExperimentalThreadPoolHandle = Op<ExperimentalThreadPoolHandleOp>;
 struct ExperimentalUnbatchDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1050,7 +1050,7 @@ using ExperimentalUnbatchDataset = Op<ExperimentalUnbatchDatasetOp>;
 struct ExperimentalUniqueDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1060,7 +1060,7 @@ using ExperimentalUniqueDataset = Op<ExperimentalUniqueDatasetOp>;
 struct ExpintOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Expint = Op<ExpintOp>;
@@ -1069,7 +1069,7 @@ using Expint = Op<ExpintOp>;
 struct Expm1Op {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Expm1 = Op<Expm1Op>;
@@ -1104,7 +1104,7 @@ struct ExtractImagePatchesOp {
   enum Inputs : int { images };
   enum Outputs : int { patches };
   enum IntLists : int { ksizes, strides, rates };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatsIntsUintsComplexesBool;
 };
@@ -1114,7 +1114,7 @@ using ExtractImagePatches = Op<ExtractImagePatchesOp>;
 struct ExtractJpegShapeOp {
   enum Inputs : int { contents };
   enum Outputs : int { image_shape };
-  enum Types : int { koutput_type };
+  enum Types : int { output_type_attr };
   template <class... Types>
   auto output_type() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -1131,7 +1131,7 @@ struct ExtractVolumePatchesOp {
   enum Inputs : int { input };
   enum Outputs : int { patches };
   enum IntLists : int { ksizes, strides };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { padding };
   using TypesOf_T = types::FloatsIntsUints;
 };

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_F_H_
 #define TFPLUG_OPS_F_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct FFTOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -27,7 +27,7 @@ using FFT = Op<FFTOp>;
 struct FFT2DOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -42,7 +42,7 @@ using FFT2D = Op<FFT2DOp>;
 struct FFT3DOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -57,7 +57,7 @@ using FFT3D = Op<FFT3DOp>;
 struct FFTNDOp {
   enum Inputs : int { input, fft_length, axes };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -73,7 +73,7 @@ using FFTND = Op<FFTNDOp>;
 //   shared_name: string = ""
 struct FIFOQueueOp {
   enum RefOutputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -89,7 +89,7 @@ using FIFOQueue = Op<FIFOQueueOp>;
 //   shared_name: string = ""
 struct FIFOQueueV2Op {
   enum Outputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -110,7 +110,7 @@ using Fact = Op<FactOp>;
 // shape: shape
 struct FakeParamOp {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -214,7 +214,7 @@ using FileSystemSetConfiguration = Op<FileSystemSetConfigurationOp>;
 struct FillOp {
   enum Inputs : int { dims, value };
   enum Outputs : int { output };
-  enum Types : int { kT, kindex_type };
+  enum Types : int { T_attr, index_type_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto index_type() && {
@@ -231,7 +231,7 @@ using Fill = Op<FillOp>;
 struct FilterByLastComponentDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { output };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -245,7 +245,7 @@ struct FilterDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { predicate };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -262,7 +262,7 @@ struct FinalizeDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
   enum Bools : int { has_captured_ref };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -286,7 +286,7 @@ using FinalizeTPUEmbeddingV2 = Op<FinalizeTPUEmbeddingV2Op>;
 struct FingerprintOp {
   enum Inputs : int { data, method };
   enum Outputs : int { fingerprint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Fingerprint = Op<FingerprintOp>;
@@ -385,7 +385,7 @@ struct FlatMapDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -400,7 +400,7 @@ using FlatMapDataset = Op<FlatMapDatasetOp>;
 struct FloorOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Floor = Op<FloorOp>;
@@ -409,7 +409,7 @@ using Floor = Op<FloorOp>;
 struct FloorDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using FloorDiv = Op<FloorDivOp>;
@@ -418,7 +418,7 @@ using FloorDiv = Op<FloorDivOp>;
 struct FloorModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using FloorMod = Op<FloorModOp>;
@@ -435,7 +435,7 @@ struct ForOp {
   enum Inputs : int { start, limit, delta };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { body };
   using TypesOf_T = types::Any;
 };
@@ -451,7 +451,7 @@ struct FractionalAvgPoolOp {
   enum FloatLists : int { pooling_ratio };
   enum Bools : int { pseudo_random, overlapping, deterministic };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalAvgPool = Op<FractionalAvgPoolOp>;
@@ -468,7 +468,7 @@ struct FractionalAvgPoolGradOp {
   };
   enum Outputs : int { output };
   enum Bools : int { overlapping };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalAvgPoolGrad = Op<FractionalAvgPoolGradOp>;
@@ -483,7 +483,7 @@ struct FractionalMaxPoolOp {
   enum FloatLists : int { pooling_ratio };
   enum Bools : int { pseudo_random, overlapping, deterministic };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalMaxPool = Op<FractionalMaxPoolOp>;
@@ -501,7 +501,7 @@ struct FractionalMaxPoolGradOp {
   };
   enum Outputs : int { output };
   enum Bools : int { overlapping };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
 };
 using FractionalMaxPoolGrad = Op<FractionalMaxPoolGradOp>;
@@ -510,7 +510,7 @@ using FractionalMaxPoolGrad = Op<FractionalMaxPoolGradOp>;
 struct FresnelCosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using FresnelCos = Op<FresnelCosOp>;
@@ -519,7 +519,7 @@ using FresnelCos = Op<FresnelCosOp>;
 struct FresnelSinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using FresnelSin = Op<FresnelSinOp>;
@@ -537,7 +537,7 @@ struct FusedBatchNormOp {
     reserve_space_1,
     reserve_space_2
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -559,7 +559,7 @@ struct FusedBatchNormGradOp {
     reserve_space_3,
     reserve_space_4
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -581,7 +581,7 @@ struct FusedBatchNormGradV2Op {
     reserve_space_3,
     reserve_space_4
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -617,7 +617,7 @@ struct FusedBatchNormGradV3Op {
     reserve_space_4,
     reserve_space_5
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -645,7 +645,7 @@ struct FusedBatchNormV2Op {
     reserve_space_1,
     reserve_space_2
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -675,7 +675,7 @@ struct FusedBatchNormV3Op {
     reserve_space_2,
     reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -695,7 +695,7 @@ using FusedBatchNormV3 = Op<FusedBatchNormV3Op>;
 struct FusedPadConv2DOp {
   enum Inputs : int { input, paddings, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { mode, padding };
   enum IntLists : int { strides };
   using TypesOf_T = types::Floats;
@@ -709,7 +709,7 @@ using FusedPadConv2D = Op<FusedPadConv2DOp>;
 struct FusedResizeAndPadConv2DOp {
   enum Inputs : int { input, size, paddings, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { resize_align_corners };
   enum Strings : int { mode, padding };
   enum IntLists : int { strides };

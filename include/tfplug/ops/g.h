@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_G_H_
 #define TFPLUG_OPS_G_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -13,7 +13,7 @@ namespace tfplug::ops {
 struct GRUBlockCellOp {
   enum Inputs : int { x, h_prev, w_ru, w_c, b_ru, b_c };
   enum Outputs : int { r, u, c, h };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Float;
 };
 using GRUBlockCell = Op<GRUBlockCellOp>;
@@ -23,7 +23,7 @@ using GRUBlockCell = Op<GRUBlockCellOp>;
 struct GRUBlockCellGradOp {
   enum Inputs : int { x, h_prev, w_ru, w_c, b_ru, b_c, r, u, c, d_h };
   enum Outputs : int { d_x, d_h_prev, d_c_bar, d_r_bar_u_bar };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Float;
 };
 using GRUBlockCellGrad = Op<GRUBlockCellGradOp>;
@@ -34,7 +34,7 @@ struct GatherOp {
   enum Inputs : int { params, indices };
   enum Outputs : int { output };
   enum Bools : int { validate_indices };
-  enum Types : int { kTparams, kTindices };
+  enum Types : int { Tparams_attr, Tindices_attr };
   template <class... Types>
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
@@ -48,7 +48,7 @@ using Gather = Op<GatherOp>;
 struct GatherNdOp {
   enum Inputs : int { params, indices };
   enum Outputs : int { output };
-  enum Types : int { kTparams, kTindices };
+  enum Types : int { Tparams_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   template <class... Types>
   auto Tparams() && {
@@ -65,7 +65,7 @@ struct GatherV2Op {
   enum Inputs : int { params, indices, axis };
   enum Outputs : int { output };
   enum Ints : int { batch_dims };
-  enum Types : int { kTparams, kTindices, kTaxis };
+  enum Types : int { Tparams_attr, Tindices_attr, Taxis_attr };
   template <class... Types>
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
@@ -125,10 +125,10 @@ struct GeneratorDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { init_func, next_func, finalize_func };
   enum TypeLists : int {
-    kTinit_func_args,
-    kTnext_func_args,
-    kTfinalize_func_args,
-    koutput_types
+    Tinit_func_args_attr,
+    Tnext_func_args_attr,
+    Tfinalize_func_args_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
@@ -154,7 +154,7 @@ using GeneratorDataset = Op<GeneratorDatasetOp>;
 struct GetElementAtIndexOp {
   enum Inputs : int { dataset, index };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -235,7 +235,7 @@ using GetOptions = Op<GetOptionsOp>;
 struct GetSessionHandleOp {
   enum Inputs : int { value };
   enum Outputs : int { handle };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using GetSessionHandle = Op<GetSessionHandleOp>;
@@ -244,7 +244,7 @@ using GetSessionHandle = Op<GetSessionHandleOp>;
 struct GetSessionHandleV2Op {
   enum Inputs : int { value };
   enum Outputs : int { handle };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using GetSessionHandleV2 = Op<GetSessionHandleV2Op>;
@@ -253,7 +253,7 @@ using GetSessionHandleV2 = Op<GetSessionHandleV2Op>;
 struct GetSessionTensorOp {
   enum Inputs : int { handle };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using GetSessionTensor = Op<GetSessionTensorOp>;
@@ -303,7 +303,7 @@ struct GlobalShuffleDatasetOp {
   enum Inputs : int { input_dataset, seed, seed2, seed_generator };
   enum Outputs : int { handle };
   enum Bools : int { reshuffle_each_iteration };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -314,7 +314,7 @@ using GlobalShuffleDataset = Op<GlobalShuffleDatasetOp>;
 struct GreaterOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Greater = Op<GreaterOp>;
@@ -323,7 +323,7 @@ using Greater = Op<GreaterOp>;
 struct GreaterEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using GreaterEqual = Op<GreaterEqualOp>;
@@ -346,11 +346,11 @@ struct GroupByReducerDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { key_func, init_func, reduce_func, finalize_func };
   enum TypeLists : int {
-    kTkey_func_other_arguments,
-    kTinit_func_other_arguments,
-    kTreduce_func_other_arguments,
-    kTfinalize_func_other_arguments,
-    koutput_types
+    Tkey_func_other_arguments_attr,
+    Tinit_func_other_arguments_attr,
+    Treduce_func_other_arguments_attr,
+    Tfinalize_func_other_arguments_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
@@ -390,10 +390,10 @@ struct GroupByWindowDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { key_func, reduce_func, window_size_func };
   enum TypeLists : int {
-    kTkey_func_other_arguments,
-    kTreduce_func_other_arguments,
-    kTwindow_size_func_other_arguments,
-    koutput_types
+    Tkey_func_other_arguments_attr,
+    Treduce_func_other_arguments_attr,
+    Twindow_size_func_other_arguments_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
@@ -418,7 +418,7 @@ using GroupByWindowDataset = Op<GroupByWindowDatasetOp>;
 struct GuaranteeConstOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using GuaranteeConst = Op<GuaranteeConstOp>;

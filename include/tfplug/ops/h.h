@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_H_H_
 #define TFPLUG_OPS_H_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct HSVToRGBOp {
   enum Inputs : int { images };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using HSVToRGB = Op<HSVToRGBOp>;
@@ -24,7 +24,7 @@ struct HashTableOp {
   enum RefOutputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -43,7 +43,7 @@ struct HashTableV2Op {
   enum Outputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -59,7 +59,7 @@ using HashTableV2 = Op<HashTableV2Op>;
 struct HistogramFixedWidthOp {
   enum Inputs : int { values, value_range, nbins };
   enum Outputs : int { out };
-  enum Types : int { kT, kdtype };
+  enum Types : int { T_attr, dtype_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64;
   using TypesOf_dtype = types::Int32Int64;
 };
@@ -69,7 +69,7 @@ using HistogramFixedWidth = Op<HistogramFixedWidthOp>;
 struct HistogramSummaryOp {
   enum Inputs : int { tag, values };
   enum Outputs : int { summary };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using HistogramSummary = Op<HistogramSummaryOp>;
@@ -79,7 +79,7 @@ using HistogramSummary = Op<HistogramSummaryOp>;
 struct HostConstOp {
   enum Outputs : int { output };
   enum Tensors : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using HostConst = Op<HostConstOp>;

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_I_H_
 #define TFPLUG_OPS_I_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct IFFTOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -27,7 +27,7 @@ using IFFT = Op<IFFTOp>;
 struct IFFT2DOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -42,7 +42,7 @@ using IFFT2D = Op<IFFT2DOp>;
 struct IFFT3DOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -57,7 +57,7 @@ using IFFT3D = Op<IFFT3DOp>;
 struct IFFTNDOp {
   enum Inputs : int { input, fft_length, axes };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -72,7 +72,7 @@ using IFFTND = Op<IFFTNDOp>;
 struct IRFFTOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -94,7 +94,7 @@ using IRFFT = Op<IRFFTOp>;
 struct IRFFT2DOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -116,7 +116,7 @@ using IRFFT2D = Op<IRFFT2DOp>;
 struct IRFFT3DOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -138,7 +138,7 @@ using IRFFT3D = Op<IRFFT3DOp>;
 struct IRFFTNDOp {
   enum Inputs : int { input, fft_length, axes };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -160,7 +160,7 @@ using IRFFTND = Op<IRFFTNDOp>;
 struct IdentityOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Identity = Op<IdentityOp>;
@@ -169,7 +169,7 @@ using Identity = Op<IdentityOp>;
 struct IdentityNOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using IdentityN = Op<IdentityNOp>;
@@ -196,8 +196,8 @@ struct IfOp {
   enum Inputs : int { cond };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum Types : int { kTcond };
-  enum TypeLists : int { kTin, kTout };
+  enum Types : int { Tcond_attr };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { then_branch, else_branch };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
@@ -213,7 +213,7 @@ using If = Op<IfOp>;
 struct IgammaOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Igamma = Op<IgammaOp>;
@@ -222,7 +222,7 @@ using Igamma = Op<IgammaOp>;
 struct IgammaGradAOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using IgammaGradA = Op<IgammaGradAOp>;
@@ -231,7 +231,7 @@ using IgammaGradA = Op<IgammaGradAOp>;
 struct IgammacOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Igammac = Op<IgammacOp>;
@@ -241,7 +241,7 @@ using Igammac = Op<IgammacOp>;
 struct IgnoreErrorsDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { log_warning };
   using TypesOf_output_types = types::Any;
@@ -252,7 +252,7 @@ using IgnoreErrorsDataset = Op<IgnoreErrorsDatasetOp>;
 struct ImagOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -264,7 +264,7 @@ using Imag = Op<ImagOp>;
 struct ImageProjectiveTransformV2Op {
   enum Inputs : int { images, transforms, output_shape };
   enum Outputs : int { transformed_images };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { interpolation, fill_mode };
   using TypesOf_dtype = types::FloatsInt32Uint8Int64;
 };
@@ -276,7 +276,7 @@ using ImageProjectiveTransformV2 = Op<ImageProjectiveTransformV2Op>;
 struct ImageProjectiveTransformV3Op {
   enum Inputs : int { images, transforms, output_shape, fill_value };
   enum Outputs : int { transformed_images };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { interpolation, fill_mode };
   using TypesOf_dtype = types::FloatsInt32Uint8Int64;
 };
@@ -288,7 +288,7 @@ struct ImageSummaryOp {
   enum Inputs : int { tag, tensor };
   enum Outputs : int { summary };
   enum Ints : int { max_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Tensors : int { bad_color };
   using TypesOf_T = types::FloatDoubleUint8Half;
 };
@@ -298,7 +298,7 @@ using ImageSummary = Op<ImageSummaryOp>;
 // shape: shape; memory_region_name: string
 struct ImmutableConstOp {
   enum Outputs : int { tensor };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum Strings : int { memory_region_name };
   using TypesOf_dtype = types::Any;
@@ -317,7 +317,7 @@ struct InTopKOp {
   enum Inputs : int { predictions, targets };
   enum Outputs : int { precision };
   enum Ints : int { k };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using InTopK = Op<InTopKOp>;
@@ -326,7 +326,7 @@ using InTopK = Op<InTopKOp>;
 struct InTopKV2Op {
   enum Inputs : int { predictions, targets, k };
   enum Outputs : int { precision };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using InTopKV2 = Op<InTopKV2Op>;
@@ -343,9 +343,9 @@ struct IndexFlatMapDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { map_func, index_map_func };
   enum TypeLists : int {
-    kTmap_func_args,
-    kTindex_map_func_args,
-    koutput_types
+    Tmap_func_args_attr,
+    Tindex_map_func_args_attr,
+    output_types_attr
   };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
@@ -365,7 +365,7 @@ using IndexFlatMapDataset = Op<IndexFlatMapDatasetOp>;
 // shape: shape
 struct InfeedDequeueOp {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -375,7 +375,7 @@ using InfeedDequeue = Op<InfeedDequeueOp>;
 // shapes: list(shape)
 struct InfeedDequeueTupleOp {
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   template <class... Types>
   auto dtypes() && {
@@ -388,7 +388,7 @@ using InfeedDequeueTuple = Op<InfeedDequeueTupleOp>;
 // shape: shape = []; layout: list(int) = []; device_ordinal: int = -1
 struct InfeedEnqueueOp {
   enum Inputs : int { input };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum IntLists : int { layout };
   enum Ints : int { device_ordinal };
@@ -408,7 +408,7 @@ using InfeedEnqueuePrelinearizedBuffer = Op<InfeedEnqueuePrelinearizedBufferOp>;
 // shapes: list(shape); layouts: list(int) = []; device_ordinal: int = -1
 struct InfeedEnqueueTupleOp {
   enum InputLists : int { inputs };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   enum IntLists : int { layouts };
   enum Ints : int { device_ordinal };
@@ -423,7 +423,7 @@ using InfeedEnqueueTuple = Op<InfeedEnqueueTupleOp>;
 struct InitializeTableOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, values };
-  enum Types : int { kTkey, kTval };
+  enum Types : int { Tkey_attr, Tval_attr };
   template <class... Types>
   auto Tkey() && {
     return internal::Constrain<Types...>(this, "Tkey");
@@ -466,7 +466,7 @@ using InitializeTableFromTextFileV2 = Op<InitializeTableFromTextFileV2Op>;
 // InitializeTableV2(table_handle: resource, keys: Tkey, values: Tval) -> ()
 struct InitializeTableV2Op {
   enum Inputs : int { table_handle, keys, values };
-  enum Types : int { kTkey, kTval };
+  enum Types : int { Tkey_attr, Tval_attr };
   template <class... Types>
   auto Tkey() && {
     return internal::Constrain<Types...>(this, "Tkey");
@@ -482,7 +482,7 @@ using InitializeTableV2 = Op<InitializeTableV2Op>;
 struct InplaceAddOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using InplaceAdd = Op<InplaceAddOp>;
@@ -491,7 +491,7 @@ using InplaceAdd = Op<InplaceAddOp>;
 struct InplaceSubOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using InplaceSub = Op<InplaceSubOp>;
@@ -500,7 +500,7 @@ using InplaceSub = Op<InplaceSubOp>;
 struct InplaceUpdateOp {
   enum Inputs : int { x, i, v };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using InplaceUpdate = Op<InplaceUpdateOp>;
@@ -514,7 +514,7 @@ struct InterleaveDatasetOp {
   enum LateInputs : int { cycle_length, block_length };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -529,7 +529,7 @@ using InterleaveDataset = Op<InterleaveDatasetOp>;
 struct InvOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Inv = Op<InvOp>;
@@ -538,7 +538,7 @@ using Inv = Op<InvOp>;
 struct InvGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using InvGrad = Op<InvGradOp>;
@@ -547,7 +547,7 @@ using InvGrad = Op<InvGradOp>;
 struct InvertOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using Invert = Op<InvertOp>;
@@ -556,7 +556,7 @@ using Invert = Op<InvertOp>;
 struct InvertPermutationOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using InvertPermutation = Op<InvertPermutationOp>;
@@ -583,7 +583,7 @@ using IsBoostedTreesQuantileStreamResourceInitialized =
 struct IsFiniteOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using IsFinite = Op<IsFiniteOp>;
@@ -592,7 +592,7 @@ using IsFinite = Op<IsFiniteOp>;
 struct IsInfOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using IsInf = Op<IsInfOp>;
@@ -601,7 +601,7 @@ using IsInf = Op<IsInfOp>;
 struct IsNanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using IsNan = Op<IsNanOp>;
@@ -618,7 +618,7 @@ using IsTPUEmbeddingInitialized = Op<IsTPUEmbeddingInitializedOp>;
 struct IsVariableInitializedOp {
   enum RefInputs : int { ref };
   enum Outputs : int { is_initialized };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using IsVariableInitialized = Op<IsVariableInitializedOp>;
@@ -627,7 +627,7 @@ using IsVariableInitialized = Op<IsVariableInitializedOp>;
 struct IsotonicRegressionOp {
   enum Inputs : int { input };
   enum Outputs : int { output, segments };
-  enum Types : int { kT, koutput_dtype };
+  enum Types : int { T_attr, output_dtype_attr };
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
@@ -644,7 +644,7 @@ using IsotonicRegression = Op<IsotonicRegressionOp>;
 struct IteratorOp {
   enum Outputs : int { handle };
   enum Strings : int { shared_name, container };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -656,7 +656,7 @@ using Iterator = Op<IteratorOp>;
 struct IteratorFromStringHandleOp {
   enum Inputs : int { string_handle };
   enum Outputs : int { resource_handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -668,7 +668,7 @@ using IteratorFromStringHandle = Op<IteratorFromStringHandleOp>;
 struct IteratorFromStringHandleV2Op {
   enum Inputs : int { string_handle };
   enum Outputs : int { resource_handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -693,7 +693,7 @@ using IteratorGetModelProto = Op<IteratorGetModelProtoOp>;
 struct IteratorGetNextOp {
   enum Inputs : int { iterator };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -704,7 +704,7 @@ using IteratorGetNext = Op<IteratorGetNextOp>;
 struct IteratorGetNextAsOptionalOp {
   enum Inputs : int { iterator };
   enum Outputs : int { optional };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -715,7 +715,7 @@ using IteratorGetNextAsOptional = Op<IteratorGetNextAsOptionalOp>;
 struct IteratorGetNextSyncOp {
   enum Inputs : int { iterator };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -733,7 +733,7 @@ using IteratorToStringHandle = Op<IteratorToStringHandleOp>;
 struct IteratorV2Op {
   enum Outputs : int { handle };
   enum Strings : int { shared_name, container };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };

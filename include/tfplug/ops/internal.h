@@ -3,82 +3,82 @@
 #ifndef TFPLUG_OPS_INTERNAL_H_
 #define TFPLUG_OPS_INTERNAL_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
 
 // _Arg() -> (output: T)
 // index: int >= 0
-struct ArgOp_ {
+struct InternalArgOp {
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { index };
   using TypesOf_T = types::Any;
 };
-using Arg_ = Op<ArgOp_>;
+using InternalArg = Op<InternalArgOp>;
 
 // _ArrayToList(input: N * T) -> (output: out_types)
 // N: int >= 1
-struct ArrayToListOp_ {
+struct InternalArrayToListOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
-  enum TypeLists : int { kout_types };
+  enum TypeLists : int { out_types_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_types() && {
     return internal::Constrain<Types...>(this, "out_types");
   }
 };
-using ArrayToList_ = Op<ArrayToListOp_>;
+using InternalArrayToList = Op<InternalArrayToListOp>;
 
 // _ConfigureDistributedTPU(inputs: N * int32) -> (output: string)
 // N: int >= 1; enable_whole_mesh_compilations: bool = false
-struct ConfigureDistributedTPUOp_ {
+struct InternalConfigureDistributedTPUOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Ints : int { N };
   enum Bools : int { enable_whole_mesh_compilations };
 };
-using ConfigureDistributedTPU_ = Op<ConfigureDistributedTPUOp_>;
+using InternalConfigureDistributedTPU = Op<InternalConfigureDistributedTPUOp>;
 
 // _DeviceArg() -> (output: T)
 // index: int >= 0
-struct DeviceArgOp_ {
+struct InternalDeviceArgOp {
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { index };
   using TypesOf_T = types::Any;
 };
-using DeviceArg_ = Op<DeviceArgOp_>;
+using InternalDeviceArg = Op<InternalDeviceArgOp>;
 
 // _DeviceRetval(input: T) -> ()
 // index: int >= 0
-struct DeviceRetvalOp_ {
+struct InternalDeviceRetvalOp {
   enum Inputs : int { input };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { index };
   using TypesOf_T = types::Any;
 };
-using DeviceRetval_ = Op<DeviceRetvalOp_>;
+using InternalDeviceRetval = Op<InternalDeviceRetvalOp>;
 
 // _DisconnectHostFromDistributedTPUSystem() -> (number_of_tpu_chips: int32)
-struct DisconnectHostFromDistributedTPUSystemOp_ {
+struct InternalDisconnectHostFromDistributedTPUSystemOp {
   enum Outputs : int { number_of_tpu_chips };
 };
-using DisconnectHostFromDistributedTPUSystem_ =
-    Op<DisconnectHostFromDistributedTPUSystemOp_>;
+using InternalDisconnectHostFromDistributedTPUSystem =
+    Op<InternalDisconnectHostFromDistributedTPUSystemOp>;
 
 // _EagerConst(input: T) -> (output: T)
-struct EagerConstOp_ {
+struct InternalEagerConstOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
-using EagerConst_ = Op<EagerConstOp_>;
+using InternalEagerConst = Op<InternalEagerConstOp>;
 
 // _FusedBatchNormEx(x: T, scale: U, offset: U, mean: U, variance: U,
 //   side_input: num_side_inputs * T) -> (y: T, batch_mean: U, batch_variance:
@@ -86,7 +86,7 @@ using EagerConst_ = Op<EagerConstOp_>;
 // epsilon: float = 0.0001; exponential_avg_factor: float = 1.0;
 //   num_side_inputs: int >= 0 = 0; activation_mode: string = "Identity";
 //   data_format: {NHWC, NCHW} = "NHWC"; is_training: bool = true
-struct FusedBatchNormExOp_ {
+struct InternalFusedBatchNormExOp {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum InputLists : int { side_input };
   enum Outputs : int {
@@ -97,7 +97,7 @@ struct FusedBatchNormExOp_ {
     reserve_space_2,
     reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Ints : int { num_side_inputs };
   enum Strings : int { activation_mode, data_format };
@@ -111,7 +111,7 @@ struct FusedBatchNormExOp_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using FusedBatchNormEx_ = Op<FusedBatchNormExOp_>;
+using InternalFusedBatchNormEx = Op<InternalFusedBatchNormExOp>;
 
 // _FusedBatchNormGradEx(y_backprop: T, x: T, scale: float, reserve_space_1: U,
 //   reserve_space_2: U, reserve_space_3: U, offset: float, y: T) ->
@@ -120,7 +120,7 @@ using FusedBatchNormEx_ = Op<FusedBatchNormExOp_>;
 // epsilon: float = 0.0001; num_side_inputs: int >= 0 = 0; activation_mode:
 //   string = "Identity"; data_format: {NHWC, NCHW, NDHWC, NCDHW} = "NHWC";
 //   is_training: bool = true
-struct FusedBatchNormGradExOp_ {
+struct InternalFusedBatchNormGradExOp {
   enum Inputs : int {
     y_backprop,
     x,
@@ -139,7 +139,7 @@ struct FusedBatchNormGradExOp_ {
     reserve_space_5
   };
   enum OutputLists : int { side_input_backprop };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Ints : int { num_side_inputs };
   enum Strings : int { activation_mode, data_format };
@@ -153,7 +153,7 @@ struct FusedBatchNormGradExOp_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using FusedBatchNormGradEx_ = Op<FusedBatchNormGradExOp_>;
+using InternalFusedBatchNormGradEx = Op<InternalFusedBatchNormGradExOp>;
 
 // _FusedConv2D(input: T, filter: T, args: TArgs, host_args: num_host_args *
 //   float) -> (output: T)
@@ -163,12 +163,12 @@ using FusedBatchNormGradEx_ = Op<FusedBatchNormGradExOp_>;
 //   OIHW_VECT_I} = "HWIO"; dilations: list(int) = [1, 1, 1, 1];
 //   use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; epsilon: float
 //   = 0.0001; leakyrelu_alpha: float = 0.2
-struct FusedConv2DOp_ {
+struct InternalFusedConv2DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args, host_args };
   enum Outputs : int { output };
-  enum Types : int { kT };
-  enum TypeLists : int { kTArgs };
+  enum Types : int { T_attr };
+  enum TypeLists : int { TArgs_attr };
   enum Ints : int { num_args, num_host_args };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format, filter_format };
@@ -181,18 +181,18 @@ struct FusedConv2DOp_ {
     return internal::Constrain<Types...>(this, "TArgs");
   }
 };
-using FusedConv2D_ = Op<FusedConv2DOp_>;
+using InternalFusedConv2D = Op<InternalFusedConv2DOp>;
 
 // _FusedConv3D(input: T, filter: T, args: num_args * T) -> (output: T)
 // num_args: int >= 0; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"; dilations: list(int) = [1, 1, 1, 1,
 //   1]; padding_list: list(int) = []; fused_ops: list(string) = []; epsilon:
 //   float = 0.0001; leakyrelu_alpha: float = 0.2
-struct FusedConv3DOp_ {
+struct InternalFusedConv3DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding, data_format };
@@ -200,18 +200,18 @@ struct FusedConv3DOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using FusedConv3D_ = Op<FusedConv3DOp_>;
+using InternalFusedConv3D = Op<InternalFusedConv3DOp>;
 
 // _FusedDepthwiseConv2dNative(input: T, filter: T, args: num_args * T) ->
 //   (output: T)
 // num_args: int >= 0; strides: list(int); padding: {SAME, VALID}; data_format:
 //   {NHWC, NCHW} = "NHWC"; dilations: list(int) = [1, 1, 1, 1]; fused_ops:
 //   list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2
-struct FusedDepthwiseConv2dNativeOp_ {
+struct InternalFusedDepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
@@ -219,24 +219,25 @@ struct FusedDepthwiseConv2dNativeOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::Floats;
 };
-using FusedDepthwiseConv2dNative_ = Op<FusedDepthwiseConv2dNativeOp_>;
+using InternalFusedDepthwiseConv2dNative =
+    Op<InternalFusedDepthwiseConv2dNativeOp>;
 
 // _FusedMatMul(a: T, b: T, args: num_args * T) -> (product: T)
 // transpose_a: bool = false; transpose_b: bool = false; num_args: int >= 0;
 //   fused_ops: list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha:
 //   float = 0.2
-struct FusedMatMulOp_ {
+struct InternalFusedMatMulOp {
   enum Inputs : int { a, b };
   enum InputLists : int { args };
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using FusedMatMul_ = Op<FusedMatMulOp_>;
+using InternalFusedMatMul = Op<InternalFusedMatMulOp>;
 
 // _FusedQuantizedConv2D(device_inputs: Tdevice_inputs, host_inputs:
 //   Thost_inputs) -> (device_outputs: Tdevice_outputs, host_outputs:
@@ -245,15 +246,21 @@ using FusedMatMul_ = Op<FusedMatMulOp_>;
 //   true; is_bias_const: bool = true; padding: {SAME, VALID, EXPLICIT};
 //   explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1, 1];
 //   fused_ops: list(string) = []; alpha: float = 0.0
-struct FusedQuantizedConv2DOp_ {
+struct InternalFusedQuantizedConv2DOp {
   enum InputLists : int { device_inputs, host_inputs };
   enum OutputLists : int { device_outputs, host_outputs };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum TypeLists : int {
-    kTdevice_inputs,
-    kThost_inputs,
-    kTdevice_outputs,
-    kThost_outputs
+    Tdevice_inputs_attr,
+    Thost_inputs_attr,
+    Tdevice_outputs_attr,
+    Thost_outputs_attr
   };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, explicit_paddings, dilations };
@@ -295,7 +302,7 @@ struct FusedQuantizedConv2DOp_ {
     return internal::Constrain<Types...>(this, "Thost_outputs");
   }
 };
-using FusedQuantizedConv2D_ = Op<FusedQuantizedConv2DOp_>;
+using InternalFusedQuantizedConv2D = Op<InternalFusedQuantizedConv2DOp>;
 
 // _FusedQuantizedDepthwiseConv2D(device_inputs: Tdevice_inputs, host_inputs:
 //   Thost_inputs) -> (device_outputs: Tdevice_outputs, host_outputs:
@@ -304,15 +311,21 @@ using FusedQuantizedConv2D_ = Op<FusedQuantizedConv2DOp_>;
 //   true; is_bias_const: bool = true; padding: {SAME, VALID, EXPLICIT};
 //   explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1, 1];
 //   fused_ops: list(string) = []; alpha: float = 0.0
-struct FusedQuantizedDepthwiseConv2DOp_ {
+struct InternalFusedQuantizedDepthwiseConv2DOp {
   enum InputLists : int { device_inputs, host_inputs };
   enum OutputLists : int { device_outputs, host_outputs };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum TypeLists : int {
-    kTdevice_inputs,
-    kThost_inputs,
-    kTdevice_outputs,
-    kThost_outputs
+    Tdevice_inputs_attr,
+    Thost_inputs_attr,
+    Tdevice_outputs_attr,
+    Thost_outputs_attr
   };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, explicit_paddings, dilations };
@@ -354,14 +367,15 @@ struct FusedQuantizedDepthwiseConv2DOp_ {
     return internal::Constrain<Types...>(this, "Thost_outputs");
   }
 };
-using FusedQuantizedDepthwiseConv2D_ = Op<FusedQuantizedDepthwiseConv2DOp_>;
+using InternalFusedQuantizedDepthwiseConv2D =
+    Op<InternalFusedQuantizedDepthwiseConv2DOp>;
 
 // _HostCast(x: SrcT) -> (y: DstT)
 // Truncate: bool = false
-struct HostCastOp_ {
+struct InternalHostCastOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kSrcT, kDstT };
+  enum Types : int { SrcT_attr, DstT_attr };
   enum Bools : int { Truncate };
   template <class... Types>
   auto SrcT() && {
@@ -372,14 +386,14 @@ struct HostCastOp_ {
     return internal::Constrain<Types...>(this, "DstT");
   }
 };
-using HostCast_ = Op<HostCastOp_>;
+using InternalHostCast = Op<InternalHostCastOp>;
 
 // _HostRecv() -> (tensor: tensor_type)
 // tensor_name: string; send_device: string; send_device_incarnation: int;
 //   recv_device: string; client_terminated: bool = false
-struct HostRecvOp_ {
+struct InternalHostRecvOp {
   enum Outputs : int { tensor };
-  enum Types : int { ktensor_type };
+  enum Types : int { tensor_type_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
@@ -388,29 +402,29 @@ struct HostRecvOp_ {
     return internal::Constrain<Types...>(this, "tensor_type");
   }
 };
-using HostRecv_ = Op<HostRecvOp_>;
+using InternalHostRecv = Op<InternalHostRecvOp>;
 
 // _HostSend(tensor: T) -> ()
 // tensor_name: string; send_device: string; send_device_incarnation: int;
 //   recv_device: string; client_terminated: bool = false
-struct HostSendOp_ {
+struct InternalHostSendOp {
   enum Inputs : int { tensor };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
   using TypesOf_T = types::Any;
 };
-using HostSend_ = Op<HostSendOp_>;
+using InternalHostSend = Op<InternalHostSendOp>;
 
 // _If(cond: Tcond, input: Tin) -> (output: Tout)
 // then_branch: func; else_branch: func
-struct IfOp_ {
+struct InternalIfOp {
   enum Inputs : int { cond };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum Types : int { kTcond };
-  enum TypeLists : int { kTin, kTout };
+  enum Types : int { Tcond_attr };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { then_branch, else_branch };
   template <class... Types>
   auto Tcond() && {
@@ -419,143 +433,144 @@ struct IfOp_ {
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
-using If_ = Op<IfOp_>;
+using InternalIf = Op<InternalIfOp>;
 
 // _InitializeHostForDistributedTPU(input: string) -> (tpu_ids: int32)
 // enable_whole_mesh_compilations: bool = false; tpu_cancellation_closes_chips:
 //   int = 0
-struct InitializeHostForDistributedTPUOp_ {
+struct InternalInitializeHostForDistributedTPUOp {
   enum Inputs : int { input };
   enum Outputs : int { tpu_ids };
   enum Bools : int { enable_whole_mesh_compilations };
   enum Ints : int { tpu_cancellation_closes_chips };
 };
-using InitializeHostForDistributedTPU_ = Op<InitializeHostForDistributedTPUOp_>;
+using InternalInitializeHostForDistributedTPU =
+    Op<InternalInitializeHostForDistributedTPUOp>;
 
 // _ListToArray(input: Tin) -> (output: N * T)
 // N: int >= 1
-struct ListToArrayOp_ {
+struct InternalListToArrayOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin };
-  enum Types : int { kT };
+  enum TypeLists : int { Tin_attr };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   using TypesOf_Tin = types::Any;
   using TypesOf_T = types::Any;
 };
-using ListToArray_ = Op<ListToArrayOp_>;
+using InternalListToArray = Op<InternalListToArrayOp>;
 
 // _MklAvgPool(value: T, mkl_input: uint8) -> (output: T, mkl_output: uint8)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"
-struct MklAvgPoolOp_ {
+struct InternalMklAvgPoolOp {
   enum Inputs : int { value, mkl_input };
   enum Outputs : int { output, mkl_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklAvgPool_ = Op<MklAvgPoolOp_>;
+using InternalMklAvgPool = Op<InternalMklAvgPoolOp>;
 
 // _MklAvgPool3D(value: T, mkl_input: uint8) -> (output: T, mkl_output: uint8)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklAvgPool3DOp_ {
+struct InternalMklAvgPool3DOp {
   enum Inputs : int { value, mkl_input };
   enum Outputs : int { output, mkl_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklAvgPool3D_ = Op<MklAvgPool3DOp_>;
+using InternalMklAvgPool3D = Op<InternalMklAvgPool3DOp>;
 
 // _MklAvgPool3DGrad(orig_input_shape: int32, grad: T, mkl_orig_input: uint8,
 //   mkl_grad: uint8) -> (output: T, mkl_output: uint8)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklAvgPool3DGradOp_ {
+struct InternalMklAvgPool3DGradOp {
   enum Inputs : int { orig_input_shape, grad, mkl_orig_input, mkl_grad };
   enum Outputs : int { output, mkl_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklAvgPool3DGrad_ = Op<MklAvgPool3DGradOp_>;
+using InternalMklAvgPool3DGrad = Op<InternalMklAvgPool3DGradOp>;
 
 // _MklAvgPoolGrad(orig_input_shape: int32, grad: T, mkl_orig_input: uint8,
 //   mkl_grad: uint8) -> (output: T, mkl_output: uint8)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"
-struct MklAvgPoolGradOp_ {
+struct InternalMklAvgPoolGradOp {
   enum Inputs : int { orig_input_shape, grad, mkl_orig_input, mkl_grad };
   enum Outputs : int { output, mkl_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklAvgPoolGrad_ = Op<MklAvgPoolGradOp_>;
+using InternalMklAvgPoolGrad = Op<InternalMklAvgPoolGradOp>;
 
 // _MklBatchMatMul(x: T, y: T) -> (output: T)
 // adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool
 //   = false
-struct MklBatchMatMulOp_ {
+struct InternalMklBatchMatMulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklBatchMatMul_ = Op<MklBatchMatMulOp_>;
+using InternalMklBatchMatMul = Op<InternalMklBatchMatMulOp>;
 
 // _MklBatchMatMulV2(x: T, y: T) -> (output: T)
 // adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool
 //   = false
-struct MklBatchMatMulV2Op_ {
+struct InternalMklBatchMatMulV2Op {
   enum Inputs : int { x, y };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { adj_x, adj_y, grad_x, grad_y };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklBatchMatMulV2_ = Op<MklBatchMatMulV2Op_>;
+using InternalMklBatchMatMulV2 = Op<InternalMklBatchMatMulV2Op>;
 
 // _MklConcat(concat_dim: int32, values: N * T, mkl_concat_dim: uint8,
 //   mkl_values: N * uint8) -> (output: T, mkl_output: uint8)
 // N: int >= 2
-struct MklConcatOp_ {
+struct InternalMklConcatOp {
   enum Inputs : int { concat_dim };
   enum InputLists : int { values, mkl_values };
   enum LateInputs : int { mkl_concat_dim };
   enum Outputs : int { output, mkl_output };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
-using MklConcat_ = Op<MklConcatOp_>;
+using InternalMklConcat = Op<InternalMklConcatOp>;
 
 // _MklConcatV2(values: N * T, axis: Tidx, mkl_values: N * uint8, mkl_axis:
 //   uint8) -> (output: T, mkl_output: uint8)
 // N: int >= 2
-struct MklConcatV2Op_ {
+struct InternalMklConcatV2Op {
   enum InputLists : int { values, mkl_values };
   enum LateInputs : int { axis, mkl_axis };
   enum Outputs : int { output, mkl_output };
   enum Ints : int { N };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
-using MklConcatV2_ = Op<MklConcatV2Op_>;
+using InternalMklConcatV2 = Op<InternalMklConcatV2Op>;
 
 // _MklConjugateTranspose(x: T, perm: Tperm) -> (y: T)
-struct MklConjugateTransposeOp_ {
+struct InternalMklConjugateTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
-  enum Types : int { kT, kTperm };
+  enum Types : int { T_attr, Tperm_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
@@ -565,7 +580,7 @@ struct MklConjugateTransposeOp_ {
     return internal::Constrain<Types...>(this, "Tperm");
   }
 };
-using MklConjugateTranspose_ = Op<MklConjugateTransposeOp_>;
+using InternalMklConjugateTranspose = Op<InternalMklConjugateTransposeOp>;
 
 // _MklConv2D(input: T, filter: T, mkl_input: uint8, mkl_filter: uint8) ->
 //   (output: T, filter_output: T, mkl_output: uint8, mkl_filter_output: uint8)
@@ -573,16 +588,16 @@ using MklConjugateTranspose_ = Op<MklConjugateTransposeOp_>;
 //   false; padding: {SAME, VALID, EXPLICIT}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklConv2DOp_ {
+struct InternalMklConv2DOp {
   enum Inputs : int { input, filter, mkl_input, mkl_filter };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklConv2D_ = Op<MklConv2DOp_>;
+using InternalMklConv2D = Op<InternalMklConv2DOp>;
 
 // _MklConv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T,
 //   mkl_input: uint8, mkl_filter_size: uint8, mkl_out_backprop: uint8) ->
@@ -590,7 +605,7 @@ using MklConv2D_ = Op<MklConv2DOp_>;
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int) = [];
 //   dilations: list(int) = [1, 1, 1, 1]
-struct MklConv2DBackpropFilterOp_ {
+struct InternalMklConv2DBackpropFilterOp {
   enum Inputs : int {
     input,
     filter_sizes,
@@ -600,20 +615,20 @@ struct MklConv2DBackpropFilterOp_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklConv2DBackpropFilter_ = Op<MklConv2DBackpropFilterOp_>;
+using InternalMklConv2DBackpropFilter = Op<InternalMklConv2DBackpropFilterOp>;
 
 // _MklConv2DBackpropFilterWithBias(input: T, filter_sizes: int32, out_backprop:
 //   T, mkl_input: uint8, mkl_filter_size: uint8, mkl_out_backprop: uint8) ->
 //   (output: T, bias_grad: T, mkl_output: uint8, mkl_bias_grad: uint8)
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklConv2DBackpropFilterWithBiasOp_ {
+struct InternalMklConv2DBackpropFilterWithBiasOp {
   enum Inputs : int {
     input,
     filter_sizes,
@@ -623,13 +638,14 @@ struct MklConv2DBackpropFilterWithBiasOp_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, bias_grad, mkl_output, mkl_bias_grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklConv2DBackpropFilterWithBias_ = Op<MklConv2DBackpropFilterWithBiasOp_>;
+using InternalMklConv2DBackpropFilterWithBias =
+    Op<InternalMklConv2DBackpropFilterWithBiasOp>;
 
 // _MklConv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T,
 //   mkl_input_sizes: uint8, mkl_filter: uint8, mkl_out_backprop: uint8) ->
@@ -637,7 +653,7 @@ using MklConv2DBackpropFilterWithBias_ = Op<MklConv2DBackpropFilterWithBiasOp_>;
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int) = [];
 //   dilations: list(int) = [1, 1, 1, 1]
-struct MklConv2DBackpropInputOp_ {
+struct InternalMklConv2DBackpropInputOp {
   enum Inputs : int {
     input_sizes,
     filter,
@@ -647,13 +663,13 @@ struct MklConv2DBackpropInputOp_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklConv2DBackpropInput_ = Op<MklConv2DBackpropInputOp_>;
+using InternalMklConv2DBackpropInput = Op<InternalMklConv2DBackpropInputOp>;
 
 // _MklConv2DWithBias(input: T, filter: T, bias: T, mkl_input: uint8,
 //   mkl_filter: uint8, mkl_bias: uint8) -> (output: T, filter_output: T,
@@ -661,39 +677,39 @@ using MklConv2DBackpropInput_ = Op<MklConv2DBackpropInputOp_>;
 // strides: list(int); use_cudnn_on_gpu: bool = true; is_filter_const: bool =
 //   false; padding: {SAME, VALID, EXPLICIT}; explicit_paddings: list(int) = [];
 //   data_format: {NHWC, NCHW} = "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklConv2DWithBiasOp_ {
+struct InternalMklConv2DWithBiasOp {
   enum Inputs : int { input, filter, bias, mkl_input, mkl_filter, mkl_bias };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklConv2DWithBias_ = Op<MklConv2DWithBiasOp_>;
+using InternalMklConv2DWithBias = Op<InternalMklConv2DWithBiasOp>;
 
 // _MklConv3D(input: T, filter: T, mkl_input: uint8, mkl_filter: uint8) ->
 //   (output: T, filter_output: T, mkl_output: uint8, mkl_filter_output: uint8)
 // strides: list(int) >= 5; is_filter_const: bool = false; padding: {SAME,
 //   VALID}; data_format: {NDHWC, NCDHW} = "NDHWC"; dilations: list(int) = [1,
 //   1, 1, 1, 1]
-struct MklConv3DOp_ {
+struct InternalMklConv3DOp {
   enum Inputs : int { input, filter, mkl_input, mkl_filter };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklConv3D_ = Op<MklConv3DOp_>;
+using InternalMklConv3D = Op<InternalMklConv3DOp>;
 
 // _MklConv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop: T,
 //   mkl_input: uint8, mkl_filter_size: uint8, mkl_out_backprop: uint8) ->
 //   (output: T, mkl_output: uint8)
 // strides: list(int); padding: {SAME, VALID}; data_format: {NDHWC, NCDHW} =
 //   "NDHWC"; dilations: list(int) = [1, 1, 1, 1, 1]
-struct MklConv3DBackpropFilterV2Op_ {
+struct InternalMklConv3DBackpropFilterV2Op {
   enum Inputs : int {
     input,
     filter_sizes,
@@ -703,19 +719,20 @@ struct MklConv3DBackpropFilterV2Op_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklConv3DBackpropFilterV2_ = Op<MklConv3DBackpropFilterV2Op_>;
+using InternalMklConv3DBackpropFilterV2 =
+    Op<InternalMklConv3DBackpropFilterV2Op>;
 
 // _MklConv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T,
 //   mkl_input_sizes: uint8, mkl_filter: uint8, mkl_out_backprop: uint8) ->
 //   (output: T, mkl_output: uint8)
 // strides: list(int) >= 5; dilations: list(int) = [1, 1, 1, 1, 1]; padding:
 //   {SAME, VALID}; data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklConv3DBackpropInputV2Op_ {
+struct InternalMklConv3DBackpropInputV2Op {
   enum Inputs : int {
     input_sizes,
     filter,
@@ -725,7 +742,7 @@ struct MklConv3DBackpropInputV2Op_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
@@ -737,7 +754,7 @@ struct MklConv3DBackpropInputV2Op_ {
     return internal::Constrain<Types...>(this, "Tshape");
   }
 };
-using MklConv3DBackpropInputV2_ = Op<MklConv3DBackpropInputV2Op_>;
+using InternalMklConv3DBackpropInputV2 = Op<InternalMklConv3DBackpropInputV2Op>;
 
 // _MklDepthwiseConv2dNative(input: T, filter: T, mkl_input: uint8, mkl_filter:
 //   uint8) -> (output: T, filter_output: T, mkl_output: uint8,
@@ -745,16 +762,16 @@ using MklConv3DBackpropInputV2_ = Op<MklConv3DBackpropInputV2Op_>;
 // strides: list(int); is_filter_const: bool = false; padding: {SAME, VALID,
 //   EXPLICIT}; data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int)
 //   = []; dilations: list(int) = [1, 1, 1, 1]
-struct MklDepthwiseConv2dNativeOp_ {
+struct InternalMklDepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter, mkl_input, mkl_filter };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklDepthwiseConv2dNative_ = Op<MklDepthwiseConv2dNativeOp_>;
+using InternalMklDepthwiseConv2dNative = Op<InternalMklDepthwiseConv2dNativeOp>;
 
 // _MklDepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32,
 //   out_backprop: T, mkl_input: uint8, mkl_filter: uint8, mkl_out_backprop:
@@ -762,7 +779,7 @@ using MklDepthwiseConv2dNative_ = Op<MklDepthwiseConv2dNativeOp_>;
 // strides: list(int); padding: {SAME, VALID}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklDepthwiseConv2dNativeBackpropFilterOp_ {
+struct InternalMklDepthwiseConv2dNativeBackpropFilterOp {
   enum Inputs : int {
     input,
     filter_sizes,
@@ -772,13 +789,13 @@ struct MklDepthwiseConv2dNativeBackpropFilterOp_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklDepthwiseConv2dNativeBackpropFilter_ =
-    Op<MklDepthwiseConv2dNativeBackpropFilterOp_>;
+using InternalMklDepthwiseConv2dNativeBackpropFilter =
+    Op<InternalMklDepthwiseConv2dNativeBackpropFilterOp>;
 
 // _MklDepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T,
 //   out_backprop: T, mkl_input: uint8, mkl_filter: uint8, mkl_out_backprop:
@@ -786,7 +803,7 @@ using MklDepthwiseConv2dNativeBackpropFilter_ =
 // strides: list(int); padding: {SAME, VALID}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklDepthwiseConv2dNativeBackpropInputOp_ {
+struct InternalMklDepthwiseConv2dNativeBackpropInputOp {
   enum Inputs : int {
     input_sizes,
     filter,
@@ -796,77 +813,77 @@ struct MklDepthwiseConv2dNativeBackpropInputOp_ {
     mkl_out_backprop
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklDepthwiseConv2dNativeBackpropInput_ =
-    Op<MklDepthwiseConv2dNativeBackpropInputOp_>;
+using InternalMklDepthwiseConv2dNativeBackpropInput =
+    Op<InternalMklDepthwiseConv2dNativeBackpropInputOp>;
 
 // _MklDequantize(input: T, min_range: float, max_range: float) -> (output:
 //   dtype)
 // narrow_range: bool = false; axis: int = -1; mode: {MIN_COMBINED, MIN_FIRST,
 //   SCALED} = "SCALED"
-struct MklDequantizeOp_ {
+struct InternalMklDequantizeOp {
   enum Inputs : int { input, min_range, max_range };
   enum Outputs : int { output };
-  enum Types : int { kT, kdtype };
+  enum Types : int { T_attr, dtype_attr };
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
   enum Strings : int { mode };
   using TypesOf_T = types::Qints;
   using TypesOf_dtype = types::FloatBfloat16;
 };
-using MklDequantize_ = Op<MklDequantizeOp_>;
+using InternalMklDequantize = Op<InternalMklDequantizeOp>;
 
 // _MklEinsum(inputs: N * T) -> (output: T)
 // equation: string; N: int >= 1
-struct MklEinsumOp_ {
+struct InternalMklEinsumOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Strings : int { equation };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklEinsum_ = Op<MklEinsumOp_>;
+using InternalMklEinsum = Op<InternalMklEinsumOp>;
 
 // _MklElu(features: T, mkl_features: uint8) -> (activations: T,
 //   mkl_activations: uint8)
-struct MklEluOp_ {
+struct InternalMklEluOp {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklElu_ = Op<MklEluOp_>;
+using InternalMklElu = Op<InternalMklEluOp>;
 
 // _MklEluGrad(gradients: T, features: T, mkl_gradients: uint8, mkl_features:
 //   uint8) -> (backprops: T, mkl_backprops: uint8)
-struct MklEluGradOp_ {
+struct InternalMklEluGradOp {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklEluGrad_ = Op<MklEluGradOp_>;
+using InternalMklEluGrad = Op<InternalMklEluGradOp>;
 
 // _MklFusedBatchMatMulV2(x: T, y: T, args: num_args * T) -> (output: T)
 // adj_x: bool = false; adj_y: bool = false; num_args: int >= 0; fused_ops:
 //   list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2
-struct MklFusedBatchMatMulV2Op_ {
+struct InternalMklFusedBatchMatMulV2Op {
   enum Inputs : int { x, y };
   enum InputLists : int { args };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { adj_x, adj_y };
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedBatchMatMulV2_ = Op<MklFusedBatchMatMulV2Op_>;
+using InternalMklFusedBatchMatMulV2 = Op<InternalMklFusedBatchMatMulV2Op>;
 
 // _MklFusedBatchNorm(x: T, scale: T, offset: T, mean: T, variance: T, mkl_x:
 //   uint8, mkl_scale: uint8, mkl_offset: uint8, mkl_mean: uint8, mkl_variance:
@@ -876,7 +893,7 @@ using MklFusedBatchMatMulV2_ = Op<MklFusedBatchMatMulV2Op_>;
 //   uint8)
 // epsilon: float = 0.0001; data_format: string = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklFusedBatchNormOp_ {
+struct InternalMklFusedBatchNormOp {
   enum Inputs : int {
     x,
     scale,
@@ -901,13 +918,13 @@ struct MklFusedBatchNormOp_ {
     mkl_reserve_space_1,
     mkl_reserve_space_2
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
-using MklFusedBatchNorm_ = Op<MklFusedBatchNormOp_>;
+using InternalMklFusedBatchNorm = Op<InternalMklFusedBatchNormOp>;
 
 // _MklFusedBatchNormEx(x: T, scale: U, offset: U, mean: U, variance: U,
 //   side_input: num_side_inputs * T, mkl_x: uint8, mkl_scale: uint8,
@@ -919,7 +936,7 @@ using MklFusedBatchNorm_ = Op<MklFusedBatchNormOp_>;
 // epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format:
 //   {NHWC, NCHW} = "NHWC"; num_side_inputs: int >= 0 = 0; activation_mode:
 //   string = "Identity"; is_training: bool = true
-struct MklFusedBatchNormExOp_ {
+struct InternalMklFusedBatchNormExOp {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum InputLists : int { side_input, mkl_side_input };
   enum LateInputs : int {
@@ -943,7 +960,7 @@ struct MklFusedBatchNormExOp_ {
     mkl_reserve_space_2,
     mkl_reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format, activation_mode };
   enum Ints : int { num_side_inputs };
@@ -957,7 +974,7 @@ struct MklFusedBatchNormExOp_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklFusedBatchNormEx_ = Op<MklFusedBatchNormExOp_>;
+using InternalMklFusedBatchNormEx = Op<InternalMklFusedBatchNormExOp>;
 
 // _MklFusedBatchNormGrad(y_backprop: T, x: T, scale: T, reserve_space_1: T,
 //   reserve_space_2: T, mkl_y_backprop: uint8, mkl_x: uint8, mkl_scale: uint8,
@@ -967,7 +984,7 @@ using MklFusedBatchNormEx_ = Op<MklFusedBatchNormExOp_>;
 //   uint8, mkl_reserve_space_3: uint8, mkl_reserve_space_4: uint8)
 // epsilon: float = 0.0001; data_format: string = "NHWC"; is_training: bool =
 //   true
-struct MklFusedBatchNormGradOp_ {
+struct InternalMklFusedBatchNormGradOp {
   enum Inputs : int {
     y_backprop,
     x,
@@ -992,13 +1009,13 @@ struct MklFusedBatchNormGradOp_ {
     mkl_reserve_space_3,
     mkl_reserve_space_4
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
-using MklFusedBatchNormGrad_ = Op<MklFusedBatchNormGradOp_>;
+using InternalMklFusedBatchNormGrad = Op<InternalMklFusedBatchNormGradOp>;
 
 // _MklFusedBatchNormGradV2(y_backprop: T, x: T, scale: float, reserve_space_1:
 //   U, reserve_space_2: U, mkl_y_backprop: uint8, mkl_x: uint8, mkl_scale:
@@ -1009,7 +1026,7 @@ using MklFusedBatchNormGrad_ = Op<MklFusedBatchNormGradOp_>;
 //   mkl_reserve_space_4: uint8)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC"; is_training:
 //   bool = true
-struct MklFusedBatchNormGradV2Op_ {
+struct InternalMklFusedBatchNormGradV2Op {
   enum Inputs : int {
     y_backprop,
     x,
@@ -1034,7 +1051,7 @@ struct MklFusedBatchNormGradV2Op_ {
     mkl_reserve_space_3,
     mkl_reserve_space_4
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1047,7 +1064,7 @@ struct MklFusedBatchNormGradV2Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklFusedBatchNormGradV2_ = Op<MklFusedBatchNormGradV2Op_>;
+using InternalMklFusedBatchNormGradV2 = Op<InternalMklFusedBatchNormGradV2Op>;
 
 // _MklFusedBatchNormGradV3(y_backprop: T, x: T, scale: float, reserve_space_1:
 //   U, reserve_space_2: U, reserve_space_3: U, mkl_y_backprop: uint8, mkl_x:
@@ -1058,7 +1075,7 @@ using MklFusedBatchNormGradV2_ = Op<MklFusedBatchNormGradV2Op_>;
 //   mkl_reserve_space_4: uint8, mkl_reserve_space_5: uint8)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC"; is_training:
 //   bool = true
-struct MklFusedBatchNormGradV3Op_ {
+struct InternalMklFusedBatchNormGradV3Op {
   enum Inputs : int {
     y_backprop,
     x,
@@ -1085,7 +1102,7 @@ struct MklFusedBatchNormGradV3Op_ {
     mkl_reserve_space_4,
     mkl_reserve_space_5
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1098,7 +1115,7 @@ struct MklFusedBatchNormGradV3Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklFusedBatchNormGradV3_ = Op<MklFusedBatchNormGradV3Op_>;
+using InternalMklFusedBatchNormGradV3 = Op<InternalMklFusedBatchNormGradV3Op>;
 
 // _MklFusedBatchNormV2(x: T, scale: U, offset: U, mean: U, variance: U, mkl_x:
 //   uint8, mkl_scale: uint8, mkl_offset: uint8, mkl_mean: uint8, mkl_variance:
@@ -1108,7 +1125,7 @@ using MklFusedBatchNormGradV3_ = Op<MklFusedBatchNormGradV3Op_>;
 //   uint8)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklFusedBatchNormV2Op_ {
+struct InternalMklFusedBatchNormV2Op {
   enum Inputs : int {
     x,
     scale,
@@ -1133,7 +1150,7 @@ struct MklFusedBatchNormV2Op_ {
     mkl_reserve_space_1,
     mkl_reserve_space_2
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1146,7 +1163,7 @@ struct MklFusedBatchNormV2Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklFusedBatchNormV2_ = Op<MklFusedBatchNormV2Op_>;
+using InternalMklFusedBatchNormV2 = Op<InternalMklFusedBatchNormV2Op>;
 
 // _MklFusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U, mkl_x:
 //   uint8, mkl_scale: uint8, mkl_offset: uint8, mkl_mean: uint8, mkl_variance:
@@ -1156,7 +1173,7 @@ using MklFusedBatchNormV2_ = Op<MklFusedBatchNormV2Op_>;
 //   mkl_reserve_space_2: uint8, mkl_reserve_space_3: uint8)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklFusedBatchNormV3Op_ {
+struct InternalMklFusedBatchNormV3Op {
   enum Inputs : int {
     x,
     scale,
@@ -1183,7 +1200,7 @@ struct MklFusedBatchNormV3Op_ {
     mkl_reserve_space_2,
     mkl_reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1196,7 +1213,7 @@ struct MklFusedBatchNormV3Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklFusedBatchNormV3_ = Op<MklFusedBatchNormV3Op_>;
+using InternalMklFusedBatchNormV3 = Op<InternalMklFusedBatchNormV3Op>;
 
 // _MklFusedConv2D(input: T, filter: T, args: num_args * T, mkl_input: uint8,
 //   mkl_filter: uint8, mkl_args: num_args * uint8) -> (output: T,
@@ -1206,12 +1223,12 @@ using MklFusedBatchNormV3_ = Op<MklFusedBatchNormV3Op_>;
 //   explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1, 1];
 //   use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; epsilon: float
 //   = 0.0001; leakyrelu_alpha: float = 0.2
-struct MklFusedConv2DOp_ {
+struct InternalMklFusedConv2DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args, mkl_args };
   enum LateInputs : int { mkl_input, mkl_filter };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const, use_cudnn_on_gpu };
@@ -1220,7 +1237,7 @@ struct MklFusedConv2DOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedConv2D_ = Op<MklFusedConv2DOp_>;
+using InternalMklFusedConv2D = Op<InternalMklFusedConv2DOp>;
 
 // _MklFusedDepthwiseConv2dNative(input: T, filter: T, args: num_args * T,
 //   mkl_input: uint8, mkl_filter: uint8, mkl_args: num_args * uint8) ->
@@ -1229,12 +1246,12 @@ using MklFusedConv2D_ = Op<MklFusedConv2DOp_>;
 //   padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC"; dilations:
 //   list(int) = [1, 1, 1, 1]; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklFusedDepthwiseConv2dNativeOp_ {
+struct InternalMklFusedDepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args, mkl_args };
   enum LateInputs : int { mkl_input, mkl_filter };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
@@ -1243,134 +1260,135 @@ struct MklFusedDepthwiseConv2dNativeOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedDepthwiseConv2dNative_ = Op<MklFusedDepthwiseConv2dNativeOp_>;
+using InternalMklFusedDepthwiseConv2dNative =
+    Op<InternalMklFusedDepthwiseConv2dNativeOp>;
 
 // _MklFusedInstanceNorm(x: T, gamma: T, beta: T) -> (y: T)
 // fused_ops: list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float
 //   = 0.2; reduction_axes: list(int)
-struct MklFusedInstanceNormOp_ {
+struct InternalMklFusedInstanceNormOp {
   enum Inputs : int { x, gamma, beta };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   enum IntLists : int { reduction_axes };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedInstanceNorm_ = Op<MklFusedInstanceNormOp_>;
+using InternalMklFusedInstanceNorm = Op<InternalMklFusedInstanceNormOp>;
 
 // _MklFusedMatMul(a: T, b: T, args: num_args * T, mkl_a: uint8, mkl_b: uint8,
 //   mkl_args: num_args * uint8) -> (product: T, mkl_product: uint8)
 // is_filter_const: bool = false; transpose_a: bool = false; transpose_b: bool =
 //   false; num_args: int >= 0; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklFusedMatMulOp_ {
+struct InternalMklFusedMatMulOp {
   enum Inputs : int { a, b };
   enum InputLists : int { args, mkl_args };
   enum LateInputs : int { mkl_a, mkl_b };
   enum Outputs : int { product, mkl_product };
   enum Bools : int { is_filter_const, transpose_a, transpose_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedMatMul_ = Op<MklFusedMatMulOp_>;
+using InternalMklFusedMatMul = Op<InternalMklFusedMatMulOp>;
 
 // _MklFusedMish(features: T) -> (activations: T)
-struct MklFusedMishOp_ {
+struct InternalMklFusedMishOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklFusedMish_ = Op<MklFusedMishOp_>;
+using InternalMklFusedMish = Op<InternalMklFusedMishOp>;
 
 // _MklLayerNorm(x: T, scale: T, offset: T) -> (y: T)
 // epsilon: float = 0.001
-struct MklLayerNormOp_ {
+struct InternalMklLayerNormOp {
   enum Inputs : int { x, scale, offset };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklLayerNorm_ = Op<MklLayerNormOp_>;
+using InternalMklLayerNorm = Op<InternalMklLayerNormOp>;
 
 // _MklLeakyRelu(features: T, mkl_features: uint8) -> (activations: T,
 //   mkl_activations: uint8)
 // alpha: float = 0.2
-struct MklLeakyReluOp_ {
+struct InternalMklLeakyReluOp {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { alpha };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklLeakyRelu_ = Op<MklLeakyReluOp_>;
+using InternalMklLeakyRelu = Op<InternalMklLeakyReluOp>;
 
 // _MklLeakyReluGrad(gradients: T, features: T, mkl_gradients: uint8,
 //   mkl_features: uint8) -> (backprops: T, mkl_backprops: uint8)
 // alpha: float = 0.2
-struct MklLeakyReluGradOp_ {
+struct InternalMklLeakyReluGradOp {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { alpha };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklLeakyReluGrad_ = Op<MklLeakyReluGradOp_>;
+using InternalMklLeakyReluGrad = Op<InternalMklLeakyReluGradOp>;
 
 // _MklMatMul(a: T, b: T) -> (product: T)
 // transpose_a: bool = false; transpose_b: bool = false; grad_a: bool = false;
 //   grad_b: bool = false
-struct MklMatMulOp_ {
+struct InternalMklMatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b, grad_a, grad_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklMatMul_ = Op<MklMatMulOp_>;
+using InternalMklMatMul = Op<InternalMklMatMulOp>;
 
 // _MklMaxPool(input: T, mkl_input: uint8) -> (output: T, workspace: uint8,
 //   mkl_output: uint8, mkl_workspace: uint8)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int) = [];
 //   workspace_enabled: bool = false
-struct MklMaxPoolOp_ {
+struct InternalMklMaxPoolOp {
   enum Inputs : int { input, mkl_input };
   enum Outputs : int { output, workspace, mkl_output, mkl_workspace };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklMaxPool_ = Op<MklMaxPoolOp_>;
+using InternalMklMaxPool = Op<InternalMklMaxPoolOp>;
 
 // _MklMaxPool3D(input: T, mkl_input: uint8) -> (output: T, workspace: uint8,
 //   mkl_output: uint8, mkl_workspace: uint8)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"; workspace_enabled: bool = false
-struct MklMaxPool3DOp_ {
+struct InternalMklMaxPool3DOp {
   enum Inputs : int { input, mkl_input };
   enum Outputs : int { output, workspace, mkl_output, mkl_workspace };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklMaxPool3D_ = Op<MklMaxPool3DOp_>;
+using InternalMklMaxPool3D = Op<InternalMklMaxPool3DOp>;
 
 // _MklMaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T,
 //   workspace: uint8, mkl_orig_input: uint8, mkl_orig_output: uint8, mkl_grad:
 //   uint8, mkl_workspace: uint8) -> (output: T, mkl_output: uint8)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"; workspace_enabled: bool = false
-struct MklMaxPool3DGradOp_ {
+struct InternalMklMaxPool3DGradOp {
   enum Inputs : int {
     orig_input,
     orig_output,
@@ -1384,7 +1402,7 @@ struct MklMaxPool3DGradOp_ {
   enum Outputs : int { output, mkl_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT, kTInput };
+  enum Types : int { T_attr, TInput_attr };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
@@ -1395,7 +1413,7 @@ struct MklMaxPool3DGradOp_ {
     return internal::Constrain<Types...>(this, "TInput");
   }
 };
-using MklMaxPool3DGrad_ = Op<MklMaxPool3DGradOp_>;
+using InternalMklMaxPool3DGrad = Op<InternalMklMaxPool3DGradOp>;
 
 // _MklMaxPoolGrad(orig_input: T, orig_output: T, grad: T, workspace: uint8,
 //   mkl_orig_input: uint8, mkl_orig_output: uint8, mkl_grad: uint8,
@@ -1403,7 +1421,7 @@ using MklMaxPool3DGrad_ = Op<MklMaxPool3DGradOp_>;
 // ksize: list(int) >= 4; strides: list(int) >= 4; workspace_enabled: bool =
 //   false; padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC";
 //   explicit_paddings: list(int) = []
-struct MklMaxPoolGradOp_ {
+struct InternalMklMaxPoolGradOp {
   enum Inputs : int {
     orig_input,
     orig_output,
@@ -1415,182 +1433,185 @@ struct MklMaxPoolGradOp_ {
     mkl_workspace
   };
   enum Outputs : int { output, mkl_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Bools : int { workspace_enabled };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklMaxPoolGrad_ = Op<MklMaxPoolGradOp_>;
+using InternalMklMaxPoolGrad = Op<InternalMklMaxPoolGradOp>;
 
 // _MklNativeAvgPool(value: T) -> (output: T)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"
-struct MklNativeAvgPoolOp_ {
+struct InternalMklNativeAvgPoolOp {
   enum Inputs : int { value };
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklNativeAvgPool_ = Op<MklNativeAvgPoolOp_>;
+using InternalMklNativeAvgPool = Op<InternalMklNativeAvgPoolOp>;
 
 // _MklNativeAvgPool3D(value: T) -> (output: T)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklNativeAvgPool3DOp_ {
+struct InternalMklNativeAvgPool3DOp {
   enum Inputs : int { value };
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklNativeAvgPool3D_ = Op<MklNativeAvgPool3DOp_>;
+using InternalMklNativeAvgPool3D = Op<InternalMklNativeAvgPool3DOp>;
 
 // _MklNativeAvgPool3DGrad(orig_input_shape: int32, grad: T) -> (output: T)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklNativeAvgPool3DGradOp_ {
+struct InternalMklNativeAvgPool3DGradOp {
   enum Inputs : int { orig_input_shape, grad };
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklNativeAvgPool3DGrad_ = Op<MklNativeAvgPool3DGradOp_>;
+using InternalMklNativeAvgPool3DGrad = Op<InternalMklNativeAvgPool3DGradOp>;
 
 // _MklNativeAvgPoolGrad(orig_input_shape: int32, grad: T) -> (output: T)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"
-struct MklNativeAvgPoolGradOp_ {
+struct InternalMklNativeAvgPoolGradOp {
   enum Inputs : int { orig_input_shape, grad };
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
-using MklNativeAvgPoolGrad_ = Op<MklNativeAvgPoolGradOp_>;
+using InternalMklNativeAvgPoolGrad = Op<InternalMklNativeAvgPoolGradOp>;
 
 // _MklNativeConv2D(input: T, filter: T) -> (output: T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; is_filter_const: bool =
 //   false; padding: {SAME, VALID, EXPLICIT}; explicit_paddings: list(int) = [];
 //   data_format: {NHWC, NCHW} = "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklNativeConv2DOp_ {
+struct InternalMklNativeConv2DOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv2D_ = Op<MklNativeConv2DOp_>;
+using InternalMklNativeConv2D = Op<InternalMklNativeConv2DOp>;
 
 // _MklNativeConv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop:
 //   T) -> (output: T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID,
 //   EXPLICIT}; explicit_paddings: list(int) = []; data_format: {NHWC, NCHW} =
 //   "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklNativeConv2DBackpropFilterOp_ {
+struct InternalMklNativeConv2DBackpropFilterOp {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv2DBackpropFilter_ = Op<MklNativeConv2DBackpropFilterOp_>;
+using InternalMklNativeConv2DBackpropFilter =
+    Op<InternalMklNativeConv2DBackpropFilterOp>;
 
 // _MklNativeConv2DBackpropFilterWithBias(input: T, filter_sizes: int32,
 //   out_backprop: T) -> (output: T, bias_grad: T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklNativeConv2DBackpropFilterWithBiasOp_ {
+struct InternalMklNativeConv2DBackpropFilterWithBiasOp {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output, bias_grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv2DBackpropFilterWithBias_ =
-    Op<MklNativeConv2DBackpropFilterWithBiasOp_>;
+using InternalMklNativeConv2DBackpropFilterWithBias =
+    Op<InternalMklNativeConv2DBackpropFilterWithBiasOp>;
 
 // _MklNativeConv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T)
 //   -> (output: T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID,
 //   EXPLICIT}; explicit_paddings: list(int) = []; data_format: {NHWC, NCHW} =
 //   "NHWC"; dilations: list(int) = [1, 1, 1, 1]
-struct MklNativeConv2DBackpropInputOp_ {
+struct InternalMklNativeConv2DBackpropInputOp {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv2DBackpropInput_ = Op<MklNativeConv2DBackpropInputOp_>;
+using InternalMklNativeConv2DBackpropInput =
+    Op<InternalMklNativeConv2DBackpropInputOp>;
 
 // _MklNativeConv2DWithBias(input: T, filter: T, bias: T) -> (output: T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; is_filter_const: bool =
 //   false; padding: {SAME, VALID, EXPLICIT}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklNativeConv2DWithBiasOp_ {
+struct InternalMklNativeConv2DWithBiasOp {
   enum Inputs : int { input, filter, bias };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv2DWithBias_ = Op<MklNativeConv2DWithBiasOp_>;
+using InternalMklNativeConv2DWithBias = Op<InternalMklNativeConv2DWithBiasOp>;
 
 // _MklNativeConv3D(input: T, filter: T) -> (output: T)
 // strides: list(int) >= 5; is_filter_const: bool = false; padding: {SAME,
 //   VALID}; data_format: {NDHWC, NCDHW} = "NDHWC"; dilations: list(int) = [1,
 //   1, 1, 1, 1]
-struct MklNativeConv3DOp_ {
+struct InternalMklNativeConv3DOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv3D_ = Op<MklNativeConv3DOp_>;
+using InternalMklNativeConv3D = Op<InternalMklNativeConv3DOp>;
 
 // _MklNativeConv3DBackpropFilterV2(input: T, filter_sizes: int32, out_backprop:
 //   T) -> (output: T)
 // strides: list(int); padding: {SAME, VALID}; data_format: {NDHWC, NCDHW} =
 //   "NDHWC"; dilations: list(int) = [1, 1, 1, 1, 1]
-struct MklNativeConv3DBackpropFilterV2Op_ {
+struct InternalMklNativeConv3DBackpropFilterV2Op {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeConv3DBackpropFilterV2_ = Op<MklNativeConv3DBackpropFilterV2Op_>;
+using InternalMklNativeConv3DBackpropFilterV2 =
+    Op<InternalMklNativeConv3DBackpropFilterV2Op>;
 
 // _MklNativeConv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop:
 //   T) -> (output: T)
 // strides: list(int) >= 5; dilations: list(int) = [1, 1, 1, 1, 1]; padding:
 //   {SAME, VALID}; data_format: {NDHWC, NCDHW} = "NDHWC"
-struct MklNativeConv3DBackpropInputV2Op_ {
+struct InternalMklNativeConv3DBackpropInputV2Op {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
@@ -1602,61 +1623,63 @@ struct MklNativeConv3DBackpropInputV2Op_ {
     return internal::Constrain<Types...>(this, "Tshape");
   }
 };
-using MklNativeConv3DBackpropInputV2_ = Op<MklNativeConv3DBackpropInputV2Op_>;
+using InternalMklNativeConv3DBackpropInputV2 =
+    Op<InternalMklNativeConv3DBackpropInputV2Op>;
 
 // _MklNativeDepthwiseConv2dNative(input: T, filter: T) -> (output: T)
 // strides: list(int); is_filter_const: bool = false; padding: {SAME, VALID,
 //   EXPLICIT}; data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int)
 //   = []; dilations: list(int) = [1, 1, 1, 1]
-struct MklNativeDepthwiseConv2dNativeOp_ {
+struct InternalMklNativeDepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklNativeDepthwiseConv2dNative_ = Op<MklNativeDepthwiseConv2dNativeOp_>;
+using InternalMklNativeDepthwiseConv2dNative =
+    Op<InternalMklNativeDepthwiseConv2dNativeOp>;
 
 // _MklNativeDepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32,
 //   out_backprop: T) -> (output: T)
 // strides: list(int); padding: {SAME, VALID}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklNativeDepthwiseConv2dNativeBackpropFilterOp_ {
+struct InternalMklNativeDepthwiseConv2dNativeBackpropFilterOp {
   enum Inputs : int { input, filter_sizes, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklNativeDepthwiseConv2dNativeBackpropFilter_ =
-    Op<MklNativeDepthwiseConv2dNativeBackpropFilterOp_>;
+using InternalMklNativeDepthwiseConv2dNativeBackpropFilter =
+    Op<InternalMklNativeDepthwiseConv2dNativeBackpropFilterOp>;
 
 // _MklNativeDepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T,
 //   out_backprop: T) -> (output: T)
 // strides: list(int); padding: {SAME, VALID}; data_format: {NHWC, NCHW} =
 //   "NHWC"; explicit_paddings: list(int) = []; dilations: list(int) = [1, 1, 1,
 //   1]
-struct MklNativeDepthwiseConv2dNativeBackpropInputOp_ {
+struct InternalMklNativeDepthwiseConv2dNativeBackpropInputOp {
   enum Inputs : int { input_sizes, filter, out_backprop };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::Floats;
 };
-using MklNativeDepthwiseConv2dNativeBackpropInput_ =
-    Op<MklNativeDepthwiseConv2dNativeBackpropInputOp_>;
+using InternalMklNativeDepthwiseConv2dNativeBackpropInput =
+    Op<InternalMklNativeDepthwiseConv2dNativeBackpropInputOp>;
 
 // _MklNativeFusedBatchNorm(x: T, scale: T, offset: T, mean: T, variance: T) ->
 //   (y: T, batch_mean: T, batch_variance: T, reserve_space_1: T,
 //   reserve_space_2: T)
 // epsilon: float = 0.0001; data_format: string = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklNativeFusedBatchNormOp_ {
+struct InternalMklNativeFusedBatchNormOp {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum Outputs : int {
     y,
@@ -1665,13 +1688,13 @@ struct MklNativeFusedBatchNormOp_ {
     reserve_space_1,
     reserve_space_2
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
-using MklNativeFusedBatchNorm_ = Op<MklNativeFusedBatchNormOp_>;
+using InternalMklNativeFusedBatchNorm = Op<InternalMklNativeFusedBatchNormOp>;
 
 // _MklNativeFusedBatchNormEx(x: T, scale: U, offset: U, mean: U, variance: U,
 //   side_input: num_side_inputs * T) -> (y: T, batch_mean: U, batch_variance:
@@ -1679,7 +1702,7 @@ using MklNativeFusedBatchNorm_ = Op<MklNativeFusedBatchNormOp_>;
 // epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format:
 //   {NHWC, NCHW} = "NHWC"; num_side_inputs: int >= 0 = 0; activation_mode:
 //   string = "Identity"; is_training: bool = true
-struct MklNativeFusedBatchNormExOp_ {
+struct InternalMklNativeFusedBatchNormExOp {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum InputLists : int { side_input };
   enum Outputs : int {
@@ -1690,7 +1713,7 @@ struct MklNativeFusedBatchNormExOp_ {
     reserve_space_2,
     reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format, activation_mode };
   enum Ints : int { num_side_inputs };
@@ -1704,14 +1727,15 @@ struct MklNativeFusedBatchNormExOp_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklNativeFusedBatchNormEx_ = Op<MklNativeFusedBatchNormExOp_>;
+using InternalMklNativeFusedBatchNormEx =
+    Op<InternalMklNativeFusedBatchNormExOp>;
 
 // _MklNativeFusedBatchNormGrad(y_backprop: T, x: T, scale: T, reserve_space_1:
 //   T, reserve_space_2: T) -> (x_backprop: T, scale_backprop: T,
 //   offset_backprop: T, reserve_space_3: T, reserve_space_4: T)
 // epsilon: float = 0.0001; data_format: string = "NHWC"; is_training: bool =
 //   true
-struct MklNativeFusedBatchNormGradOp_ {
+struct InternalMklNativeFusedBatchNormGradOp {
   enum Inputs : int { y_backprop, x, scale, reserve_space_1, reserve_space_2 };
   enum Outputs : int {
     x_backprop,
@@ -1720,20 +1744,21 @@ struct MklNativeFusedBatchNormGradOp_ {
     reserve_space_3,
     reserve_space_4
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
-using MklNativeFusedBatchNormGrad_ = Op<MklNativeFusedBatchNormGradOp_>;
+using InternalMklNativeFusedBatchNormGrad =
+    Op<InternalMklNativeFusedBatchNormGradOp>;
 
 // _MklNativeFusedBatchNormGradV2(y_backprop: T, x: T, scale: float,
 //   reserve_space_1: U, reserve_space_2: U) -> (x_backprop: T, scale_backprop:
 //   U, offset_backprop: U, reserve_space_3: U, reserve_space_4: U)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC"; is_training:
 //   bool = true
-struct MklNativeFusedBatchNormGradV2Op_ {
+struct InternalMklNativeFusedBatchNormGradV2Op {
   enum Inputs : int { y_backprop, x, scale, reserve_space_1, reserve_space_2 };
   enum Outputs : int {
     x_backprop,
@@ -1742,7 +1767,7 @@ struct MklNativeFusedBatchNormGradV2Op_ {
     reserve_space_3,
     reserve_space_4
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1755,7 +1780,8 @@ struct MklNativeFusedBatchNormGradV2Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklNativeFusedBatchNormGradV2_ = Op<MklNativeFusedBatchNormGradV2Op_>;
+using InternalMklNativeFusedBatchNormGradV2 =
+    Op<InternalMklNativeFusedBatchNormGradV2Op>;
 
 // _MklNativeFusedBatchNormGradV3(y_backprop: T, x: T, scale: float,
 //   reserve_space_1: U, reserve_space_2: U, reserve_space_3: U) -> (x_backprop:
@@ -1763,7 +1789,7 @@ using MklNativeFusedBatchNormGradV2_ = Op<MklNativeFusedBatchNormGradV2Op_>;
 //   reserve_space_5: U)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC"; is_training:
 //   bool = true
-struct MklNativeFusedBatchNormGradV3Op_ {
+struct InternalMklNativeFusedBatchNormGradV3Op {
   enum Inputs : int {
     y_backprop,
     x,
@@ -1779,7 +1805,7 @@ struct MklNativeFusedBatchNormGradV3Op_ {
     reserve_space_4,
     reserve_space_5
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1792,14 +1818,15 @@ struct MklNativeFusedBatchNormGradV3Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklNativeFusedBatchNormGradV3_ = Op<MklNativeFusedBatchNormGradV3Op_>;
+using InternalMklNativeFusedBatchNormGradV3 =
+    Op<InternalMklNativeFusedBatchNormGradV3Op>;
 
 // _MklNativeFusedBatchNormV2(x: T, scale: U, offset: U, mean: U, variance: U)
 //   -> (y: T, batch_mean: U, batch_variance: U, reserve_space_1: U,
 //   reserve_space_2: U)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklNativeFusedBatchNormV2Op_ {
+struct InternalMklNativeFusedBatchNormV2Op {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum Outputs : int {
     y,
@@ -1808,7 +1835,7 @@ struct MklNativeFusedBatchNormV2Op_ {
     reserve_space_1,
     reserve_space_2
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1821,14 +1848,15 @@ struct MklNativeFusedBatchNormV2Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklNativeFusedBatchNormV2_ = Op<MklNativeFusedBatchNormV2Op_>;
+using InternalMklNativeFusedBatchNormV2 =
+    Op<InternalMklNativeFusedBatchNormV2Op>;
 
 // _MklNativeFusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U)
 //   -> (y: T, batch_mean: U, batch_variance: U, reserve_space_1: U,
 //   reserve_space_2: U, reserve_space_3: U)
 // epsilon: float = 0.0001; data_format: {NHWC, NCHW} = "NHWC";
 //   exponential_avg_factor: float = 1.0; is_training: bool = true
-struct MklNativeFusedBatchNormV3Op_ {
+struct InternalMklNativeFusedBatchNormV3Op {
   enum Inputs : int { x, scale, offset, mean, variance };
   enum Outputs : int {
     y,
@@ -1838,7 +1866,7 @@ struct MklNativeFusedBatchNormV3Op_ {
     reserve_space_2,
     reserve_space_3
   };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   enum Floats : int { epsilon, exponential_avg_factor };
   enum Strings : int { data_format };
   enum Bools : int { is_training };
@@ -1851,7 +1879,8 @@ struct MklNativeFusedBatchNormV3Op_ {
     return internal::Constrain<Types...>(this, "U");
   }
 };
-using MklNativeFusedBatchNormV3_ = Op<MklNativeFusedBatchNormV3Op_>;
+using InternalMklNativeFusedBatchNormV3 =
+    Op<InternalMklNativeFusedBatchNormV3Op>;
 
 // _MklNativeFusedConv2D(input: T, filter: T, args: TArgs, host_args:
 //   num_host_args * float) -> (output: T)
@@ -1861,12 +1890,12 @@ using MklNativeFusedBatchNormV3_ = Op<MklNativeFusedBatchNormV3Op_>;
 //   filter_format: {HWIO, OIHW} = "HWIO"; dilations: list(int) = [1, 1, 1, 1];
 //   use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; epsilon: float
 //   = 0.0001; leakyrelu_alpha: float = 0.2
-struct MklNativeFusedConv2DOp_ {
+struct InternalMklNativeFusedConv2DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args, host_args };
   enum Outputs : int { output };
-  enum Types : int { kT };
-  enum TypeLists : int { kTArgs };
+  enum Types : int { T_attr };
+  enum TypeLists : int { TArgs_attr };
   enum Ints : int { num_args, num_host_args };
   enum IntLists : int { strides, explicit_paddings, dilations };
   enum Bools : int { is_filter_const, use_cudnn_on_gpu };
@@ -1879,18 +1908,18 @@ struct MklNativeFusedConv2DOp_ {
     return internal::Constrain<Types...>(this, "TArgs");
   }
 };
-using MklNativeFusedConv2D_ = Op<MklNativeFusedConv2DOp_>;
+using InternalMklNativeFusedConv2D = Op<InternalMklNativeFusedConv2DOp>;
 
 // _MklNativeFusedConv3D(input: T, filter: T, args: num_args * T) -> (output: T)
 // num_args: int >= 0; strides: list(int) >= 5; is_filter_const: bool = false;
 //   padding: {SAME, VALID}; data_format: {NDHWC, NCDHW} = "NDHWC"; dilations:
 //   list(int) = [1, 1, 1, 1, 1]; padding_list: list(int) = []; fused_ops:
 //   list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2
-struct MklNativeFusedConv3DOp_ {
+struct InternalMklNativeFusedConv3DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -1899,7 +1928,7 @@ struct MklNativeFusedConv3DOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeFusedConv3D_ = Op<MklNativeFusedConv3DOp_>;
+using InternalMklNativeFusedConv3D = Op<InternalMklNativeFusedConv3DOp>;
 
 // _MklNativeFusedDepthwiseConv2dNative(input: T, filter: T, args: num_args * T)
 //   -> (output: T)
@@ -1907,11 +1936,11 @@ using MklNativeFusedConv3D_ = Op<MklNativeFusedConv3DOp_>;
 //   padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC"; dilations:
 //   list(int) = [1, 1, 1, 1]; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklNativeFusedDepthwiseConv2dNativeOp_ {
+struct InternalMklNativeFusedDepthwiseConv2dNativeOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
@@ -1920,65 +1949,65 @@ struct MklNativeFusedDepthwiseConv2dNativeOp_ {
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeFusedDepthwiseConv2dNative_ =
-    Op<MklNativeFusedDepthwiseConv2dNativeOp_>;
+using InternalMklNativeFusedDepthwiseConv2dNative =
+    Op<InternalMklNativeFusedDepthwiseConv2dNativeOp>;
 
 // _MklNativeFusedMatMul(a: T, b: T, args: num_args * T) -> (product: T)
 // is_filter_const: bool = false; transpose_a: bool = false; transpose_b: bool =
 //   false; num_args: int >= 0; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklNativeFusedMatMulOp_ {
+struct InternalMklNativeFusedMatMulOp {
   enum Inputs : int { a, b };
   enum InputLists : int { args };
   enum Outputs : int { product };
   enum Bools : int { is_filter_const, transpose_a, transpose_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_args };
   enum StringLists : int { fused_ops };
   enum Floats : int { epsilon, leakyrelu_alpha };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeFusedMatMul_ = Op<MklNativeFusedMatMulOp_>;
+using InternalMklNativeFusedMatMul = Op<InternalMklNativeFusedMatMulOp>;
 
 // _MklNativeMaxPool(input: T) -> (output: T, workspace: uint8)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; explicit_paddings: list(int) = [];
 //   workspace_enabled: bool = false
-struct MklNativeMaxPoolOp_ {
+struct InternalMklNativeMaxPoolOp {
   enum Inputs : int { input };
   enum Outputs : int { output, workspace };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeMaxPool_ = Op<MklNativeMaxPoolOp_>;
+using InternalMklNativeMaxPool = Op<InternalMklNativeMaxPoolOp>;
 
 // _MklNativeMaxPool3D(input: T) -> (output: T, workspace: uint8)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"; workspace_enabled: bool = false
-struct MklNativeMaxPool3DOp_ {
+struct InternalMklNativeMaxPool3DOp {
   enum Inputs : int { input };
   enum Outputs : int { output, workspace };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeMaxPool3D_ = Op<MklNativeMaxPool3DOp_>;
+using InternalMklNativeMaxPool3D = Op<InternalMklNativeMaxPool3DOp>;
 
 // _MklNativeMaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T,
 //   workspace: uint8) -> (output: T)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"; workspace_enabled: bool = false
-struct MklNativeMaxPool3DGradOp_ {
+struct InternalMklNativeMaxPool3DGradOp {
   enum Inputs : int { orig_input, orig_output, grad, workspace };
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT, kTInput };
+  enum Types : int { T_attr, TInput_attr };
   enum Bools : int { workspace_enabled };
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
@@ -1989,33 +2018,33 @@ struct MklNativeMaxPool3DGradOp_ {
     return internal::Constrain<Types...>(this, "TInput");
   }
 };
-using MklNativeMaxPool3DGrad_ = Op<MklNativeMaxPool3DGradOp_>;
+using InternalMklNativeMaxPool3DGrad = Op<InternalMklNativeMaxPool3DGradOp>;
 
 // _MklNativeMaxPoolGrad(orig_input: T, orig_output: T, grad: T, workspace:
 //   uint8) -> (output: T)
 // ksize: list(int) >= 4; strides: list(int) >= 4; workspace_enabled: bool =
 //   false; padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC";
 //   explicit_paddings: list(int) = []
-struct MklNativeMaxPoolGradOp_ {
+struct InternalMklNativeMaxPoolGradOp {
   enum Inputs : int { orig_input, orig_output, grad, workspace };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Bools : int { workspace_enabled };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklNativeMaxPoolGrad_ = Op<MklNativeMaxPoolGradOp_>;
+using InternalMklNativeMaxPoolGrad = Op<InternalMklNativeMaxPoolGradOp>;
 
 // _MklNativePadWithConv2D(input: T, filter: T, paddings: Tpaddings) -> (output:
 //   T)
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; is_filter_const: bool = false;
 //   dilations: list(int) = [1, 1, 1, 1]
-struct MklNativePadWithConv2DOp_ {
+struct InternalMklNativePadWithConv2DOp {
   enum Inputs : int { input, filter, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
@@ -2028,7 +2057,7 @@ struct MklNativePadWithConv2DOp_ {
     return internal::Constrain<Types...>(this, "Tpaddings");
   }
 };
-using MklNativePadWithConv2D_ = Op<MklNativePadWithConv2DOp_>;
+using InternalMklNativePadWithConv2D = Op<InternalMklNativePadWithConv2DOp>;
 
 // _MklNativePadWithFusedConv2D(input: T, filter: T, args: num_args * T,
 //   paddings: Tpaddings) -> (output: T)
@@ -2036,12 +2065,12 @@ using MklNativePadWithConv2D_ = Op<MklNativePadWithConv2DOp_>;
 //   padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC"; dilations:
 //   list(int) = [1, 1, 1, 1]; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklNativePadWithFusedConv2DOp_ {
+struct InternalMklNativePadWithFusedConv2DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args };
   enum LateInputs : int { paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
@@ -2057,16 +2086,17 @@ struct MklNativePadWithFusedConv2DOp_ {
     return internal::Constrain<Types...>(this, "Tpaddings");
   }
 };
-using MklNativePadWithFusedConv2D_ = Op<MklNativePadWithFusedConv2DOp_>;
+using InternalMklNativePadWithFusedConv2D =
+    Op<InternalMklNativePadWithFusedConv2DOp>;
 
 // _MklNativeSparseMatrixMatMul(a: variant, b: T) -> (output: T)
 // transpose_a: bool = false; transpose_b: bool = false; adjoint_a: bool =
 //   false; adjoint_b: bool = false; transpose_output: bool = false;
 //   conjugate_output: bool = false
-struct MklNativeSparseMatrixMatMulOp_ {
+struct InternalMklNativeSparseMatrixMatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int {
     transpose_a,
     transpose_b,
@@ -2077,7 +2107,8 @@ struct MklNativeSparseMatrixMatMulOp_ {
   };
   using TypesOf_T = types::Any;
 };
-using MklNativeSparseMatrixMatMul_ = Op<MklNativeSparseMatrixMatMulOp_>;
+using InternalMklNativeSparseMatrixMatMul =
+    Op<InternalMklNativeSparseMatrixMatMulOp>;
 
 // _MklPadWithConv2D(input: T, filter: T, paddings: Tpaddings, mkl_input: uint8,
 //   mkl_filter: uint8, mkl_paddings: uint8) -> (output: T, filter_output: T,
@@ -2085,7 +2116,7 @@ using MklNativeSparseMatrixMatMul_ = Op<MklNativeSparseMatrixMatMulOp_>;
 // strides: list(int); use_cudnn_on_gpu: bool = true; padding: {SAME, VALID};
 //   data_format: {NHWC, NCHW} = "NHWC"; is_filter_const: bool = false;
 //   dilations: list(int) = [1, 1, 1, 1]
-struct MklPadWithConv2DOp_ {
+struct InternalMklPadWithConv2DOp {
   enum Inputs : int {
     input,
     filter,
@@ -2095,7 +2126,7 @@ struct MklPadWithConv2DOp_ {
     mkl_paddings
   };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum IntLists : int { strides, dilations };
   enum Bools : int { use_cudnn_on_gpu, is_filter_const };
   enum Strings : int { padding, data_format };
@@ -2108,7 +2139,7 @@ struct MklPadWithConv2DOp_ {
     return internal::Constrain<Types...>(this, "Tpaddings");
   }
 };
-using MklPadWithConv2D_ = Op<MklPadWithConv2DOp_>;
+using InternalMklPadWithConv2D = Op<InternalMklPadWithConv2DOp>;
 
 // _MklPadWithFusedConv2D(input: T, filter: T, args: num_args * T, paddings:
 //   Tpaddings, mkl_input: uint8, mkl_filter: uint8, mkl_args: num_args * uint8,
@@ -2118,12 +2149,12 @@ using MklPadWithConv2D_ = Op<MklPadWithConv2DOp_>;
 //   padding: {SAME, VALID}; data_format: {NHWC, NCHW} = "NHWC"; dilations:
 //   list(int) = [1, 1, 1, 1]; fused_ops: list(string) = []; epsilon: float =
 //   0.0001; leakyrelu_alpha: float = 0.2
-struct MklPadWithFusedConv2DOp_ {
+struct InternalMklPadWithFusedConv2DOp {
   enum Inputs : int { input, filter };
   enum InputLists : int { args, mkl_args };
   enum LateInputs : int { paddings, mkl_input, mkl_filter, mkl_paddings };
   enum Outputs : int { output, filter_output, mkl_output, mkl_filter_output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum Ints : int { num_args };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
@@ -2139,52 +2170,52 @@ struct MklPadWithFusedConv2DOp_ {
     return internal::Constrain<Types...>(this, "Tpaddings");
   }
 };
-using MklPadWithFusedConv2D_ = Op<MklPadWithFusedConv2DOp_>;
+using InternalMklPadWithFusedConv2D = Op<InternalMklPadWithFusedConv2DOp>;
 
 // _MklQuantizeV2(input: float, min_range: float, max_range: float) -> (output:
 //   T, output_min: float, output_max: float)
 // mode: {MIN_COMBINED, MIN_FIRST, SCALED} = "SCALED"; round_mode:
 //   {HALF_AWAY_FROM_ZERO, HALF_TO_EVEN} = "HALF_AWAY_FROM_ZERO"; narrow_range:
 //   bool = false; axis: int = -1; ensure_minimum_range: float = 0.01
-struct MklQuantizeV2Op_ {
+struct InternalMklQuantizeV2Op {
   enum Inputs : int { input, min_range, max_range };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { mode, round_mode };
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
   enum Floats : int { ensure_minimum_range };
   using TypesOf_T = types::Qints;
 };
-using MklQuantizeV2_ = Op<MklQuantizeV2Op_>;
+using InternalMklQuantizeV2 = Op<InternalMklQuantizeV2Op>;
 
 // _MklQuantizedAvgPool(input: T, min_input: float, max_input: float) ->
 //   (output: T, min_output: float, max_output: float)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID}
-struct MklQuantizedAvgPoolOp_ {
+struct InternalMklQuantizedAvgPoolOp {
   enum Inputs : int { input, min_input, max_input };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   using TypesOf_T = types::Qints;
 };
-using MklQuantizedAvgPool_ = Op<MklQuantizedAvgPoolOp_>;
+using InternalMklQuantizedAvgPool = Op<InternalMklQuantizedAvgPoolOp>;
 
 // _MklQuantizedConcatV2(values: N * T, axis: Tidx, input_mins: N * float,
 //   input_maxes: N * float) -> (output: T, output_min: float, output_max:
 //   float)
 // N: int >= 2
-struct MklQuantizedConcatV2Op_ {
+struct InternalMklQuantizedConcatV2Op {
   enum InputLists : int { values, input_mins, input_maxes };
   enum LateInputs : int { axis };
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
-using MklQuantizedConcatV2_ = Op<MklQuantizedConcatV2Op_>;
+using InternalMklQuantizedConcatV2 = Op<InternalMklQuantizedConcatV2Op>;
 
 // _MklQuantizedConv2D(input: Tinput, filter: Tfilter, min_input: float,
 //   max_input: float, min_filter: float, max_filter: float) -> (output:
@@ -2192,7 +2223,7 @@ using MklQuantizedConcatV2_ = Op<MklQuantizedConcatV2Op_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1];
 //   padding_list: list(int) = []
-struct MklQuantizedConv2DOp_ {
+struct InternalMklQuantizedConv2DOp {
   enum Inputs : int {
     input,
     filter,
@@ -2202,7 +2233,7 @@ struct MklQuantizedConv2DOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -2210,7 +2241,7 @@ struct MklQuantizedConv2DOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2D_ = Op<MklQuantizedConv2DOp_>;
+using InternalMklQuantizedConv2D = Op<InternalMklQuantizedConv2DOp>;
 
 // _MklQuantizedConv2DAndRelu(input: Tinput, filter: Tfilter, min_input: float,
 //   max_input: float, min_filter: float, max_filter: float) -> (output:
@@ -2218,7 +2249,7 @@ using MklQuantizedConv2D_ = Op<MklQuantizedConv2DOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1];
 //   padding_list: list(int) = []
-struct MklQuantizedConv2DAndReluOp_ {
+struct InternalMklQuantizedConv2DAndReluOp {
   enum Inputs : int {
     input,
     filter,
@@ -2228,7 +2259,7 @@ struct MklQuantizedConv2DAndReluOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -2236,7 +2267,8 @@ struct MklQuantizedConv2DAndReluOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DAndRelu_ = Op<MklQuantizedConv2DAndReluOp_>;
+using InternalMklQuantizedConv2DAndRelu =
+    Op<InternalMklQuantizedConv2DAndReluOp>;
 
 // _MklQuantizedConv2DAndReluAndRequantize(input: Tinput, filter: Tfilter,
 //   min_input: float, max_input: float, min_filter: float, max_filter: float,
@@ -2245,7 +2277,7 @@ using MklQuantizedConv2DAndRelu_ = Op<MklQuantizedConv2DAndReluOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1];
 //   padding_list: list(int) = []
-struct MklQuantizedConv2DAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DAndReluAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2257,7 +2289,7 @@ struct MklQuantizedConv2DAndReluAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -2265,8 +2297,8 @@ struct MklQuantizedConv2DAndReluAndRequantizeOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DAndReluAndRequantize_ =
-    Op<MklQuantizedConv2DAndReluAndRequantizeOp_>;
+using InternalMklQuantizedConv2DAndReluAndRequantize =
+    Op<InternalMklQuantizedConv2DAndReluAndRequantizeOp>;
 
 // _MklQuantizedConv2DAndRequantize(input: Tinput, filter: Tfilter, min_input:
 //   float, max_input: float, min_filter: float, max_filter: float,
@@ -2275,7 +2307,7 @@ using MklQuantizedConv2DAndReluAndRequantize_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1];
 //   padding_list: list(int) = []
-struct MklQuantizedConv2DAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2287,7 +2319,7 @@ struct MklQuantizedConv2DAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -2295,7 +2327,8 @@ struct MklQuantizedConv2DAndRequantizeOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DAndRequantize_ = Op<MklQuantizedConv2DAndRequantizeOp_>;
+using InternalMklQuantizedConv2DAndRequantize =
+    Op<InternalMklQuantizedConv2DAndRequantizeOp>;
 
 // _MklQuantizedConv2DPerChannel(input: Tinput, filter: Tfilter, min_input:
 //   float, max_input: float, min_filter: float, max_filter: float) -> (output:
@@ -2303,7 +2336,7 @@ using MklQuantizedConv2DAndRequantize_ = Op<MklQuantizedConv2DAndRequantizeOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   false; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1];
 //   padding_list: list(int) = []
-struct MklQuantizedConv2DPerChannelOp_ {
+struct InternalMklQuantizedConv2DPerChannelOp {
   enum Inputs : int {
     input,
     filter,
@@ -2313,7 +2346,7 @@ struct MklQuantizedConv2DPerChannelOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const };
@@ -2321,7 +2354,8 @@ struct MklQuantizedConv2DPerChannelOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DPerChannel_ = Op<MklQuantizedConv2DPerChannelOp_>;
+using InternalMklQuantizedConv2DPerChannel =
+    Op<InternalMklQuantizedConv2DPerChannelOp>;
 
 // _MklQuantizedConv2DWithBias(input: Tinput, filter: Tfilter, bias: float,
 //   min_input: float, max_input: float, min_filter: float, max_filter: float)
@@ -2329,7 +2363,7 @@ using MklQuantizedConv2DPerChannel_ = Op<MklQuantizedConv2DPerChannelOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasOp_ {
+struct InternalMklQuantizedConv2DWithBiasOp {
   enum Inputs : int {
     input,
     filter,
@@ -2340,7 +2374,7 @@ struct MklQuantizedConv2DWithBiasOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2348,7 +2382,8 @@ struct MklQuantizedConv2DWithBiasOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBias_ = Op<MklQuantizedConv2DWithBiasOp_>;
+using InternalMklQuantizedConv2DWithBias =
+    Op<InternalMklQuantizedConv2DWithBiasOp>;
 
 // _MklQuantizedConv2DWithBiasAndRelu(input: Tinput, filter: Tfilter, bias:
 //   float, min_input: float, max_input: float, min_filter: float, max_filter:
@@ -2356,7 +2391,7 @@ using MklQuantizedConv2DWithBias_ = Op<MklQuantizedConv2DWithBiasOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasAndReluOp_ {
+struct InternalMklQuantizedConv2DWithBiasAndReluOp {
   enum Inputs : int {
     input,
     filter,
@@ -2367,7 +2402,7 @@ struct MklQuantizedConv2DWithBiasAndReluOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2375,8 +2410,8 @@ struct MklQuantizedConv2DWithBiasAndReluOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasAndRelu_ =
-    Op<MklQuantizedConv2DWithBiasAndReluOp_>;
+using InternalMklQuantizedConv2DWithBiasAndRelu =
+    Op<InternalMklQuantizedConv2DWithBiasAndReluOp>;
 
 // _MklQuantizedConv2DWithBiasAndReluAndRequantize(input: Tinput, filter:
 //   Tfilter, bias: Tbias, min_input: float, max_input: float, min_filter:
@@ -2385,7 +2420,7 @@ using MklQuantizedConv2DWithBiasAndRelu_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DWithBiasAndReluAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2398,7 +2433,7 @@ struct MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2414,8 +2449,8 @@ struct MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_ {
   }
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasAndReluAndRequantize_ =
-    Op<MklQuantizedConv2DWithBiasAndReluAndRequantizeOp_>;
+using InternalMklQuantizedConv2DWithBiasAndReluAndRequantize =
+    Op<InternalMklQuantizedConv2DWithBiasAndReluAndRequantizeOp>;
 
 // _MklQuantizedConv2DWithBiasAndRequantize(input: Tinput, filter: Tfilter,
 //   bias: Tbias, min_input: float, max_input: float, min_filter: float,
@@ -2424,7 +2459,7 @@ using MklQuantizedConv2DWithBiasAndReluAndRequantize_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DWithBiasAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2437,7 +2472,7 @@ struct MklQuantizedConv2DWithBiasAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2453,8 +2488,8 @@ struct MklQuantizedConv2DWithBiasAndRequantizeOp_ {
   }
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasAndRequantize_ =
-    Op<MklQuantizedConv2DWithBiasAndRequantizeOp_>;
+using InternalMklQuantizedConv2DWithBiasAndRequantize =
+    Op<InternalMklQuantizedConv2DWithBiasAndRequantizeOp>;
 
 // _MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize(input: Tinput,
 //   filter: Tfilter, bias: Tbias, min_input: float, max_input: float,
@@ -2465,7 +2500,7 @@ using MklQuantizedConv2DWithBiasAndRequantize_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2481,7 +2516,13 @@ struct MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_ {
     max_summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2507,8 +2548,8 @@ struct MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_ {
   }
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize_ =
-    Op<MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp_>;
+using InternalMklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize =
+    Op<InternalMklQuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp>;
 
 // _MklQuantizedConv2DWithBiasSumAndRelu(input: Tinput, filter: Tfilter, bias:
 //   float, min_input: float, max_input: float, min_filter: float, max_filter:
@@ -2517,7 +2558,7 @@ using MklQuantizedConv2DWithBiasSignedSumAndReluAndRequantize_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasSumAndReluOp_ {
+struct InternalMklQuantizedConv2DWithBiasSumAndReluOp {
   enum Inputs : int {
     input,
     filter,
@@ -2529,7 +2570,7 @@ struct MklQuantizedConv2DWithBiasSumAndReluOp_ {
     summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2537,8 +2578,8 @@ struct MklQuantizedConv2DWithBiasSumAndReluOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasSumAndRelu_ =
-    Op<MklQuantizedConv2DWithBiasSumAndReluOp_>;
+using InternalMklQuantizedConv2DWithBiasSumAndRelu =
+    Op<InternalMklQuantizedConv2DWithBiasSumAndReluOp>;
 
 // _MklQuantizedConv2DWithBiasSumAndReluAndRequantize(input: Tinput, filter:
 //   Tfilter, bias: Tbias, min_input: float, max_input: float, min_filter:
@@ -2548,7 +2589,7 @@ using MklQuantizedConv2DWithBiasSumAndRelu_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2564,7 +2605,13 @@ struct MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_ {
     max_summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2589,15 +2636,15 @@ struct MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_ {
   }
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedConv2DWithBiasSumAndReluAndRequantize_ =
-    Op<MklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp_>;
+using InternalMklQuantizedConv2DWithBiasSumAndReluAndRequantize =
+    Op<InternalMklQuantizedConv2DWithBiasSumAndReluAndRequantizeOp>;
 
 // _MklQuantizedDepthwiseConv2D(input: Tinput, filter: Tfilter, min_input:
 //   float, max_input: float, min_filter: float, max_filter: float) -> (output:
 //   out_type, min_output: float, max_output: float)
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; padding: {SAME, VALID}; dilations: list(int) = [1, 1, 1, 1]
-struct MklQuantizedDepthwiseConv2DOp_ {
+struct InternalMklQuantizedDepthwiseConv2DOp {
   enum Inputs : int {
     input,
     filter,
@@ -2607,7 +2654,7 @@ struct MklQuantizedDepthwiseConv2DOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const };
@@ -2615,7 +2662,8 @@ struct MklQuantizedDepthwiseConv2DOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedDepthwiseConv2D_ = Op<MklQuantizedDepthwiseConv2DOp_>;
+using InternalMklQuantizedDepthwiseConv2D =
+    Op<InternalMklQuantizedDepthwiseConv2DOp>;
 
 // _MklQuantizedDepthwiseConv2DWithBias(input: Tinput, filter: Tfilter, bias:
 //   float, min_input: float, max_input: float, min_filter: float, max_filter:
@@ -2623,7 +2671,7 @@ using MklQuantizedDepthwiseConv2D_ = Op<MklQuantizedDepthwiseConv2DOp_>;
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]
-struct MklQuantizedDepthwiseConv2DWithBiasOp_ {
+struct InternalMklQuantizedDepthwiseConv2DWithBiasOp {
   enum Inputs : int {
     input,
     filter,
@@ -2634,7 +2682,7 @@ struct MklQuantizedDepthwiseConv2DWithBiasOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2642,8 +2690,8 @@ struct MklQuantizedDepthwiseConv2DWithBiasOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedDepthwiseConv2DWithBias_ =
-    Op<MklQuantizedDepthwiseConv2DWithBiasOp_>;
+using InternalMklQuantizedDepthwiseConv2DWithBias =
+    Op<InternalMklQuantizedDepthwiseConv2DWithBiasOp>;
 
 // _MklQuantizedDepthwiseConv2DWithBiasAndRelu(input: Tinput, filter: Tfilter,
 //   bias: float, min_input: float, max_input: float, min_filter: float,
@@ -2652,7 +2700,7 @@ using MklQuantizedDepthwiseConv2DWithBias_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedDepthwiseConv2DWithBiasAndReluOp_ {
+struct InternalMklQuantizedDepthwiseConv2DWithBiasAndReluOp {
   enum Inputs : int {
     input,
     filter,
@@ -2663,7 +2711,7 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluOp_ {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2671,8 +2719,8 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluOp_ {
   using TypesOf_Tfilter = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedDepthwiseConv2DWithBiasAndRelu_ =
-    Op<MklQuantizedDepthwiseConv2DWithBiasAndReluOp_>;
+using InternalMklQuantizedDepthwiseConv2DWithBiasAndRelu =
+    Op<InternalMklQuantizedDepthwiseConv2DWithBiasAndReluOp>;
 
 // _MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize(input: Tinput,
 //   filter: Tfilter, bias: Tbias, min_input: float, max_input: float,
@@ -2682,7 +2730,7 @@ using MklQuantizedDepthwiseConv2DWithBiasAndRelu_ =
 // data_format: string = "NHWC"; strides: list(int); is_filter_const: bool =
 //   true; is_bias_const: bool = true; padding: {SAME, VALID}; dilations:
 //   list(int) = [1, 1, 1, 1]; padding_list: list(int) = []
-struct MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp {
   enum Inputs : int {
     input,
     filter,
@@ -2695,7 +2743,7 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum Strings : int { data_format, padding };
   enum IntLists : int { strides, dilations, padding_list };
   enum Bools : int { is_filter_const, is_bias_const };
@@ -2712,8 +2760,8 @@ struct MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_ {
   }
   using TypesOf_out_type = types::Qints;
 };
-using MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize_ =
-    Op<MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp_>;
+using InternalMklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize =
+    Op<InternalMklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp>;
 
 // _MklQuantizedMatMulWithBias(a: T1, b: T2, bias: Tbias, min_a: float, max_a:
 //   float, min_b: float, max_b: float) -> (out: Toutput, min_out: float,
@@ -2721,10 +2769,10 @@ using MklQuantizedDepthwiseConv2DWithBiasAndReluAndRequantize_ =
 // transpose_a: bool = false; transpose_b: bool = false; input_quant_mode:
 //   {MIN_FIRST, SCALED} = "MIN_FIRST"; is_weight_const: bool = true;
 //   is_bias_const: bool = true
-struct MklQuantizedMatMulWithBiasOp_ {
+struct InternalMklQuantizedMatMulWithBiasOp {
   enum Inputs : int { a, b, bias, min_a, max_a, min_b, max_b };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -2759,7 +2807,8 @@ struct MklQuantizedMatMulWithBiasOp_ {
     return internal::Constrain<Types...>(this, "Toutput");
   }
 };
-using MklQuantizedMatMulWithBias_ = Op<MklQuantizedMatMulWithBiasOp_>;
+using InternalMklQuantizedMatMulWithBias =
+    Op<InternalMklQuantizedMatMulWithBiasOp>;
 
 // _MklQuantizedMatMulWithBiasAndDequantize(a: T1, b: T2, bias: Tbias, min_a:
 //   float, max_a: float, min_b: float, max_b: float, min_freezed_output: float,
@@ -2767,7 +2816,7 @@ using MklQuantizedMatMulWithBias_ = Op<MklQuantizedMatMulWithBiasOp_>;
 // transpose_a: bool = false; transpose_b: bool = false; input_quant_mode:
 //   {MIN_FIRST, SCALED} = "MIN_FIRST"; is_weight_const: bool = true;
 //   is_bias_const: bool = true
-struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
+struct InternalMklQuantizedMatMulWithBiasAndDequantizeOp {
   enum Inputs : int {
     a,
     b,
@@ -2780,7 +2829,7 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -2815,8 +2864,8 @@ struct MklQuantizedMatMulWithBiasAndDequantizeOp_ {
     return internal::Constrain<Types...>(this, "Toutput");
   }
 };
-using MklQuantizedMatMulWithBiasAndDequantize_ =
-    Op<MklQuantizedMatMulWithBiasAndDequantizeOp_>;
+using InternalMklQuantizedMatMulWithBiasAndDequantize =
+    Op<InternalMklQuantizedMatMulWithBiasAndDequantizeOp>;
 
 // _MklQuantizedMatMulWithBiasAndRelu(a: T1, b: T2, bias: float, min_a: float,
 //   max_a: float, min_b: float, max_b: float) -> (out: Toutput, min_out: float,
@@ -2824,10 +2873,10 @@ using MklQuantizedMatMulWithBiasAndDequantize_ =
 // transpose_a: bool = false; transpose_b: bool = false; input_quant_mode:
 //   {MIN_FIRST, SCALED} = "MIN_FIRST"; is_weight_const: bool = true;
 //   is_bias_const: bool = true
-struct MklQuantizedMatMulWithBiasAndReluOp_ {
+struct InternalMklQuantizedMatMulWithBiasAndReluOp {
   enum Inputs : int { a, b, bias, min_a, max_a, min_b, max_b };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kToutput };
+  enum Types : int { T1_attr, T2_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -2855,8 +2904,8 @@ struct MklQuantizedMatMulWithBiasAndReluOp_ {
     return internal::Constrain<Types...>(this, "Toutput");
   }
 };
-using MklQuantizedMatMulWithBiasAndRelu_ =
-    Op<MklQuantizedMatMulWithBiasAndReluOp_>;
+using InternalMklQuantizedMatMulWithBiasAndRelu =
+    Op<InternalMklQuantizedMatMulWithBiasAndReluOp>;
 
 // _MklQuantizedMatMulWithBiasAndReluAndRequantize(a: T1, b: T2, bias: Tbias,
 //   min_a: float, max_a: float, min_b: float, max_b: float, min_freezed_output:
@@ -2865,7 +2914,7 @@ using MklQuantizedMatMulWithBiasAndRelu_ =
 // transpose_a: bool = false; transpose_b: bool = false; input_quant_mode:
 //   {MIN_FIRST, SCALED} = "MIN_FIRST"; is_weight_const: bool = true;
 //   is_bias_const: bool = true
-struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
+struct InternalMklQuantizedMatMulWithBiasAndReluAndRequantizeOp {
   enum Inputs : int {
     a,
     b,
@@ -2878,7 +2927,7 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -2917,8 +2966,8 @@ struct MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_ {
     return internal::Constrain<Types...>(this, "Toutput");
   }
 };
-using MklQuantizedMatMulWithBiasAndReluAndRequantize_ =
-    Op<MklQuantizedMatMulWithBiasAndReluAndRequantizeOp_>;
+using InternalMklQuantizedMatMulWithBiasAndReluAndRequantize =
+    Op<InternalMklQuantizedMatMulWithBiasAndReluAndRequantizeOp>;
 
 // _MklQuantizedMatMulWithBiasAndRequantize(a: T1, b: T2, bias: Tbias, min_a:
 //   float, max_a: float, min_b: float, max_b: float, min_freezed_output: float,
@@ -2927,7 +2976,7 @@ using MklQuantizedMatMulWithBiasAndReluAndRequantize_ =
 // transpose_a: bool = false; transpose_b: bool = false; input_quant_mode:
 //   {MIN_FIRST, SCALED} = "MIN_FIRST"; is_weight_const: bool = true;
 //   is_bias_const: bool = true
-struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
+struct InternalMklQuantizedMatMulWithBiasAndRequantizeOp {
   enum Inputs : int {
     a,
     b,
@@ -2940,7 +2989,7 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
     max_freezed_output
   };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -2976,105 +3025,105 @@ struct MklQuantizedMatMulWithBiasAndRequantizeOp_ {
     return internal::Constrain<Types...>(this, "Toutput");
   }
 };
-using MklQuantizedMatMulWithBiasAndRequantize_ =
-    Op<MklQuantizedMatMulWithBiasAndRequantizeOp_>;
+using InternalMklQuantizedMatMulWithBiasAndRequantize =
+    Op<InternalMklQuantizedMatMulWithBiasAndRequantizeOp>;
 
 // _MklQuantizedMaxPool(input: T, min_input: float, max_input: float) ->
 //   (output: T, min_output: float, max_output: float)
 // ksize: list(int) >= 4; strides: list(int) >= 4; padding: {SAME, VALID}
-struct MklQuantizedMaxPoolOp_ {
+struct InternalMklQuantizedMaxPoolOp {
   enum Inputs : int { input, min_input, max_input };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   using TypesOf_T = types::Qints;
 };
-using MklQuantizedMaxPool_ = Op<MklQuantizedMaxPoolOp_>;
+using InternalMklQuantizedMaxPool = Op<InternalMklQuantizedMaxPoolOp>;
 
 // _MklRelu(features: T, mkl_features: uint8) -> (activations: T,
 //   mkl_activations: uint8)
-struct MklReluOp_ {
+struct InternalMklReluOp {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklRelu_ = Op<MklReluOp_>;
+using InternalMklRelu = Op<InternalMklReluOp>;
 
 // _MklRelu6(features: T, mkl_features: uint8) -> (activations: T,
 //   mkl_activations: uint8)
-struct MklRelu6Op_ {
+struct InternalMklRelu6Op {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklRelu6_ = Op<MklRelu6Op_>;
+using InternalMklRelu6 = Op<InternalMklRelu6Op>;
 
 // _MklRelu6Grad(gradients: T, features: T, mkl_gradients: uint8, mkl_features:
 //   uint8) -> (backprops: T, mkl_backprops: uint8)
-struct MklRelu6GradOp_ {
+struct InternalMklRelu6GradOp {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklRelu6Grad_ = Op<MklRelu6GradOp_>;
+using InternalMklRelu6Grad = Op<InternalMklRelu6GradOp>;
 
 // _MklReluGrad(gradients: T, features: T, mkl_gradients: uint8, mkl_features:
 //   uint8) -> (backprops: T, mkl_backprops: uint8)
-struct MklReluGradOp_ {
+struct InternalMklReluGradOp {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16;
 };
-using MklReluGrad_ = Op<MklReluGradOp_>;
+using InternalMklReluGrad = Op<InternalMklReluGradOp>;
 
 // _MklSoftmax(logits: T) -> (softmax: T)
-struct MklSoftmaxOp_ {
+struct InternalMklSoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { softmax };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklSoftmax_ = Op<MklSoftmaxOp_>;
+using InternalMklSoftmax = Op<InternalMklSoftmaxOp>;
 
 // _MklSwish(features: T) -> (activations: T)
-struct MklSwishOp_ {
+struct InternalMklSwishOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
-using MklSwish_ = Op<MklSwishOp_>;
+using InternalMklSwish = Op<InternalMklSwishOp>;
 
 // _MklTanh(features: T, mkl_features: uint8) -> (activations: T,
 //   mkl_activations: uint8)
-struct MklTanhOp_ {
+struct InternalMklTanhOp {
   enum Inputs : int { features, mkl_features };
   enum Outputs : int { activations, mkl_activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
-using MklTanh_ = Op<MklTanhOp_>;
+using InternalMklTanh = Op<InternalMklTanhOp>;
 
 // _MklTanhGrad(gradients: T, features: T, mkl_gradients: uint8, mkl_features:
 //   uint8) -> (backprops: T, mkl_backprops: uint8)
-struct MklTanhGradOp_ {
+struct InternalMklTanhGradOp {
   enum Inputs : int { gradients, features, mkl_gradients, mkl_features };
   enum Outputs : int { backprops, mkl_backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
-using MklTanhGrad_ = Op<MklTanhGradOp_>;
+using InternalMklTanhGrad = Op<InternalMklTanhGradOp>;
 
 // _MklTranspose(x: T, perm: Tperm) -> (y: T)
-struct MklTransposeOp_ {
+struct InternalMklTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
-  enum Types : int { kT, kTperm };
+  enum Types : int { T_attr, Tperm_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
@@ -3084,74 +3133,74 @@ struct MklTransposeOp_ {
     return internal::Constrain<Types...>(this, "Tperm");
   }
 };
-using MklTranspose_ = Op<MklTransposeOp_>;
+using InternalMklTranspose = Op<InternalMklTransposeOp>;
 
 // _NcclBroadcastRecv(shape: int32) -> (output: T)
 // num_devices: int; shared_name: string
-struct NcclBroadcastRecvOp_ {
+struct InternalNcclBroadcastRecvOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   enum Strings : int { shared_name };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
-using NcclBroadcastRecv_ = Op<NcclBroadcastRecvOp_>;
+using InternalNcclBroadcastRecv = Op<InternalNcclBroadcastRecvOp>;
 
 // _NcclBroadcastSend(input: T) -> ()
 // num_devices: int; shared_name: string
-struct NcclBroadcastSendOp_ {
+struct InternalNcclBroadcastSendOp {
   enum Inputs : int { input };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   enum Strings : int { shared_name };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
-using NcclBroadcastSend_ = Op<NcclBroadcastSendOp_>;
+using InternalNcclBroadcastSend = Op<InternalNcclBroadcastSendOp>;
 
 // _NcclReduceRecv(input: T) -> (data: T)
 // reduction: {min, max, prod, sum}; num_devices: int; shared_name: string
-struct NcclReduceRecvOp_ {
+struct InternalNcclReduceRecvOp {
   enum Inputs : int { input };
   enum Outputs : int { data };
   enum Strings : int { reduction, shared_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
-using NcclReduceRecv_ = Op<NcclReduceRecvOp_>;
+using InternalNcclReduceRecv = Op<InternalNcclReduceRecvOp>;
 
 // _NcclReduceSend(input: T) -> ()
 // reduction: {min, max, prod, sum}; num_devices: int; shared_name: string
-struct NcclReduceSendOp_ {
+struct InternalNcclReduceSendOp {
   enum Inputs : int { input };
   enum Strings : int { reduction, shared_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
-using NcclReduceSend_ = Op<NcclReduceSendOp_>;
+using InternalNcclReduceSend = Op<InternalNcclReduceSendOp>;
 
 // _ParallelConcatStart() -> (output: dtype)
 // shape: shape
-struct ParallelConcatStartOp_ {
+struct InternalParallelConcatStartOp {
   enum Outputs : int { output };
   enum Shapes : int { shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
-using ParallelConcatStart_ = Op<ParallelConcatStartOp_>;
+using InternalParallelConcatStart = Op<InternalParallelConcatStartOp>;
 
 // _ParallelConcatUpdate(value: T, update: T) -> (output: T)
 // loc: int
-struct ParallelConcatUpdateOp_ {
+struct InternalParallelConcatUpdateOp {
   enum Inputs : int { value, update };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { loc };
   using TypesOf_T = types::Any;
 };
-using ParallelConcatUpdate_ = Op<ParallelConcatUpdateOp_>;
+using InternalParallelConcatUpdate = Op<InternalParallelConcatUpdateOp>;
 
 // _QuantizedMatMul(device_inputs: Tdevice_inputs, host_inputs: Thost_inputs) ->
 //   (device_outputs: Tdevice_outputs, host_outputs: Thost_outputs)
@@ -3159,16 +3208,16 @@ using ParallelConcatUpdate_ = Op<ParallelConcatUpdateOp_>;
 //   true; is_bias_const: bool = true; fused_ops: list(string) = [];
 //   input_quant_mode: {MIN_FIRST, SCALED} = "SCALED"; output_quant_mode:
 //   {MIN_FIRST, SCALED} = "SCALED"; leakyrelu_alpha: float = 0.2
-struct QuantizedMatMulOp_ {
+struct InternalQuantizedMatMulOp {
   enum InputLists : int { device_inputs, host_inputs };
   enum OutputLists : int { device_outputs, host_outputs };
   enum TypeLists : int {
-    kTdevice_inputs,
-    kThost_inputs,
-    kTdevice_outputs,
-    kThost_outputs
+    Tdevice_inputs_attr,
+    Thost_inputs_attr,
+    Tdevice_outputs_attr,
+    Thost_outputs_attr
   };
-  enum Types : int { kT1, kT2, kTbias, kU, kTout };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, U_attr, Tout_attr };
   enum Bools : int { transpose_a, transpose_b, is_weight_const, is_bias_const };
   enum StringLists : int { fused_ops };
   enum Strings : int { input_quant_mode, output_quant_mode };
@@ -3221,42 +3270,42 @@ struct QuantizedMatMulOp_ {
   }
   using TypesOf_Tout = types::QintsFloatBfloat16;
 };
-using QuantizedMatMul_ = Op<QuantizedMatMulOp_>;
+using InternalQuantizedMatMul = Op<InternalQuantizedMatMulOp>;
 
 // _QuantizedMaxPool3D(input: T, min_input: float, max_input: float) -> (output:
 //   T, min_output: float, max_output: float)
 // ksize: list(int) >= 5; strides: list(int) >= 5; padding: {SAME, VALID};
 //   data_format: {NDHWC, NCDHW} = "NDHWC"
-struct QuantizedMaxPool3DOp_ {
+struct InternalQuantizedMaxPool3DOp {
   enum Inputs : int { input, min_input, max_input };
   enum Outputs : int { output, min_output, max_output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Qints;
 };
-using QuantizedMaxPool3D_ = Op<QuantizedMaxPool3DOp_>;
+using InternalQuantizedMaxPool3D = Op<InternalQuantizedMaxPool3DOp>;
 
 // _ReadVariablesOp(resources: N * resource) -> (values: dtypes)
 // N: int >= 0
-struct ReadVariablesOpOp_ {
+struct InternalReadVariablesOpOp {
   enum InputLists : int { resources };
   enum OutputLists : int { values };
   enum Ints : int { N };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");
   }
 };
-using ReadVariablesOp_ = Op<ReadVariablesOpOp_>;
+using InternalReadVariablesOp = Op<InternalReadVariablesOpOp>;
 
 // _Recv() -> (tensor: tensor_type)
 // tensor_name: string; send_device: string; send_device_incarnation: int;
 //   recv_device: string; client_terminated: bool = false
-struct RecvOp_ {
+struct InternalRecvOp {
   enum Outputs : int { tensor };
-  enum Types : int { ktensor_type };
+  enum Types : int { tensor_type_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
@@ -3265,107 +3314,107 @@ struct RecvOp_ {
     return internal::Constrain<Types...>(this, "tensor_type");
   }
 };
-using Recv_ = Op<RecvOp_>;
+using InternalRecv = Op<InternalRecvOp>;
 
 // _Retval(input: T) -> ()
 // index: int >= 0
-struct RetvalOp_ {
+struct InternalRetvalOp {
   enum Inputs : int { input };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { index };
   using TypesOf_T = types::Any;
 };
-using Retval_ = Op<RetvalOp_>;
+using InternalRetval = Op<InternalRetvalOp>;
 
 // _ScopedAllocator() -> (output: T)
 // shapes: list(shape); shape: shape; sa_name: string; id: int;
 //   expected_call_count: int
-struct ScopedAllocatorOp_ {
+struct InternalScopedAllocatorOp {
   enum Outputs : int { output };
   enum ShapeLists : int { shapes };
   enum Shapes : int { shape };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { sa_name };
   enum Ints : int { id, expected_call_count };
   using TypesOf_T = types::Any;
 };
-using ScopedAllocator_ = Op<ScopedAllocatorOp_>;
+using InternalScopedAllocator = Op<InternalScopedAllocatorOp>;
 
 // _ScopedAllocatorConcat(backing: T, inputs: N * T) -> (output: T)
 // shape: shape; reshape: bool = false; sa_name: string; id: int; N: int >= 2
-struct ScopedAllocatorConcatOp_ {
+struct InternalScopedAllocatorConcatOp {
   enum Inputs : int { backing };
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Shapes : int { shape };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { reshape };
   enum Strings : int { sa_name };
   enum Ints : int { id, N };
   using TypesOf_T = types::Any;
 };
-using ScopedAllocatorConcat_ = Op<ScopedAllocatorConcatOp_>;
+using InternalScopedAllocatorConcat = Op<InternalScopedAllocatorConcatOp>;
 
 // _ScopedAllocatorSplit(concat: T, split: N * T) -> (output: N * T)
 // sa_name: string; id: int; N: int >= 2; shapes: list(shape)
-struct ScopedAllocatorSplitOp_ {
+struct InternalScopedAllocatorSplitOp {
   enum Inputs : int { concat };
   enum InputLists : int { split };
   enum OutputLists : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { sa_name };
   enum Ints : int { id, N };
   enum ShapeLists : int { shapes };
   using TypesOf_T = types::Any;
 };
-using ScopedAllocatorSplit_ = Op<ScopedAllocatorSplitOp_>;
+using InternalScopedAllocatorSplit = Op<InternalScopedAllocatorSplitOp>;
 
 // _Send(tensor: T) -> ()
 // tensor_name: string; send_device: string; send_device_incarnation: int;
 //   recv_device: string; client_terminated: bool = false
-struct SendOp_ {
+struct InternalSendOp {
   enum Inputs : int { tensor };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
   using TypesOf_T = types::Any;
 };
-using Send_ = Op<SendOp_>;
+using InternalSend = Op<InternalSendOp>;
 
 // _SetGlobalTPUArray(topology: string) -> ()
-struct SetGlobalTPUArrayOp_ {
+struct InternalSetGlobalTPUArrayOp {
   enum Inputs : int { topology };
 };
-using SetGlobalTPUArray_ = Op<SetGlobalTPUArrayOp_>;
+using InternalSetGlobalTPUArray = Op<InternalSetGlobalTPUArrayOp>;
 
 // _ShutdownDistributedTPU() -> ()
-struct ShutdownDistributedTPUOp_ {};
-using ShutdownDistributedTPU_ = Op<ShutdownDistributedTPUOp_>;
+struct InternalShutdownDistributedTPUOp {};
+using InternalShutdownDistributedTPU = Op<InternalShutdownDistributedTPUOp>;
 
 // _SwitchN(data: T, output_index: int32) -> (outputs: num_outs * T)
 // num_outs: int >= 1
-struct SwitchNOp_ {
+struct InternalSwitchNOp {
   enum Inputs : int { data, output_index };
   enum OutputLists : int { outputs };
   enum Ints : int { num_outs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
-using SwitchN_ = Op<SwitchNOp_>;
+using InternalSwitchN = Op<InternalSwitchNOp>;
 
 // _TPUCompileMlir(dynamic_shapes: NumDynamicShapes * int64) ->
 //   (compilation_status: string, program: num_computations * string)
 // num_computations: int >= 0; mlir_module: string = ""; metadata: string;
 //   NumDynamicShapes: int >= 0
-struct TPUCompileMlirOp_ {
+struct InternalTPUCompileMlirOp {
   enum InputLists : int { dynamic_shapes };
   enum Outputs : int { compilation_status };
   enum OutputLists : int { program };
   enum Ints : int { num_computations, NumDynamicShapes };
   enum Strings : int { mlir_module, metadata };
 };
-using TPUCompileMlir_ = Op<TPUCompileMlirOp_>;
+using InternalTPUCompileMlir = Op<InternalTPUCompileMlirOp>;
 
 // _TPUReplicate(inputs: Tinputs, broadcast_inputs: Tbroadcast_inputs,
 //   variables: NumVariables * resource, guaranteed_constants:
@@ -3378,7 +3427,7 @@ using TPUCompileMlir_ = Op<TPUCompileMlirOp_>;
 //   num_distributed_variables: int = 0; use_spmd_for_xla_partitioning: bool =
 //   false; use_shardy_partitioner: bool = false; tpu_compile_options_proto:
 //   string = ""
-struct TPUReplicateOp_ {
+struct InternalTPUReplicateOp {
   enum InputLists : int {
     inputs,
     broadcast_inputs,
@@ -3407,10 +3456,10 @@ struct TPUReplicateOp_ {
   enum IntLists : int { device_assignment };
   enum StringLists : int { host_compute_core, padding_map };
   enum TypeLists : int {
-    kTinputs,
-    kTbroadcast_inputs,
-    kTguaranteed_constants,
-    koutput_types
+    Tinputs_attr,
+    Tbroadcast_inputs_attr,
+    Tguaranteed_constants_attr,
+    output_types_attr
   };
   template <class... Types>
   auto Tinputs() && {
@@ -3426,85 +3475,85 @@ struct TPUReplicateOp_ {
   }
   using TypesOf_output_types = types::Any;
 };
-using TPUReplicate_ = Op<TPUReplicateOp_>;
+using InternalTPUReplicate = Op<InternalTPUReplicateOp>;
 
 // _TensorToHashBucketFast(input: T) -> (output: int64)
 // num_buckets: int >= 1
-struct TensorToHashBucketFastOp_ {
+struct InternalTensorToHashBucketFastOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_buckets };
   using TypesOf_T = types::IntsUints;
 };
-using TensorToHashBucketFast_ = Op<TensorToHashBucketFastOp_>;
+using InternalTensorToHashBucketFast = Op<InternalTensorToHashBucketFastOp>;
 
 // _UnaryOpsComposition(x: T) -> (y: T)
 // op_names: list(string)
-struct UnaryOpsCompositionOp_ {
+struct InternalUnaryOpsCompositionOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum StringLists : int { op_names };
   using TypesOf_T = types::FloatDoubleHalf;
 };
-using UnaryOpsComposition_ = Op<UnaryOpsCompositionOp_>;
+using InternalUnaryOpsComposition = Op<InternalUnaryOpsCompositionOp>;
 
 // _VarHandlesOp() -> (resources: N * resource)
 // containers: list(string); shared_names: list(string); N: int >= 0; shapes:
 //   list(shape)
-struct VarHandlesOpOp_ {
+struct InternalVarHandlesOpOp {
   enum OutputLists : int { resources };
   enum StringLists : int { containers, shared_names };
   enum Ints : int { N };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");
   }
 };
-using VarHandlesOp_ = Op<VarHandlesOpOp_>;
+using InternalVarHandlesOp = Op<InternalVarHandlesOpOp>;
 
 // _WaitForDistributedTPU(inputs: N * int32) -> (topology: string)
 // startup_timeout_sec: int = 20; N: int >= 1
-struct WaitForDistributedTPUOp_ {
+struct InternalWaitForDistributedTPUOp {
   enum InputLists : int { inputs };
   enum Outputs : int { topology };
   enum Ints : int { startup_timeout_sec, N };
 };
-using WaitForDistributedTPU_ = Op<WaitForDistributedTPUOp_>;
+using InternalWaitForDistributedTPU = Op<InternalWaitForDistributedTPUOp>;
 
 // _While(input: T) -> (output: T)
 // cond: func; body: func
-struct WhileOp_ {
+struct InternalWhileOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { cond, body };
   using TypesOf_T = types::Any;
 };
-using While_ = Op<WhileOp_>;
+using InternalWhile = Op<InternalWhileOp>;
 
 // _XlaAotOnlyVarHandleOp() -> (resource: resource)
 // container: string = ""; shared_name: string = ""; debug_name: string = "";
 //   shape: shape
-struct XlaAotOnlyVarHandleOpOp_ {
+struct InternalXlaAotOnlyVarHandleOpOp {
   enum Outputs : int { resource };
   enum Strings : int { container, shared_name, debug_name };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
-using XlaAotOnlyVarHandleOp_ = Op<XlaAotOnlyVarHandleOpOp_>;
+using InternalXlaAotOnlyVarHandleOp = Op<InternalXlaAotOnlyVarHandleOpOp>;
 
 // _XlaCompile(constants: Tconstants, args: Targs, resources: Nresources *
 //   resource) -> (key: string, compilation_successful: bool)
 // must_compile: bool; Nresources: int >= 0; function: func
-struct XlaCompileOp_ {
+struct InternalXlaCompileOp {
   enum InputLists : int { constants, args, resources };
   enum Outputs : int { key, compilation_successful };
-  enum TypeLists : int { kTconstants, kTargs };
+  enum TypeLists : int { Tconstants_attr, Targs_attr };
   enum Bools : int { must_compile };
   enum Ints : int { Nresources };
   enum Functions : int { function };
@@ -3517,22 +3566,22 @@ struct XlaCompileOp_ {
     return internal::Constrain<Types...>(this, "Targs");
   }
 };
-using XlaCompile_ = Op<XlaCompileOp_>;
+using InternalXlaCompile = Op<InternalXlaCompileOp>;
 
 // _XlaCompileMlirPlaceholderProgramKey() -> (program: string)
-struct XlaCompileMlirPlaceholderProgramKeyOp_ {
+struct InternalXlaCompileMlirPlaceholderProgramKeyOp {
   enum Outputs : int { program };
 };
-using XlaCompileMlirPlaceholderProgramKey_ =
-    Op<XlaCompileMlirPlaceholderProgramKeyOp_>;
+using InternalXlaCompileMlirPlaceholderProgramKey =
+    Op<InternalXlaCompileMlirPlaceholderProgramKeyOp>;
 
 // _XlaHostComputeMlir(inputs: Tinputs) -> (outputs: Toutputs)
 // send_key: string; recv_key: string; host_mlir_module: string = "";
 //   manual_sharding: bool = false
-struct XlaHostComputeMlirOp_ {
+struct InternalXlaHostComputeMlirOp {
   enum InputLists : int { inputs };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kTinputs, kToutputs };
+  enum TypeLists : int { Tinputs_attr, Toutputs_attr };
   enum Strings : int { send_key, recv_key, host_mlir_module };
   enum Bools : int { manual_sharding };
   template <class... Types>
@@ -3544,23 +3593,23 @@ struct XlaHostComputeMlirOp_ {
     return internal::Constrain<Types...>(this, "Toutputs");
   }
 };
-using XlaHostComputeMlir_ = Op<XlaHostComputeMlirOp_>;
+using InternalXlaHostComputeMlir = Op<InternalXlaHostComputeMlirOp>;
 
 // _XlaMerge(partitioned_call: T, xla_run: T) -> (output: T)
-struct XlaMergeOp_ {
+struct InternalXlaMergeOp {
   enum Inputs : int { partitioned_call, xla_run };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
-using XlaMerge_ = Op<XlaMergeOp_>;
+using InternalXlaMerge = Op<InternalXlaMergeOp>;
 
 // _XlaRecvAtHost(dynamic_key: string) -> (outputs: Toutputs)
 // key: string; device_ordinal: int; device_type: string = "TPU"
-struct XlaRecvAtHostOp_ {
+struct InternalXlaRecvAtHostOp {
   enum Inputs : int { dynamic_key };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kToutputs };
+  enum TypeLists : int { Toutputs_attr };
   enum Strings : int { key, device_type };
   enum Ints : int { device_ordinal };
   template <class... Types>
@@ -3568,29 +3617,29 @@ struct XlaRecvAtHostOp_ {
     return internal::Constrain<Types...>(this, "Toutputs");
   }
 };
-using XlaRecvAtHost_ = Op<XlaRecvAtHostOp_>;
+using InternalXlaRecvAtHost = Op<InternalXlaRecvAtHostOp>;
 
 // _XlaRecvAtHostV2(dynamic_key: string, device_ordinal: int64) -> (outputs:
 //   Toutputs)
 // key: string; device_type: string = "TPU"
-struct XlaRecvAtHostV2Op_ {
+struct InternalXlaRecvAtHostV2Op {
   enum Inputs : int { dynamic_key, device_ordinal };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kToutputs };
+  enum TypeLists : int { Toutputs_attr };
   enum Strings : int { key, device_type };
   template <class... Types>
   auto Toutputs() && {
     return internal::Constrain<Types...>(this, "Toutputs");
   }
 };
-using XlaRecvAtHostV2_ = Op<XlaRecvAtHostV2Op_>;
+using InternalXlaRecvAtHostV2 = Op<InternalXlaRecvAtHostV2Op>;
 
 // _XlaRun(args: Targs, key: string) -> (results: Tresults)
-struct XlaRunOp_ {
+struct InternalXlaRunOp {
   enum InputLists : int { args };
   enum LateInputs : int { key };
   enum OutputLists : int { results };
-  enum TypeLists : int { kTargs, kTresults };
+  enum TypeLists : int { Targs_attr, Tresults_attr };
   template <class... Types>
   auto Targs() && {
     return internal::Constrain<Types...>(this, "Targs");
@@ -3600,14 +3649,14 @@ struct XlaRunOp_ {
     return internal::Constrain<Types...>(this, "Tresults");
   }
 };
-using XlaRun_ = Op<XlaRunOp_>;
+using InternalXlaRun = Op<InternalXlaRunOp>;
 
 // _XlaSendFromHost(inputs: Tinputs, dynamic_key: string) -> ()
 // key: string; device_ordinal: int; device_type: string = "TPU"
-struct XlaSendFromHostOp_ {
+struct InternalXlaSendFromHostOp {
   enum InputLists : int { inputs };
   enum LateInputs : int { dynamic_key };
-  enum TypeLists : int { kTinputs };
+  enum TypeLists : int { Tinputs_attr };
   enum Strings : int { key, device_type };
   enum Ints : int { device_ordinal };
   template <class... Types>
@@ -3615,22 +3664,22 @@ struct XlaSendFromHostOp_ {
     return internal::Constrain<Types...>(this, "Tinputs");
   }
 };
-using XlaSendFromHost_ = Op<XlaSendFromHostOp_>;
+using InternalXlaSendFromHost = Op<InternalXlaSendFromHostOp>;
 
 // _XlaSendFromHostV2(inputs: Tinputs, dynamic_key: string, device_ordinal:
 //   int64) -> ()
 // key: string; device_type: string = "TPU"
-struct XlaSendFromHostV2Op_ {
+struct InternalXlaSendFromHostV2Op {
   enum InputLists : int { inputs };
   enum LateInputs : int { dynamic_key, device_ordinal };
-  enum TypeLists : int { kTinputs };
+  enum TypeLists : int { Tinputs_attr };
   enum Strings : int { key, device_type };
   template <class... Types>
   auto Tinputs() && {
     return internal::Constrain<Types...>(this, "Tinputs");
   }
 };
-using XlaSendFromHostV2_ = Op<XlaSendFromHostV2Op_>;
+using InternalXlaSendFromHostV2 = Op<InternalXlaSendFromHostV2Op>;
 
 }  // namespace tfplug::ops
 

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_K_H_
 #define TFPLUG_OPS_K_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_L_H_
 #define TFPLUG_OPS_L_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct L2LossOp {
   enum Inputs : int { t };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using L2Loss = Op<L2LossOp>;
@@ -22,7 +22,7 @@ using L2Loss = Op<L2LossOp>;
 struct LMDBDatasetOp {
   enum Inputs : int { filenames };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -44,7 +44,7 @@ struct LRNOp {
   enum Outputs : int { output };
   enum Ints : int { depth_radius };
   enum Floats : int { bias, alpha, beta };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
 using LRN = Op<LRNOp>;
@@ -57,7 +57,7 @@ struct LRNGradOp {
   enum Outputs : int { output };
   enum Ints : int { depth_radius };
   enum Floats : int { bias, alpha, beta };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
 using LRNGrad = Op<LRNGradOp>;
@@ -70,7 +70,7 @@ struct LSTMBlockCellOp {
   enum Outputs : int { i, cs, f, o, ci, co, h };
   enum Floats : int { forget_bias, cell_clip };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using LSTMBlockCell = Op<LSTMBlockCellOp>;
@@ -100,7 +100,7 @@ struct LSTMBlockCellGradOp {
   };
   enum Outputs : int { cs_prev_grad, dicfo, wci_grad, wcf_grad, wco_grad };
   enum Bools : int { use_peephole };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatHalf;
 };
 using LSTMBlockCellGrad = Op<LSTMBlockCellGradOp>;
@@ -110,7 +110,7 @@ using LSTMBlockCellGrad = Op<LSTMBlockCellGradOp>;
 struct LatencyStatsDatasetOp {
   enum Inputs : int { input_dataset, tag };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -122,7 +122,7 @@ struct LeakyReluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
   enum Floats : int { alpha };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using LeakyRelu = Op<LeakyReluOp>;
@@ -133,7 +133,7 @@ struct LeakyReluGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
   enum Floats : int { alpha };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using LeakyReluGrad = Op<LeakyReluGradOp>;
@@ -158,7 +158,7 @@ using LearnedUnigramCandidateSampler = Op<LearnedUnigramCandidateSamplerOp>;
 struct LeftShiftOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using LeftShift = Op<LeftShiftOp>;
@@ -181,7 +181,7 @@ struct LegacyParallelInterleaveDatasetV2Op {
   enum Outputs : int { handle };
   enum Functions : int { f };
   enum Strings : int { deterministic, metadata };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -196,7 +196,7 @@ using LegacyParallelInterleaveDatasetV2 =
 struct LessOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Less = Op<LessOp>;
@@ -205,7 +205,7 @@ using Less = Op<LessOp>;
 struct LessEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using LessEqual = Op<LessEqualOp>;
@@ -214,7 +214,7 @@ using LessEqual = Op<LessEqualOp>;
 struct LgammaOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Lgamma = Op<LgammaOp>;
@@ -223,7 +223,7 @@ using Lgamma = Op<LgammaOp>;
 struct LinSpaceOp {
   enum Inputs : int { start, stop, num };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -234,7 +234,7 @@ using LinSpace = Op<LinSpaceOp>;
 struct ListDatasetOp {
   enum InputLists : int { tensors };
   enum Outputs : int { handle };
-  enum TypeLists : int { kTinput_types, koutput_types };
+  enum TypeLists : int { Tinput_types_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -249,7 +249,7 @@ using ListDataset = Op<ListDatasetOp>;
 struct ListDiffOp {
   enum Inputs : int { x, y };
   enum Outputs : int { out, idx };
-  enum Types : int { kT, kout_idx };
+  enum Types : int { T_attr, out_idx_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
@@ -266,7 +266,7 @@ using ListDiff = Op<ListDiffOp>;
 struct ListSnapshotChunksDatasetOp {
   enum Inputs : int { snapshot_path };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -317,7 +317,7 @@ struct LoadDatasetOp {
   enum Inputs : int { path };
   enum InputLists : int { reader_func_other_args };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types, kTreader_func_args };
+  enum TypeLists : int { output_types_attr, Treader_func_args_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
   enum Functions : int { reader_func };
@@ -485,7 +485,7 @@ using LoadTPUEmbeddingStochasticGradientDescentParameters =
 struct LogOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Log = Op<LogOp>;
@@ -494,7 +494,7 @@ using Log = Op<LogOp>;
 struct Log1pOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Log1p = Op<Log1pOp>;
@@ -503,7 +503,7 @@ using Log1p = Op<Log1pOp>;
 struct LogMatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { sign, log_abs_determinant };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using LogMatrixDeterminant = Op<LogMatrixDeterminantOp>;
@@ -512,7 +512,7 @@ using LogMatrixDeterminant = Op<LogMatrixDeterminantOp>;
 struct LogSoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { logsoftmax };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using LogSoftmax = Op<LogSoftmaxOp>;
@@ -559,7 +559,7 @@ using LogicalOr = Op<LogicalOrOp>;
 struct LookupTableExportOp {
   enum RefInputs : int { table_handle };
   enum Outputs : int { keys, values };
-  enum Types : int { kTkeys, kTvalues };
+  enum Types : int { Tkeys_attr, Tvalues_attr };
   template <class... Types>
   auto Tkeys() && {
     return internal::Constrain<Types...>(this, "Tkeys");
@@ -575,7 +575,7 @@ using LookupTableExport = Op<LookupTableExportOp>;
 struct LookupTableExportV2Op {
   enum Inputs : int { table_handle };
   enum Outputs : int { keys, values };
-  enum Types : int { kTkeys, kTvalues };
+  enum Types : int { Tkeys_attr, Tvalues_attr };
   template <class... Types>
   auto Tkeys() && {
     return internal::Constrain<Types...>(this, "Tkeys");
@@ -593,7 +593,7 @@ struct LookupTableFindOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, default_value };
   enum Outputs : int { values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -604,7 +604,7 @@ using LookupTableFind = Op<LookupTableFindOp>;
 struct LookupTableFindV2Op {
   enum Inputs : int { table_handle, keys, default_value };
   enum Outputs : int { values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -614,7 +614,7 @@ using LookupTableFindV2 = Op<LookupTableFindV2Op>;
 struct LookupTableImportOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -623,7 +623,7 @@ using LookupTableImport = Op<LookupTableImportOp>;
 // LookupTableImportV2(table_handle: resource, keys: Tin, values: Tout) -> ()
 struct LookupTableImportV2Op {
   enum Inputs : int { table_handle, keys, values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -633,7 +633,7 @@ using LookupTableImportV2 = Op<LookupTableImportV2Op>;
 struct LookupTableInsertOp {
   enum RefInputs : int { table_handle };
   enum Inputs : int { keys = 1, values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -642,7 +642,7 @@ using LookupTableInsert = Op<LookupTableInsertOp>;
 // LookupTableInsertV2(table_handle: resource, keys: Tin, values: Tout) -> ()
 struct LookupTableInsertV2Op {
   enum Inputs : int { table_handle, keys, values };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -651,7 +651,7 @@ using LookupTableInsertV2 = Op<LookupTableInsertV2Op>;
 // LookupTableRemoveV2(table_handle: resource, keys: Tin) -> ()
 struct LookupTableRemoveV2Op {
   enum Inputs : int { table_handle, keys };
-  enum Types : int { kTin };
+  enum Types : int { Tin_attr };
   using TypesOf_Tin = types::Any;
 };
 using LookupTableRemoveV2 = Op<LookupTableRemoveV2Op>;
@@ -681,7 +681,7 @@ using LoopCond = Op<LoopCondOp>;
 struct LowerBoundOp {
   enum Inputs : int { sorted_inputs, values };
   enum Outputs : int { output };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::Int32Int64;
 };
@@ -691,7 +691,7 @@ using LowerBound = Op<LowerBoundOp>;
 struct LuOp {
   enum Inputs : int { input };
   enum Outputs : int { lu, p };
-  enum Types : int { kT, koutput_idx_type };
+  enum Types : int { T_attr, output_idx_type_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
   template <class... Types>
   auto output_idx_type() && {

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_M_H_
 #define TFPLUG_OPS_M_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -32,7 +32,7 @@ struct MapAndBatchDatasetOp {
   enum LateInputs : int { batch_size, num_parallel_calls, drop_remainder };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { preserve_cardinality };
   enum Strings : int { metadata };
@@ -49,7 +49,7 @@ using MapAndBatchDataset = Op<MapAndBatchDatasetOp>;
 //   shared_name: string = ""
 struct MapClearOp {
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -68,7 +68,7 @@ struct MapDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int {
     use_inter_op_parallelism,
@@ -90,7 +90,7 @@ using MapDataset = Op<MapDatasetOp>;
 struct MapDefunOp {
   enum InputLists : int { arguments, captured_inputs };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTarguments, kTcaptured, koutput_types };
+  enum TypeLists : int { Targuments_attr, Tcaptured_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Functions : int { f };
   enum Ints : int { max_intra_op_parallelism };
@@ -112,7 +112,7 @@ using MapDefun = Op<MapDefunOp>;
 struct MapIncompleteSizeOp {
   enum Outputs : int { size };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -128,7 +128,7 @@ struct MapPeekOp {
   enum Inputs : int { key, indices };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -143,7 +143,7 @@ using MapPeek = Op<MapPeekOp>;
 struct MapSizeOp {
   enum Outputs : int { size };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -159,7 +159,7 @@ struct MapStageOp {
   enum Inputs : int { key, indices };
   enum InputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes, kfake_dtypes };
+  enum TypeLists : int { dtypes_attr, fake_dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -179,7 +179,7 @@ struct MapUnstageOp {
   enum Inputs : int { key, indices };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -196,7 +196,7 @@ struct MapUnstageNoKeyOp {
   enum Outputs : int { key };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -212,7 +212,7 @@ struct MatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b, grad_a, grad_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsUintsComplexesInt32Int64;
 };
 using MatMul = Op<MatMulOp>;
@@ -235,7 +235,7 @@ using MatchingFilesDataset = Op<MatchingFilesDatasetOp>;
 struct MatrixBandPartOp {
   enum Inputs : int { input, num_lower, num_upper };
   enum Outputs : int { band };
-  enum Types : int { kT, kTindex };
+  enum Types : int { T_attr, Tindex_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tindex() && {
@@ -251,7 +251,7 @@ using MatrixBandPart = Op<MatrixBandPartOp>;
 struct MatrixDeterminantOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixDeterminant = Op<MatrixDeterminantOp>;
@@ -260,7 +260,7 @@ using MatrixDeterminant = Op<MatrixDeterminantOp>;
 struct MatrixDiagOp {
   enum Inputs : int { diagonal };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixDiag = Op<MatrixDiagOp>;
@@ -269,7 +269,7 @@ using MatrixDiag = Op<MatrixDiagOp>;
 struct MatrixDiagPartOp {
   enum Inputs : int { input };
   enum Outputs : int { diagonal };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixDiagPart = Op<MatrixDiagPartOp>;
@@ -278,7 +278,7 @@ using MatrixDiagPart = Op<MatrixDiagPartOp>;
 struct MatrixDiagPartV2Op {
   enum Inputs : int { input, k, padding_value };
   enum Outputs : int { diagonal };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixDiagPartV2 = Op<MatrixDiagPartV2Op>;
@@ -288,7 +288,7 @@ using MatrixDiagPartV2 = Op<MatrixDiagPartV2Op>;
 struct MatrixDiagPartV3Op {
   enum Inputs : int { input, k, padding_value };
   enum Outputs : int { diagonal };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { align };
   using TypesOf_T = types::Any;
 };
@@ -299,7 +299,7 @@ using MatrixDiagPartV3 = Op<MatrixDiagPartV3Op>;
 struct MatrixDiagV2Op {
   enum Inputs : int { diagonal, k, num_rows, num_cols, padding_value };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixDiagV2 = Op<MatrixDiagV2Op>;
@@ -310,7 +310,7 @@ using MatrixDiagV2 = Op<MatrixDiagV2Op>;
 struct MatrixDiagV3Op {
   enum Inputs : int { diagonal, k, num_rows, num_cols, padding_value };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { align };
   using TypesOf_T = types::Any;
 };
@@ -320,7 +320,7 @@ using MatrixDiagV3 = Op<MatrixDiagV3Op>;
 struct MatrixExponentialOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixExponential = Op<MatrixExponentialOp>;
@@ -331,7 +331,7 @@ struct MatrixInverseOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Bools : int { adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixInverse = Op<MatrixInverseOp>;
@@ -340,7 +340,7 @@ using MatrixInverse = Op<MatrixInverseOp>;
 struct MatrixLogarithmOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Complexes;
 };
 using MatrixLogarithm = Op<MatrixLogarithmOp>;
@@ -349,7 +349,7 @@ using MatrixLogarithm = Op<MatrixLogarithmOp>;
 struct MatrixSetDiagOp {
   enum Inputs : int { input, diagonal };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixSetDiag = Op<MatrixSetDiagOp>;
@@ -358,7 +358,7 @@ using MatrixSetDiag = Op<MatrixSetDiagOp>;
 struct MatrixSetDiagV2Op {
   enum Inputs : int { input, diagonal, k };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using MatrixSetDiagV2 = Op<MatrixSetDiagV2Op>;
@@ -368,7 +368,7 @@ using MatrixSetDiagV2 = Op<MatrixSetDiagV2Op>;
 struct MatrixSetDiagV3Op {
   enum Inputs : int { input, diagonal, k };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { align };
   using TypesOf_T = types::Any;
 };
@@ -380,7 +380,7 @@ struct MatrixSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixSolve = Op<MatrixSolveOp>;
@@ -390,7 +390,7 @@ using MatrixSolve = Op<MatrixSolveOp>;
 struct MatrixSolveLsOp {
   enum Inputs : int { matrix, rhs, l2_regularizer };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { fast };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
@@ -400,7 +400,7 @@ using MatrixSolveLs = Op<MatrixSolveLsOp>;
 struct MatrixSquareRootOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using MatrixSquareRoot = Op<MatrixSquareRootOp>;
@@ -411,7 +411,7 @@ struct MatrixTriangularSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using MatrixTriangularSolve = Op<MatrixTriangularSolveOp>;
@@ -422,7 +422,7 @@ struct MaxOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -434,7 +434,7 @@ using Max = Op<MaxOp>;
 struct MaxIntraOpParallelismDatasetOp {
   enum Inputs : int { input_dataset, max_intra_op_parallelism };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -447,7 +447,7 @@ using MaxIntraOpParallelismDataset = Op<MaxIntraOpParallelismDatasetOp>;
 struct MaxPoolOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatsIntsUint8Qint8Uint16;
@@ -462,7 +462,7 @@ struct MaxPool3DOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatBfloat16Half;
 };
 using MaxPool3D = Op<MaxPool3DOp>;
@@ -476,7 +476,7 @@ struct MaxPool3DGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT, kTInput };
+  enum Types : int { T_attr, TInput_attr };
   using TypesOf_T = types::FloatBfloat16Half;
   template <class... Types>
   auto TInput() && {
@@ -496,7 +496,7 @@ struct MaxPool3DGradGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPool3DGradGrad = Op<MaxPool3DGradGradOp>;
@@ -510,7 +510,7 @@ struct MaxPoolGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides, explicit_paddings };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGrad = Op<MaxPoolGradOp>;
@@ -523,7 +523,7 @@ struct MaxPoolGradGradOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradGrad = Op<MaxPoolGradGradOp>;
@@ -535,7 +535,7 @@ struct MaxPoolGradGradV2Op {
   enum Inputs : int { orig_input, orig_output, grad, ksize, strides };
   enum Outputs : int { output };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradGradV2 = Op<MaxPoolGradGradV2Op>;
@@ -549,7 +549,7 @@ struct MaxPoolGradGradWithArgmaxOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   enum Bools : int { include_batch_in_index };
-  enum Types : int { kTargmax, kT };
+  enum Types : int { Targmax_attr, T_attr };
   template <class... Types>
   auto Targmax() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -568,7 +568,7 @@ struct MaxPoolGradV2Op {
   enum Inputs : int { orig_input, orig_output, grad, ksize, strides };
   enum Outputs : int { output };
   enum Strings : int { padding, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using MaxPoolGradV2 = Op<MaxPoolGradV2Op>;
@@ -582,7 +582,7 @@ struct MaxPoolGradWithArgmaxOp {
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   enum Bools : int { include_batch_in_index };
-  enum Types : int { kTargmax, kT };
+  enum Types : int { Targmax_attr, T_attr };
   template <class... Types>
   auto Targmax() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -599,7 +599,7 @@ using MaxPoolGradWithArgmax = Op<MaxPoolGradWithArgmaxOp>;
 struct MaxPoolV2Op {
   enum Inputs : int { input, ksize, strides };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { padding, data_format };
   using TypesOf_T = types::FloatsIntsUint8Qint8Uint16;
 };
@@ -612,7 +612,7 @@ struct MaxPoolWithArgmaxOp {
   enum Inputs : int { input };
   enum Outputs : int { output, argmax };
   enum IntLists : int { ksize, strides };
-  enum Types : int { kTargmax, kT };
+  enum Types : int { Targmax_attr, T_attr };
   enum Strings : int { padding };
   enum Bools : int { include_batch_in_index };
   template <class... Types>
@@ -630,7 +630,7 @@ using MaxPoolWithArgmax = Op<MaxPoolWithArgmaxOp>;
 struct MaximumOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Maximum = Op<MaximumOp>;
@@ -641,7 +641,7 @@ struct MeanOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -652,7 +652,7 @@ using Mean = Op<MeanOp>;
 struct MergeOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output, value_index };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   using TypesOf_T = types::Any;
 };
@@ -665,7 +665,7 @@ struct MergeDedupDataOp {
   enum Inputs : int { integer_tensor, float_tensor };
   enum Outputs : int { output };
   enum Strings : int { tuple_mask, config };
-  enum Types : int { kinteger_type, kfloat_type };
+  enum Types : int { integer_type_attr, float_type_attr };
   template <class... Types>
   auto integer_type() && {
     static_assert(
@@ -719,7 +719,7 @@ struct MinOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -729,7 +729,7 @@ using Min = Op<MinOp>;
 struct MinimumOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Minimum = Op<MinimumOp>;
@@ -739,7 +739,7 @@ using Minimum = Op<MinimumOp>;
 struct MirrorPadOp {
   enum Inputs : int { input, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum Strings : int { mode };
   using TypesOf_T = types::Any;
   template <class... Types>
@@ -757,7 +757,7 @@ using MirrorPad = Op<MirrorPadOp>;
 struct MirrorPadGradOp {
   enum Inputs : int { input, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum Strings : int { mode };
   using TypesOf_T = types::Any;
   template <class... Types>
@@ -776,7 +776,7 @@ struct MlirPassthroughOpOp {
   enum InputLists : int { inputs };
   enum OutputLists : int { outputs };
   enum Strings : int { mlir_module };
-  enum TypeLists : int { kTinputs, kToutputs };
+  enum TypeLists : int { Tinputs_attr, Toutputs_attr };
   template <class... Types>
   auto Tinputs() && {
     return internal::Constrain<Types...>(this, "Tinputs");
@@ -792,7 +792,7 @@ using MlirPassthroughOp = Op<MlirPassthroughOpOp>;
 struct ModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsInt32Int64;
 };
 using Mod = Op<ModOp>;
@@ -804,7 +804,7 @@ struct ModelDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
   enum Ints : int { algorithm, cpu_budget, ram_budget };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -814,7 +814,7 @@ using ModelDataset = Op<ModelDatasetOp>;
 struct MulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Mul = Op<MulOp>;
@@ -823,7 +823,7 @@ using Mul = Op<MulOp>;
 struct MulNoNanOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using MulNoNan = Op<MulNoNanOp>;
@@ -835,7 +835,7 @@ struct MultiDeviceIteratorOp {
   enum Outputs : int { handle };
   enum StringLists : int { devices };
   enum Strings : int { shared_name, container };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -847,7 +847,7 @@ using MultiDeviceIterator = Op<MultiDeviceIteratorOp>;
 struct MultiDeviceIteratorFromStringHandleOp {
   enum Inputs : int { string_handle };
   enum Outputs : int { multi_device_iterator };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -860,7 +860,7 @@ using MultiDeviceIteratorFromStringHandle =
 struct MultiDeviceIteratorGetNextFromShardOp {
   enum Inputs : int { multi_device_iterator, shard_num, incarnation_id };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -890,7 +890,7 @@ struct MultinomialOp {
   enum Inputs : int { logits, num_samples };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kT, koutput_dtype };
+  enum Types : int { T_attr, output_dtype_attr };
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto output_dtype() && {
@@ -911,7 +911,7 @@ struct MutableDenseHashTableOp {
   enum RefOutputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   enum Ints : int { initial_num_buckets };
   enum Floats : int { max_load_factor };
@@ -936,7 +936,7 @@ struct MutableDenseHashTableV2Op {
   enum Outputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   enum Ints : int { initial_num_buckets };
   enum Floats : int { max_load_factor };
@@ -958,7 +958,7 @@ struct MutableHashTableOp {
   enum RefOutputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -977,7 +977,7 @@ struct MutableHashTableOfTensorsOp {
   enum RefOutputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   template <class... Types>
   auto key_dtype() && {
@@ -997,7 +997,7 @@ struct MutableHashTableOfTensorsV2Op {
   enum Outputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   enum Shapes : int { value_shape };
   template <class... Types>
   auto key_dtype() && {
@@ -1017,7 +1017,7 @@ struct MutableHashTableV2Op {
   enum Outputs : int { table_handle };
   enum Strings : int { container, shared_name };
   enum Bools : int { use_node_name_sharing };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");

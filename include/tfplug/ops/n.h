@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_N_H_
 #define TFPLUG_OPS_N_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ struct NcclAllReduceOp {
   enum Inputs : int { input };
   enum Outputs : int { data };
   enum Strings : int { reduction, shared_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
@@ -25,7 +25,7 @@ using NcclAllReduce = Op<NcclAllReduceOp>;
 struct NcclBroadcastOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Shapes : int { shape };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
@@ -37,7 +37,7 @@ struct NcclReduceOp {
   enum InputLists : int { input };
   enum Outputs : int { data };
   enum Strings : int { reduction };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_devices };
   using TypesOf_T = types::FloatDoubleInt32Int64Half;
 };
@@ -47,7 +47,7 @@ using NcclReduce = Op<NcclReduceOp>;
 struct NdtriOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Ndtri = Op<NdtriOp>;
@@ -64,7 +64,7 @@ using NearestNeighbors = Op<NearestNeighborsOp>;
 struct NegOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Neg = Op<NegOp>;
@@ -84,7 +84,7 @@ using NegTrain = Op<NegTrainOp>;
 struct NextAfterOp {
   enum Inputs : int { x1, x2 };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using NextAfter = Op<NextAfterOp>;
@@ -93,7 +93,7 @@ using NextAfter = Op<NextAfterOp>;
 struct NextIterationOp {
   enum Inputs : int { data };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using NextIteration = Op<NextIterationOp>;
@@ -106,7 +106,7 @@ using NoOp = Op<NoOpOp>;
 struct NonDeterministicIntsOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -130,7 +130,7 @@ using NonMaxSuppression = Op<NonMaxSuppressionOp>;
 struct NonMaxSuppressionV2Op {
   enum Inputs : int { boxes, scores, max_output_size, iou_threshold };
   enum Outputs : int { selected_indices };
-  enum Types : int { kT, kT_threshold };
+  enum Types : int { T_attr, T_threshold_attr };
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
@@ -154,7 +154,7 @@ struct NonMaxSuppressionV3Op {
     score_threshold
   };
   enum Outputs : int { selected_indices };
-  enum Types : int { kT, kT_threshold };
+  enum Types : int { T_attr, T_threshold_attr };
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
   auto T_threshold() && {
@@ -179,7 +179,7 @@ struct NonMaxSuppressionV4Op {
     score_threshold
   };
   enum Outputs : int { selected_indices, valid_outputs };
-  enum Types : int { kT, kT_threshold };
+  enum Types : int { T_attr, T_threshold_attr };
   enum Bools : int { pad_to_max_output_size };
   using TypesOf_T = types::FloatHalf;
   template <class... Types>
@@ -206,7 +206,7 @@ struct NonMaxSuppressionV5Op {
     soft_nms_sigma
   };
   enum Outputs : int { selected_indices, selected_scores, valid_outputs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { pad_to_max_output_size };
   using TypesOf_T = types::FloatHalf;
 };
@@ -232,7 +232,7 @@ using NonMaxSuppressionWithOverlaps = Op<NonMaxSuppressionWithOverlapsOp>;
 struct NonSerializableDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -243,7 +243,7 @@ using NonSerializableDataset = Op<NonSerializableDatasetOp>;
 struct NotEqualOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { incompatible_shape_error };
   using TypesOf_T = types::Any;
 };
@@ -255,7 +255,7 @@ struct NthElementOp {
   enum Inputs : int { input, n };
   enum Outputs : int { values };
   enum Bools : int { reverse };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using NthElement = Op<NthElementOp>;

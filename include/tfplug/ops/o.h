@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_O_H_
 #define TFPLUG_OPS_O_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ struct OneHotOp {
   enum Inputs : int { indices, depth, on_value, off_value };
   enum Outputs : int { output };
   enum Ints : int { axis };
-  enum Types : int { kT, kTI };
+  enum Types : int { T_attr, TI_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto TI() && {
@@ -32,7 +32,7 @@ using OneHot = Op<OneHotOp>;
 struct OneShotIteratorOp {
   enum Outputs : int { handle };
   enum Functions : int { dataset_factory };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { container, shared_name };
   using TypesOf_output_types = types::Any;
@@ -43,7 +43,7 @@ using OneShotIterator = Op<OneShotIteratorOp>;
 struct OnesLikeOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesBool;
 };
 using OnesLike = Op<OnesLikeOp>;
@@ -54,7 +54,7 @@ using OnesLike = Op<OnesLikeOp>;
 struct OptimizeDatasetOp {
   enum Inputs : int { input_dataset, optimizations };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum StringLists : int { optimization_configs };
   using TypesOf_output_types = types::Any;
@@ -73,7 +73,7 @@ struct OptimizeDatasetV2Op {
     optimizations_default
   };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum StringLists : int { optimization_configs };
   using TypesOf_output_types = types::Any;
@@ -84,7 +84,7 @@ using OptimizeDatasetV2 = Op<OptimizeDatasetV2Op>;
 struct OptionalFromValueOp {
   enum InputLists : int { components };
   enum Outputs : int { optional };
-  enum TypeLists : int { kToutput_types };
+  enum TypeLists : int { Toutput_types_attr };
   template <class... Types>
   auto Toutput_types() && {
     return internal::Constrain<Types...>(this, "Toutput_types");
@@ -97,7 +97,7 @@ using OptionalFromValue = Op<OptionalFromValueOp>;
 struct OptionalGetValueOp {
   enum Inputs : int { optional };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -123,7 +123,7 @@ struct OptionsDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
   enum Strings : int { serialized_options, metadata };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -134,7 +134,7 @@ using OptionsDataset = Op<OptionsDatasetOp>;
 //   shared_name: string = ""
 struct OrderedMapClearOp {
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -149,7 +149,7 @@ using OrderedMapClear = Op<OrderedMapClearOp>;
 struct OrderedMapIncompleteSizeOp {
   enum Outputs : int { size };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -165,7 +165,7 @@ struct OrderedMapPeekOp {
   enum Inputs : int { key, indices };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -180,7 +180,7 @@ using OrderedMapPeek = Op<OrderedMapPeekOp>;
 struct OrderedMapSizeOp {
   enum Outputs : int { size };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -196,7 +196,7 @@ struct OrderedMapStageOp {
   enum Inputs : int { key, indices };
   enum InputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes, kfake_dtypes };
+  enum TypeLists : int { dtypes_attr, fake_dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -216,7 +216,7 @@ struct OrderedMapUnstageOp {
   enum Inputs : int { key, indices };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -233,7 +233,7 @@ struct OrderedMapUnstageNoKeyOp {
   enum Outputs : int { key };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -246,7 +246,7 @@ using OrderedMapUnstageNoKey = Op<OrderedMapUnstageNoKeyOp>;
 // shape: shape; device_ordinal: int = -1
 struct OutfeedDequeueOp {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum Ints : int { device_ordinal };
   using TypesOf_dtype = types::Any;
@@ -257,7 +257,7 @@ using OutfeedDequeue = Op<OutfeedDequeueOp>;
 // shapes: list(shape); device_ordinal: int = -1
 struct OutfeedDequeueTupleOp {
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { device_ordinal };
   template <class... Types>
@@ -272,7 +272,7 @@ using OutfeedDequeueTuple = Op<OutfeedDequeueTupleOp>;
 struct OutfeedDequeueTupleV2Op {
   enum Inputs : int { device_ordinal };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   template <class... Types>
   auto dtypes() && {
@@ -286,7 +286,7 @@ using OutfeedDequeueTupleV2 = Op<OutfeedDequeueTupleV2Op>;
 struct OutfeedDequeueV2Op {
   enum Inputs : int { device_ordinal };
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -295,7 +295,7 @@ using OutfeedDequeueV2 = Op<OutfeedDequeueV2Op>;
 // OutfeedEnqueue(input: dtype) -> ()
 struct OutfeedEnqueueOp {
   enum Inputs : int { input };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using OutfeedEnqueue = Op<OutfeedEnqueueOp>;
@@ -303,7 +303,7 @@ using OutfeedEnqueue = Op<OutfeedEnqueueOp>;
 // OutfeedEnqueueTuple(inputs: dtypes) -> ()
 struct OutfeedEnqueueTupleOp {
   enum InputLists : int { inputs };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");

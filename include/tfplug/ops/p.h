@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_P_H_
 #define TFPLUG_OPS_P_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ struct PackOp {
   enum InputLists : int { values };
   enum Outputs : int { output };
   enum Ints : int { N, axis };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Pack = Op<PackOp>;
@@ -23,7 +23,7 @@ using Pack = Op<PackOp>;
 struct PadOp {
   enum Inputs : int { input, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
@@ -39,7 +39,7 @@ using Pad = Op<PadOp>;
 struct PadV2Op {
   enum Inputs : int { input, paddings, constant_values };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tpaddings() && {
@@ -58,7 +58,7 @@ struct PaddedBatchDatasetOp {
   enum Inputs : int { input_dataset, batch_size };
   enum InputLists : int { padded_shapes, padding_values };
   enum Outputs : int { handle };
-  enum TypeLists : int { kToutput_types };
+  enum TypeLists : int { Toutput_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Strings : int { metadata };
@@ -80,7 +80,7 @@ struct PaddedBatchDatasetV2Op {
   enum LateInputs : int { drop_remainder };
   enum Outputs : int { handle };
   enum Bools : int { parallel_copy };
-  enum TypeLists : int { kToutput_types };
+  enum TypeLists : int { Toutput_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Strings : int { metadata };
@@ -96,7 +96,7 @@ using PaddedBatchDatasetV2 = Op<PaddedBatchDatasetV2Op>;
 //   shared_name: string = ""
 struct PaddingFIFOQueueOp {
   enum RefOutputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -112,7 +112,7 @@ using PaddingFIFOQueue = Op<PaddingFIFOQueueOp>;
 //   shared_name: string = ""
 struct PaddingFIFOQueueV2Op {
   enum Outputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -136,7 +136,7 @@ struct ParallelBatchDatasetOp {
   };
   enum Outputs : int { handle };
   enum Bools : int { parallel_copy };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { deterministic, metadata };
   using TypesOf_output_types = types::Any;
@@ -149,7 +149,7 @@ struct ParallelConcatOp {
   enum InputLists : int { values };
   enum Outputs : int { output };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Shapes : int { shape };
   using TypesOf_T = types::Any;
 };
@@ -161,7 +161,7 @@ struct ParallelDynamicStitchOp {
   enum InputLists : int { indices, data };
   enum Outputs : int { merged };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using ParallelDynamicStitch = Op<ParallelDynamicStitchOp>;
@@ -177,7 +177,7 @@ struct ParallelFilterDatasetOp {
   enum Outputs : int { handle };
   enum Functions : int { predicate };
   enum Strings : int { deterministic, metadata };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -204,7 +204,7 @@ struct ParallelInterleaveDatasetOp {
   };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -226,7 +226,7 @@ struct ParallelInterleaveDatasetV2Op {
   enum LateInputs : int { cycle_length, block_length, num_parallel_calls };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { sloppy };
   enum Strings : int { metadata };
@@ -250,7 +250,7 @@ struct ParallelInterleaveDatasetV3Op {
   enum Outputs : int { handle };
   enum Functions : int { f };
   enum Strings : int { deterministic, metadata };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -279,7 +279,7 @@ struct ParallelInterleaveDatasetV4Op {
   enum Outputs : int { handle };
   enum Functions : int { f };
   enum Strings : int { deterministic, metadata };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Targuments() && {
@@ -300,7 +300,7 @@ struct ParallelMapDatasetOp {
   enum LateInputs : int { num_parallel_calls };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_inter_op_parallelism, sloppy, preserve_cardinality };
   enum Strings : int { metadata };
@@ -323,7 +323,7 @@ struct ParallelMapDatasetV2Op {
   enum LateInputs : int { num_parallel_calls };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int {
     use_inter_op_parallelism,
@@ -346,7 +346,7 @@ struct ParameterizedTruncatedNormalOp {
   enum Inputs : int { shape, means, stdevs, minvals, maxvals };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kdtype, kT };
+  enum Types : int { dtype_attr, T_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
 };
@@ -367,7 +367,7 @@ struct ParseExampleOp {
     dense_values
   };
   enum Ints : int { Nsparse, Ndense };
-  enum TypeLists : int { ksparse_types, kTdense };
+  enum TypeLists : int { sparse_types_attr, Tdense_attr };
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
@@ -397,11 +397,11 @@ struct ParseExampleDatasetOp {
   enum Outputs : int { handle };
   enum StringLists : int { sparse_keys, dense_keys, ragged_keys };
   enum TypeLists : int {
-    ksparse_types,
-    kTdense,
-    koutput_types,
-    kragged_value_types,
-    kragged_split_types
+    sparse_types_attr,
+    Tdense_attr,
+    output_types_attr,
+    ragged_value_types_attr,
+    ragged_split_types_attr
   };
   enum ShapeLists : int { dense_shapes, output_shapes };
   enum Bools : int { sloppy };
@@ -449,11 +449,11 @@ struct ParseExampleDatasetV2Op {
   enum Outputs : int { handle };
   enum StringLists : int { sparse_keys, dense_keys, ragged_keys };
   enum TypeLists : int {
-    ksparse_types,
-    kTdense,
-    koutput_types,
-    kragged_value_types,
-    kragged_split_types
+    sparse_types_attr,
+    Tdense_attr,
+    output_types_attr,
+    ragged_value_types_attr,
+    ragged_split_types_attr
   };
   enum ShapeLists : int { dense_shapes, output_shapes };
   enum Strings : int { deterministic };
@@ -508,10 +508,10 @@ struct ParseExampleV2Op {
     ragged_row_splits
   };
   enum TypeLists : int {
-    kTdense,
-    ksparse_types,
-    kragged_value_types,
-    kragged_split_types
+    Tdense_attr,
+    sparse_types_attr,
+    ragged_value_types_attr,
+    ragged_split_types_attr
   };
   enum Ints : int { num_sparse };
   enum ShapeLists : int { dense_shapes };
@@ -590,10 +590,10 @@ struct ParseSequenceExampleOp {
     Nfeature_list_dense
   };
   enum TypeLists : int {
-    kcontext_sparse_types,
-    kTcontext_dense,
-    kfeature_list_dense_types,
-    kfeature_list_sparse_types
+    context_sparse_types_attr,
+    Tcontext_dense_attr,
+    feature_list_dense_types_attr,
+    feature_list_sparse_types_attr
   };
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
@@ -686,14 +686,14 @@ struct ParseSequenceExampleV2Op {
     Nfeature_list_dense
   };
   enum TypeLists : int {
-    kTcontext_dense,
-    kcontext_sparse_types,
-    kcontext_ragged_value_types,
-    kcontext_ragged_split_types,
-    kfeature_list_dense_types,
-    kfeature_list_sparse_types,
-    kfeature_list_ragged_value_types,
-    kfeature_list_ragged_split_types
+    Tcontext_dense_attr,
+    context_sparse_types_attr,
+    context_ragged_value_types_attr,
+    context_ragged_split_types_attr,
+    feature_list_dense_types_attr,
+    feature_list_sparse_types_attr,
+    feature_list_ragged_value_types_attr,
+    feature_list_ragged_split_types_attr
   };
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
@@ -780,7 +780,7 @@ struct ParseSingleExampleOp {
   };
   enum Ints : int { num_sparse };
   enum StringLists : int { sparse_keys, dense_keys };
-  enum TypeLists : int { ksparse_types, kTdense };
+  enum TypeLists : int { sparse_types_attr, Tdense_attr };
   enum ShapeLists : int { dense_shapes };
   template <class... Types>
   auto sparse_types() && {
@@ -842,10 +842,10 @@ struct ParseSingleSequenceExampleOp {
     Nfeature_list_dense
   };
   enum TypeLists : int {
-    kcontext_sparse_types,
-    kTcontext_dense,
-    kfeature_list_dense_types,
-    kfeature_list_sparse_types
+    context_sparse_types_attr,
+    Tcontext_dense_attr,
+    feature_list_dense_types_attr,
+    feature_list_sparse_types_attr
   };
   enum ShapeLists : int { context_dense_shapes, feature_list_dense_shapes };
   template <class... Types>
@@ -887,7 +887,7 @@ using ParseSingleSequenceExample = Op<ParseSingleSequenceExampleOp>;
 struct ParseTensorOp {
   enum Inputs : int { serialized };
   enum Outputs : int { output };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   using TypesOf_out_type = types::Any;
 };
 using ParseTensor = Op<ParseTensorOp>;
@@ -898,7 +898,7 @@ using ParseTensor = Op<ParseTensorOp>;
 struct PartitionedCallOp {
   enum InputLists : int { args };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { f };
   enum Strings : int { config, config_proto, executor_type };
   using TypesOf_Tin = types::Any;
@@ -910,7 +910,7 @@ using PartitionedCall = Op<PartitionedCallOp>;
 // shape: shape = "unknown"
 struct PlaceholderOp {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -920,7 +920,7 @@ using Placeholder = Op<PlaceholderOp>;
 // shape: shape
 struct PlaceholderV2Op {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -931,7 +931,7 @@ using PlaceholderV2 = Op<PlaceholderV2Op>;
 struct PlaceholderWithDefaultOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
 };
@@ -941,7 +941,7 @@ using PlaceholderWithDefault = Op<PlaceholderWithDefaultOp>;
 struct PolygammaOp {
   enum Inputs : int { a, x };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using Polygamma = Op<PolygammaOp>;
@@ -950,7 +950,7 @@ using Polygamma = Op<PolygammaOp>;
 struct PopulationCountOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using PopulationCount = Op<PopulationCountOp>;
@@ -959,7 +959,7 @@ using PopulationCount = Op<PopulationCountOp>;
 struct PowOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Pow = Op<PowOp>;
@@ -971,7 +971,7 @@ using Pow = Op<PowOp>;
 struct PrefetchDatasetOp {
   enum Inputs : int { input_dataset, buffer_size };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { slack_period, buffer_size_min };
   enum Bools : int { legacy_autotune };
@@ -985,7 +985,7 @@ using PrefetchDataset = Op<PrefetchDatasetOp>;
 struct PrelinearizeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum IntLists : int { layout };
   using TypesOf_dtype = types::Any;
@@ -997,7 +997,7 @@ using Prelinearize = Op<PrelinearizeOp>;
 struct PrelinearizeTupleOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum ShapeLists : int { shapes };
   enum IntLists : int { layouts };
   template <class... Types>
@@ -1012,7 +1012,7 @@ using PrelinearizeTuple = Op<PrelinearizeTupleOp>;
 struct PreventGradientOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { message };
   using TypesOf_T = types::Any;
 };
@@ -1024,8 +1024,8 @@ struct PrintOp {
   enum Inputs : int { input };
   enum InputLists : int { data };
   enum Outputs : int { output };
-  enum Types : int { kT };
-  enum TypeLists : int { kU };
+  enum Types : int { T_attr };
+  enum TypeLists : int { U_attr };
   enum Strings : int { message };
   enum Ints : int { first_n, summarize };
   using TypesOf_T = types::Any;
@@ -1049,7 +1049,7 @@ using PrintV2 = Op<PrintV2Op>;
 //   shared_name: string = ""
 struct PriorityQueueOp {
   enum RefOutputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -1065,7 +1065,7 @@ using PriorityQueue = Op<PriorityQueueOp>;
 //   shared_name: string = ""
 struct PriorityQueueV2Op {
   enum Outputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity };
   enum Strings : int { container, shared_name };
@@ -1082,7 +1082,7 @@ using PriorityQueueV2 = Op<PriorityQueueV2Op>;
 struct PrivateThreadPoolDatasetOp {
   enum Inputs : int { input_dataset, num_threads };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1094,7 +1094,7 @@ struct ProdOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -1106,7 +1106,7 @@ struct PyFuncOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
   enum Strings : int { token };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };
@@ -1118,7 +1118,7 @@ struct PyFuncStatelessOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
   enum Strings : int { token };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
 };

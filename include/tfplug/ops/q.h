@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_Q_H_
 #define TFPLUG_OPS_Q_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ struct QrOp {
   enum Inputs : int { input };
   enum Outputs : int { q, r };
   enum Bools : int { full_matrices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Qr = Op<QrOp>;
@@ -28,7 +28,7 @@ struct QuantizeAndDequantizeOp {
   enum Bools : int { signed_input, range_given };
   enum Ints : int { num_bits };
   enum Floats : int { input_min, input_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using QuantizeAndDequantize = Op<QuantizeAndDequantizeOp>;
@@ -42,7 +42,7 @@ struct QuantizeAndDequantizeV2Op {
   enum Outputs : int { output };
   enum Bools : int { signed_input, range_given, narrow_range };
   enum Ints : int { num_bits, axis };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { round_mode };
   using TypesOf_T = types::Floats;
 };
@@ -56,7 +56,7 @@ struct QuantizeAndDequantizeV3Op {
   enum Inputs : int { input, input_min, input_max, num_bits };
   enum Outputs : int { output };
   enum Bools : int { signed_input, range_given, narrow_range };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { axis };
   using TypesOf_T = types::Floats;
 };
@@ -71,7 +71,7 @@ struct QuantizeAndDequantizeV4Op {
   enum Outputs : int { output };
   enum Bools : int { signed_input, range_given, narrow_range };
   enum Ints : int { num_bits, axis };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { round_mode };
   using TypesOf_T = types::Floats;
 };
@@ -83,7 +83,7 @@ using QuantizeAndDequantizeV4 = Op<QuantizeAndDequantizeV4Op>;
 struct QuantizeAndDequantizeV4GradOp {
   enum Inputs : int { gradients, input, input_min, input_max };
   enum Outputs : int { input_backprop, input_min_backprop, input_max_backprop };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { axis };
   using TypesOf_T = types::Floats;
 };
@@ -94,7 +94,7 @@ using QuantizeAndDequantizeV4Grad = Op<QuantizeAndDequantizeV4GradOp>;
 struct QuantizeDownAndShrinkRangeOp {
   enum Inputs : int { input, input_min, input_max };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   using TypesOf_Tinput = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -108,7 +108,7 @@ using QuantizeDownAndShrinkRange = Op<QuantizeDownAndShrinkRangeOp>;
 struct QuantizeV2Op {
   enum Inputs : int { input, min_range, max_range };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { mode, round_mode };
   enum Bools : int { narrow_range };
   enum Ints : int { axis };
@@ -122,7 +122,7 @@ using QuantizeV2 = Op<QuantizeV2Op>;
 struct QuantizedAddOp {
   enum Inputs : int { x, y, min_x, max_x, min_y, max_y };
   enum Outputs : int { z, min_z, max_z };
-  enum Types : int { kT1, kT2, kToutput };
+  enum Types : int { T1_attr, T2_attr, Toutput_attr };
   template <class... Types>
   auto T1() && {
     static_assert(internal::Allows<Types...>(types::Qints::kSet),
@@ -153,7 +153,7 @@ using QuantizedAdd = Op<QuantizedAddOp>;
 struct QuantizedAvgPoolOp {
   enum Inputs : int { input, min_input, max_input };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   using TypesOf_T = types::Qints;
@@ -185,7 +185,7 @@ struct QuantizedBatchNormWithGlobalNormalizationOp {
     gamma_max
   };
   enum Outputs : int { result, result_min, result_max };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   enum Floats : int { variance_epsilon };
   enum Bools : int { scale_after_normalization };
   using TypesOf_Tinput = types::Qints;
@@ -200,7 +200,7 @@ using QuantizedBatchNormWithGlobalNormalization =
 struct QuantizedBiasAddOp {
   enum Inputs : int { input, bias, min_input, max_input, min_bias, max_bias };
   enum Outputs : int { output, min_out, max_out };
-  enum Types : int { kT1, kT2, kout_type };
+  enum Types : int { T1_attr, T2_attr, out_type_attr };
   template <class... Types>
   auto T1() && {
     static_assert(internal::Allows<Types...>(types::Qints::kSet),
@@ -228,7 +228,7 @@ struct QuantizedConcatOp {
   enum InputLists : int { values, input_mins, input_maxes };
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using QuantizedConcat = Op<QuantizedConcatOp>;
@@ -242,7 +242,7 @@ struct QuantizedConcatV2Op {
   enum LateInputs : int { axis };
   enum Outputs : int { output, output_min, output_max };
   enum Ints : int { N };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -263,7 +263,7 @@ struct QuantizedConv2DOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -287,7 +287,7 @@ struct QuantizedConv2DAndReluOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -314,7 +314,7 @@ struct QuantizedConv2DAndReluAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -342,7 +342,7 @@ struct QuantizedConv2DAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -366,7 +366,7 @@ struct QuantizedConv2DPerChannelOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -391,7 +391,7 @@ struct QuantizedConv2DWithBiasOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -416,7 +416,7 @@ struct QuantizedConv2DWithBiasAndReluOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -444,7 +444,7 @@ struct QuantizedConv2DWithBiasAndReluAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -481,7 +481,7 @@ struct QuantizedConv2DWithBiasAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -521,7 +521,13 @@ struct QuantizedConv2DWithBiasSignedSumAndReluAndRequantizeOp {
     max_summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -566,7 +572,7 @@ struct QuantizedConv2DWithBiasSumAndReluOp {
     summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -599,7 +605,13 @@ struct QuantizedConv2DWithBiasSumAndReluAndRequantizeOp {
     max_summand
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kTsummand, kout_type };
+  enum Types : int {
+    Tinput_attr,
+    Tfilter_attr,
+    Tbias_attr,
+    Tsummand_attr,
+    out_type_attr
+  };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -641,7 +653,7 @@ struct QuantizedDepthwiseConv2DOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -666,7 +678,7 @@ struct QuantizedDepthwiseConv2DWithBiasOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -691,7 +703,7 @@ struct QuantizedDepthwiseConv2DWithBiasAndReluOp {
     max_filter
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -720,7 +732,7 @@ struct QuantizedDepthwiseConv2DWithBiasAndReluAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kTinput, kTfilter, kTbias, kout_type };
+  enum Types : int { Tinput_attr, Tfilter_attr, Tbias_attr, out_type_attr };
   enum IntLists : int { strides, dilations, padding_list };
   enum Strings : int { padding };
   using TypesOf_Tinput = types::Qints;
@@ -745,7 +757,7 @@ using QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize =
 struct QuantizedInstanceNormOp {
   enum Inputs : int { x, x_min, x_max };
   enum Outputs : int { y, y_min, y_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { output_range_given };
   enum Floats : int {
     given_y_min,
@@ -763,7 +775,7 @@ using QuantizedInstanceNorm = Op<QuantizedInstanceNormOp>;
 struct QuantizedMatMulOp {
   enum Inputs : int { a, b, min_a, max_a, min_b, max_b };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kToutput, kTactivation };
+  enum Types : int { T1_attr, T2_attr, Toutput_attr, Tactivation_attr };
   enum Bools : int { transpose_a, transpose_b };
   template <class... Types>
   auto T1() && {
@@ -806,7 +818,7 @@ using QuantizedMatMul = Op<QuantizedMatMulOp>;
 struct QuantizedMatMulWithBiasOp {
   enum Inputs : int { a, b, bias, min_a, max_a, min_b, max_b };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -861,7 +873,7 @@ struct QuantizedMatMulWithBiasAndDequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -906,7 +918,7 @@ using QuantizedMatMulWithBiasAndDequantize =
 struct QuantizedMatMulWithBiasAndReluOp {
   enum Inputs : int { a, b, bias, min_a, max_a, min_b, max_b };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kToutput };
+  enum Types : int { T1_attr, T2_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -955,7 +967,7 @@ struct QuantizedMatMulWithBiasAndReluAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -1013,7 +1025,7 @@ struct QuantizedMatMulWithBiasAndRequantizeOp {
     max_freezed_output
   };
   enum Outputs : int { out, min_out, max_out };
-  enum Types : int { kT1, kT2, kTbias, kToutput };
+  enum Types : int { T1_attr, T2_attr, Tbias_attr, Toutput_attr };
   enum Bools : int { transpose_a, transpose_b };
   enum Strings : int { input_quant_mode };
   template <class... Types>
@@ -1057,7 +1069,7 @@ using QuantizedMatMulWithBiasAndRequantize =
 struct QuantizedMaxPoolOp {
   enum Inputs : int { input, min_input, max_input };
   enum Outputs : int { output, min_output, max_output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { ksize, strides };
   enum Strings : int { padding };
   using TypesOf_T = types::Qints;
@@ -1069,7 +1081,7 @@ using QuantizedMaxPool = Op<QuantizedMaxPoolOp>;
 struct QuantizedMulOp {
   enum Inputs : int { x, y, min_x, max_x, min_y, max_y };
   enum Outputs : int { z, min_z, max_z };
-  enum Types : int { kT1, kT2, kToutput };
+  enum Types : int { T1_attr, T2_attr, Toutput_attr };
   template <class... Types>
   auto T1() && {
     static_assert(internal::Allows<Types...>(types::Qints::kSet),
@@ -1099,7 +1111,7 @@ using QuantizedMul = Op<QuantizedMulOp>;
 struct QuantizedReluOp {
   enum Inputs : int { features, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   using TypesOf_Tinput = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -1110,7 +1122,7 @@ using QuantizedRelu = Op<QuantizedReluOp>;
 struct QuantizedRelu6Op {
   enum Inputs : int { features, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   using TypesOf_Tinput = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -1122,7 +1134,7 @@ using QuantizedRelu6 = Op<QuantizedRelu6Op>;
 struct QuantizedReluXOp {
   enum Inputs : int { features, max_value, min_features, max_features };
   enum Outputs : int { activations, min_activations, max_activations };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   using TypesOf_Tinput = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -1133,7 +1145,7 @@ using QuantizedReluX = Op<QuantizedReluXOp>;
 struct QuantizedReshapeOp {
   enum Inputs : int { tensor, shape, input_min, input_max };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
@@ -1151,7 +1163,7 @@ using QuantizedReshape = Op<QuantizedReshapeOp>;
 struct QuantizedResizeBilinearOp {
   enum Inputs : int { images, size, min, max };
   enum Outputs : int { resized_images, out_min, out_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatQuint8Qint32;
 };
@@ -1178,7 +1190,7 @@ using QueueCloseV2 = Op<QueueCloseV2Op>;
 struct QueueDequeueOp {
   enum RefInputs : int { handle };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1194,7 +1206,7 @@ struct QueueDequeueManyOp {
   enum RefInputs : int { handle };
   enum Inputs : int { n = 1 };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1209,7 +1221,7 @@ using QueueDequeueMany = Op<QueueDequeueManyOp>;
 struct QueueDequeueManyV2Op {
   enum Inputs : int { handle, n };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1225,7 +1237,7 @@ struct QueueDequeueUpToOp {
   enum RefInputs : int { handle };
   enum Inputs : int { n = 1 };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1240,7 +1252,7 @@ using QueueDequeueUpTo = Op<QueueDequeueUpToOp>;
 struct QueueDequeueUpToV2Op {
   enum Inputs : int { handle, n };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1254,7 +1266,7 @@ using QueueDequeueUpToV2 = Op<QueueDequeueUpToV2Op>;
 struct QueueDequeueV2Op {
   enum Inputs : int { handle };
   enum OutputLists : int { components };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto component_types() && {
@@ -1268,7 +1280,7 @@ using QueueDequeueV2 = Op<QueueDequeueV2Op>;
 struct QueueEnqueueOp {
   enum RefInputs : int { handle };
   enum InputLists : int { components };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto Tcomponents() && {
@@ -1282,7 +1294,7 @@ using QueueEnqueue = Op<QueueEnqueueOp>;
 struct QueueEnqueueManyOp {
   enum RefInputs : int { handle };
   enum InputLists : int { components };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto Tcomponents() && {
@@ -1296,7 +1308,7 @@ using QueueEnqueueMany = Op<QueueEnqueueManyOp>;
 struct QueueEnqueueManyV2Op {
   enum Inputs : int { handle };
   enum InputLists : int { components };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto Tcomponents() && {
@@ -1310,7 +1322,7 @@ using QueueEnqueueManyV2 = Op<QueueEnqueueManyV2Op>;
 struct QueueEnqueueV2Op {
   enum Inputs : int { handle };
   enum InputLists : int { components };
-  enum TypeLists : int { kTcomponents };
+  enum TypeLists : int { Tcomponents_attr };
   enum Ints : int { timeout_ms };
   template <class... Types>
   auto Tcomponents() && {

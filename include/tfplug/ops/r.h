@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_R_H_
 #define TFPLUG_OPS_R_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct RFFTOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -34,7 +34,7 @@ using RFFT = Op<RFFTOp>;
 struct RFFT2DOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -56,7 +56,7 @@ using RFFT2D = Op<RFFT2DOp>;
 struct RFFT3DOp {
   enum Inputs : int { input, fft_length };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -78,7 +78,7 @@ using RFFT3D = Op<RFFT3DOp>;
 struct RFFTNDOp {
   enum Inputs : int { input, fft_length, axes };
   enum Outputs : int { output };
-  enum Types : int { kTreal, kTcomplex };
+  enum Types : int { Treal_attr, Tcomplex_attr };
   template <class... Types>
   auto Treal() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -100,7 +100,7 @@ using RFFTND = Op<RFFTNDOp>;
 struct RGBToHSVOp {
   enum Inputs : int { images };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RGBToHSV = Op<RGBToHSVOp>;
@@ -111,7 +111,7 @@ using RGBToHSV = Op<RGBToHSVOp>;
 struct RaggedBincountOp {
   enum Inputs : int { splits, values, size, weights };
   enum Outputs : int { output };
-  enum Types : int { kTidx, kT };
+  enum Types : int { Tidx_attr, T_attr };
   enum Bools : int { binary_output };
   using TypesOf_Tidx = types::Int32Int64;
   using TypesOf_T = types::FloatDoubleInt32Int64;
@@ -125,7 +125,7 @@ using RaggedBincount = Op<RaggedBincountOp>;
 struct RaggedCountSparseOutputOp {
   enum Inputs : int { splits, values, weights };
   enum Outputs : int { output_indices, output_values, output_dense_shape };
-  enum Types : int { kT, koutput_type };
+  enum Types : int { T_attr, output_type_attr };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
   using TypesOf_T = types::Int32Int64;
@@ -161,12 +161,12 @@ struct RaggedCrossOp {
   enum Strings : int { input_order };
   enum Bools : int { hashed_output };
   enum TypeLists : int {
-    kragged_values_types,
-    kragged_splits_types,
-    ksparse_values_types,
-    kdense_types
+    ragged_values_types_attr,
+    ragged_splits_types_attr,
+    sparse_values_types_attr,
+    dense_types_attr
   };
-  enum Types : int { kout_values_type, kout_row_splits_type };
+  enum Types : int { out_values_type_attr, out_row_splits_type_attr };
   template <class... Types>
   auto ragged_values_types() && {
     static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
@@ -223,7 +223,7 @@ struct RaggedFillEmptyRowsOp {
     empty_row_indicator,
     reverse_index_map
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RaggedFillEmptyRows = Op<RaggedFillEmptyRowsOp>;
@@ -233,7 +233,7 @@ using RaggedFillEmptyRows = Op<RaggedFillEmptyRowsOp>;
 struct RaggedFillEmptyRowsGradOp {
   enum Inputs : int { reverse_index_map, grad_values };
   enum Outputs : int { d_values, d_default_value };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RaggedFillEmptyRowsGrad = Op<RaggedFillEmptyRowsGradOp>;
@@ -247,7 +247,7 @@ struct RaggedGatherOp {
   enum LateInputs : int { params_dense_values, indices };
   enum OutputLists : int { output_nested_splits };
   enum LateOutputs : int { output_dense_values };
-  enum Types : int { kTvalues, kTindices, kTsplits };
+  enum Types : int { Tvalues_attr, Tindices_attr, Tsplits_attr };
   enum Ints : int { PARAMS_RAGGED_RANK, OUTPUT_RAGGED_RANK };
   template <class... Types>
   auto Tvalues() && {
@@ -269,7 +269,7 @@ using RaggedGather = Op<RaggedGatherOp>;
 struct RaggedRangeOp {
   enum Inputs : int { starts, limits, deltas };
   enum Outputs : int { rt_nested_splits, rt_dense_values };
-  enum Types : int { kT, kTsplits };
+  enum Types : int { T_attr, Tsplits_attr };
   using TypesOf_T = types::FloatDoubleInt32Int64Bfloat16;
   template <class... Types>
   auto Tsplits() && {
@@ -289,7 +289,7 @@ struct RaggedTensorFromVariantOp {
   enum OutputLists : int { output_nested_splits };
   enum LateOutputs : int { output_dense_values };
   enum Ints : int { input_ragged_rank, output_ragged_rank };
-  enum Types : int { kTvalues, kTsplits };
+  enum Types : int { Tvalues_attr, Tsplits_attr };
   template <class... Types>
   auto Tvalues() && {
     return internal::Constrain<Types...>(this, "Tvalues");
@@ -313,7 +313,7 @@ struct RaggedTensorToSparseOp {
   enum LateInputs : int { rt_dense_values };
   enum Outputs : int { sparse_indices, sparse_values, sparse_dense_shape };
   enum Ints : int { RAGGED_RANK };
-  enum Types : int { kT, kTsplits };
+  enum Types : int { T_attr, Tsplits_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tsplits() && {
@@ -332,7 +332,7 @@ struct RaggedTensorToTensorOp {
   enum Inputs : int { shape, values, default_value };
   enum InputLists : int { row_partition_tensors };
   enum Outputs : int { result };
-  enum Types : int { kT, kTindex, kTshape };
+  enum Types : int { T_attr, Tindex_attr, Tshape_attr };
   enum Ints : int { num_row_partition_tensors };
   enum StringLists : int { row_partition_types };
   using TypesOf_T = types::Any;
@@ -361,7 +361,7 @@ struct RaggedTensorToVariantOp {
   enum LateInputs : int { rt_dense_values };
   enum Outputs : int { encoded_ragged };
   enum Ints : int { RAGGED_RANK };
-  enum Types : int { kTvalues, kTsplits };
+  enum Types : int { Tvalues_attr, Tsplits_attr };
   enum Bools : int { batched_input };
   template <class... Types>
   auto Tvalues() && {
@@ -382,7 +382,7 @@ using RaggedTensorToVariant = Op<RaggedTensorToVariantOp>;
 struct RaggedTensorToVariantGradientOp {
   enum Inputs : int { encoded_ragged_grad, row_splits, dense_values_shape };
   enum Outputs : int { dense_values_grad };
-  enum Types : int { kTvalues, kTsplits };
+  enum Types : int { Tvalues_attr, Tsplits_attr };
   template <class... Types>
   auto Tvalues() && {
     return internal::Constrain<Types...>(this, "Tvalues");
@@ -402,7 +402,7 @@ using RaggedTensorToVariantGradient = Op<RaggedTensorToVariantGradientOp>;
 struct RandomCropOp {
   enum Inputs : int { image, size };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { seed, seed2 };
   using TypesOf_T = types::IntsFloatDoubleUint8;
 };
@@ -413,7 +413,7 @@ using RandomCrop = Op<RandomCropOp>;
 struct RandomDatasetOp {
   enum Inputs : int { seed, seed2 };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -428,7 +428,7 @@ struct RandomDatasetV2Op {
   enum Inputs : int { seed, seed2, seed_generator };
   enum Outputs : int { handle };
   enum Bools : int { rerandomize_each_iteration };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -441,7 +441,7 @@ struct RandomGammaOp {
   enum Inputs : int { shape, alpha };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kS, kT };
+  enum Types : int { S_attr, T_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -457,7 +457,7 @@ using RandomGamma = Op<RandomGammaOp>;
 struct RandomGammaGradOp {
   enum Inputs : int { alpha, sample };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using RandomGammaGrad = Op<RandomGammaGradOp>;
@@ -469,7 +469,7 @@ struct RandomIndexShuffleOp {
   enum Inputs : int { index, seed, max_index };
   enum Outputs : int { output };
   enum Ints : int { rounds };
-  enum Types : int { kdtype, kTseed };
+  enum Types : int { dtype_attr, Tseed_attr };
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tseed() && {
@@ -488,7 +488,7 @@ struct RandomPoissonOp {
   enum Inputs : int { shape, rate };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kS, kdtype };
+  enum Types : int { S_attr, dtype_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -506,7 +506,7 @@ struct RandomPoissonV2Op {
   enum Inputs : int { shape, rate };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kS, kR, kdtype };
+  enum Types : int { S_attr, R_attr, dtype_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -532,7 +532,7 @@ struct RandomShuffleOp {
   enum Inputs : int { value };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RandomShuffle = Op<RandomShuffleOp>;
@@ -543,7 +543,7 @@ using RandomShuffle = Op<RandomShuffleOp>;
 //   string = ""
 struct RandomShuffleQueueOp {
   enum RefOutputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity, min_after_dequeue, seed, seed2 };
   enum Strings : int { container, shared_name };
@@ -560,7 +560,7 @@ using RandomShuffleQueue = Op<RandomShuffleQueueOp>;
 //   string = ""
 struct RandomShuffleQueueV2Op {
   enum Outputs : int { handle };
-  enum TypeLists : int { kcomponent_types };
+  enum TypeLists : int { component_types_attr };
   enum ShapeLists : int { shapes };
   enum Ints : int { capacity, min_after_dequeue, seed, seed2 };
   enum Strings : int { container, shared_name };
@@ -577,7 +577,7 @@ struct RandomStandardNormalOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kdtype, kT };
+  enum Types : int { dtype_attr, T_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
 };
@@ -589,7 +589,7 @@ struct RandomUniformOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kdtype, kT };
+  enum Types : int { dtype_attr, T_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
 };
@@ -601,7 +601,7 @@ struct RandomUniformIntOp {
   enum Inputs : int { shape, minval, maxval };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kTout, kT };
+  enum Types : int { Tout_attr, T_attr };
   using TypesOf_Tout = types::Int32Int64;
   using TypesOf_T = types::Int32Int64;
 };
@@ -611,7 +611,7 @@ using RandomUniformInt = Op<RandomUniformIntOp>;
 struct RangeOp {
   enum Inputs : int { start, limit, delta };
   enum Outputs : int { output };
-  enum Types : int { kTidx };
+  enum Types : int { Tidx_attr };
   using TypesOf_Tidx = types::FloatsIntsUint16Uint32Uint64;
 };
 using Range = Op<RangeOp>;
@@ -622,7 +622,7 @@ using Range = Op<RangeOp>;
 struct RangeDatasetOp {
   enum Inputs : int { start, stop, step };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   enum Bools : int { replicate_on_split };
@@ -634,7 +634,7 @@ using RangeDataset = Op<RangeDatasetOp>;
 struct RankOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Rank = Op<RankOp>;
@@ -650,7 +650,7 @@ using ReadFile = Op<ReadFileOp>;
 struct ReadVariableOpOp {
   enum Inputs : int { resource };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using ReadVariableOp = Op<ReadVariableOpOp>;
@@ -660,7 +660,7 @@ using ReadVariableOp = Op<ReadVariableOpOp>;
 struct ReadVariableXlaSplitNDOp {
   enum Inputs : int { resource };
   enum OutputLists : int { outputs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   enum IntLists : int { num_splits, paddings };
   using TypesOf_T = types::Any;
@@ -775,7 +775,7 @@ using ReaderSerializeStateV2 = Op<ReaderSerializeStateV2Op>;
 struct RealOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -785,7 +785,7 @@ using Real = Op<RealOp>;
 struct RealDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using RealDiv = Op<RealDivOp>;
@@ -796,7 +796,7 @@ using RealDiv = Op<RealDivOp>;
 struct RebatchDatasetOp {
   enum Inputs : int { input_dataset, num_replicas };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_fallback };
   using TypesOf_output_types = types::Any;
@@ -809,7 +809,7 @@ using RebatchDataset = Op<RebatchDatasetOp>;
 struct RebatchDatasetV2Op {
   enum Inputs : int { input_dataset, batch_sizes, drop_remainder };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -819,7 +819,7 @@ using RebatchDatasetV2 = Op<RebatchDatasetV2Op>;
 struct ReciprocalOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Reciprocal = Op<ReciprocalOp>;
@@ -828,7 +828,7 @@ using Reciprocal = Op<ReciprocalOp>;
 struct ReciprocalGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using ReciprocalGrad = Op<ReciprocalGradOp>;
@@ -855,7 +855,7 @@ using RecordInput = Op<RecordInputOp>;
 //   recv_device: string; client_terminated: bool = false
 struct RecvOp {
   enum Outputs : int { tensor };
-  enum Types : int { ktensor_type };
+  enum Types : int { tensor_type_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
@@ -884,7 +884,7 @@ struct ReduceDatasetOp {
   enum InputLists : int { initial_state, other_arguments };
   enum OutputLists : int { components };
   enum Functions : int { f };
-  enum TypeLists : int { kTstate, kTarguments, koutput_types };
+  enum TypeLists : int { Tstate_attr, Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { use_inter_op_parallelism };
   enum Strings : int { metadata };
@@ -915,7 +915,7 @@ using ReduceJoin = Op<ReduceJoinOp>;
 struct RefEnterOp {
   enum RefInputs : int { data };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { frame_name };
   enum Bools : int { is_constant };
   enum Ints : int { parallel_iterations };
@@ -927,7 +927,7 @@ using RefEnter = Op<RefEnterOp>;
 struct RefExitOp {
   enum RefInputs : int { data };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RefExit = Op<RefExitOp>;
@@ -936,7 +936,7 @@ using RefExit = Op<RefExitOp>;
 struct RefIdentityOp {
   enum RefInputs : int { input };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RefIdentity = Op<RefIdentityOp>;
@@ -947,7 +947,7 @@ struct RefMergeOp {
   enum RefInputs : int { inputs };
   enum RefOutputs : int { output };
   enum Outputs : int { value_index = 1 };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   using TypesOf_T = types::Any;
 };
@@ -957,7 +957,7 @@ using RefMerge = Op<RefMergeOp>;
 struct RefNextIterationOp {
   enum RefInputs : int { data };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RefNextIteration = Op<RefNextIterationOp>;
@@ -968,7 +968,7 @@ struct RefSelectOp {
   enum Inputs : int { index };
   enum RefInputs : int { inputs };
   enum RefOutputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   using TypesOf_T = types::Any;
 };
@@ -980,7 +980,7 @@ struct RefSwitchOp {
   enum RefInputs : int { data };
   enum Inputs : int { pred = 1 };
   enum RefOutputs : int { output_false, output_true };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using RefSwitch = Op<RefSwitchOp>;
@@ -1031,7 +1031,7 @@ struct RelayoutOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Strings : int { layout };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Relayout = Op<RelayoutOp>;
@@ -1040,7 +1040,7 @@ using Relayout = Op<RelayoutOp>;
 struct RelayoutLikeOp {
   enum Inputs : int { input, layout_input };
   enum Outputs : int { output };
-  enum Types : int { kT, kU };
+  enum Types : int { T_attr, U_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto U() && {
@@ -1053,7 +1053,7 @@ using RelayoutLike = Op<RelayoutLikeOp>;
 struct ReluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsQint8;
 };
 using Relu = Op<ReluOp>;
@@ -1062,7 +1062,7 @@ using Relu = Op<ReluOp>;
 struct Relu6Op {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Relu6 = Op<Relu6Op>;
@@ -1071,7 +1071,7 @@ using Relu6 = Op<Relu6Op>;
 struct Relu6GradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using Relu6Grad = Op<Relu6GradOp>;
@@ -1080,7 +1080,7 @@ using Relu6Grad = Op<Relu6GradOp>;
 struct ReluGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using ReluGrad = Op<ReluGradOp>;
@@ -1091,7 +1091,7 @@ struct RemoteCallOp {
   enum Inputs : int { target };
   enum InputLists : int { args };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { f };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;
@@ -1103,7 +1103,7 @@ using RemoteCall = Op<RemoteCallOp>;
 struct RepeatDatasetOp {
   enum Inputs : int { input_dataset, count };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -1115,7 +1115,7 @@ using RepeatDataset = Op<RepeatDatasetOp>;
 struct RequantizationRangeOp {
   enum Inputs : int { input, input_min, input_max };
   enum Outputs : int { output_min, output_max };
-  enum Types : int { kTinput };
+  enum Types : int { Tinput_attr };
   using TypesOf_Tinput = types::Qints;
 };
 using RequantizationRange = Op<RequantizationRangeOp>;
@@ -1126,7 +1126,7 @@ using RequantizationRange = Op<RequantizationRangeOp>;
 struct RequantizationRangePerChannelOp {
   enum Inputs : int { input, input_min, input_max };
   enum Outputs : int { output_min, output_max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Floats : int { clip_value_max };
   using TypesOf_T = types::Qints;
 };
@@ -1144,7 +1144,7 @@ struct RequantizeOp {
     requested_output_max
   };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kTinput, kout_type };
+  enum Types : int { Tinput_attr, out_type_attr };
   using TypesOf_Tinput = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -1162,7 +1162,7 @@ struct RequantizePerChannelOp {
     requested_output_max
   };
   enum Outputs : int { output, output_min, output_max };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Qints;
   using TypesOf_out_type = types::Qints;
 };
@@ -1172,7 +1172,7 @@ using RequantizePerChannel = Op<RequantizePerChannelOp>;
 struct ReshapeOp {
   enum Inputs : int { tensor, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshape() && {
@@ -1189,7 +1189,7 @@ using Reshape = Op<ReshapeOp>;
 struct ResizeAreaOp {
   enum Inputs : int { images, size };
   enum Outputs : int { resized_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners };
   using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
@@ -1200,7 +1200,7 @@ using ResizeArea = Op<ResizeAreaOp>;
 struct ResizeBicubicOp {
   enum Inputs : int { images, size };
   enum Outputs : int { resized_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
@@ -1211,7 +1211,7 @@ using ResizeBicubic = Op<ResizeBicubicOp>;
 struct ResizeBicubicGradOp {
   enum Inputs : int { grads, original_image };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatDouble;
 };
@@ -1222,7 +1222,7 @@ using ResizeBicubicGrad = Op<ResizeBicubicGradOp>;
 struct ResizeBilinearOp {
   enum Inputs : int { images, size };
   enum Outputs : int { resized_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
@@ -1233,7 +1233,7 @@ using ResizeBilinear = Op<ResizeBilinearOp>;
 struct ResizeBilinearGradOp {
   enum Inputs : int { grads, original_image };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::Floats;
 };
@@ -1244,7 +1244,7 @@ using ResizeBilinearGrad = Op<ResizeBilinearGradOp>;
 struct ResizeNearestNeighborOp {
   enum Inputs : int { images, size };
   enum Outputs : int { resized_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatsIntsUint8Uint16;
 };
@@ -1255,7 +1255,7 @@ using ResizeNearestNeighbor = Op<ResizeNearestNeighborOp>;
 struct ResizeNearestNeighborGradOp {
   enum Inputs : int { grads, size };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { align_corners, half_pixel_centers };
   using TypesOf_T = types::FloatsInt32Uint8Int8;
 };
@@ -1265,7 +1265,7 @@ using ResizeNearestNeighborGrad = Op<ResizeNearestNeighborGradOp>;
 //   gradient: dtype) -> ()
 struct ResourceAccumulatorApplyGradientOp {
   enum Inputs : int { handle, local_step, gradient };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceAccumulatorApplyGradient = Op<ResourceAccumulatorApplyGradientOp>;
@@ -1291,7 +1291,7 @@ using ResourceAccumulatorSetGlobalStep = Op<ResourceAccumulatorSetGlobalStepOp>;
 struct ResourceAccumulatorTakeGradientOp {
   enum Inputs : int { handle, num_required };
   enum Outputs : int { average };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using ResourceAccumulatorTakeGradient = Op<ResourceAccumulatorTakeGradientOp>;
@@ -1301,7 +1301,7 @@ using ResourceAccumulatorTakeGradient = Op<ResourceAccumulatorTakeGradientOp>;
 // use_locking: bool = false
 struct ResourceApplyAdaMaxOp {
   enum Inputs : int { var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1312,7 +1312,7 @@ using ResourceApplyAdaMax = Op<ResourceApplyAdaMaxOp>;
 // use_locking: bool = false
 struct ResourceApplyAdadeltaOp {
   enum Inputs : int { var, accum, accum_update, lr, rho, epsilon, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1322,7 +1322,7 @@ using ResourceApplyAdadelta = Op<ResourceApplyAdadeltaOp>;
 // use_locking: bool = false; update_slots: bool = true
 struct ResourceApplyAdagradOp {
   enum Inputs : int { var, accum, lr, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1343,7 +1343,7 @@ struct ResourceApplyAdagradDAOp {
     l2,
     global_step
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1354,7 +1354,7 @@ using ResourceApplyAdagradDA = Op<ResourceApplyAdagradDAOp>;
 // use_locking: bool = false; update_slots: bool = true
 struct ResourceApplyAdagradV2Op {
   enum Inputs : int { var, accum, lr, epsilon, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1376,7 +1376,7 @@ struct ResourceApplyAdamOp {
     epsilon,
     grad
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1400,7 +1400,7 @@ struct ResourceApplyAdamWithAmsgradOp {
     epsilon,
     grad
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1411,7 +1411,7 @@ using ResourceApplyAdamWithAmsgrad = Op<ResourceApplyAdamWithAmsgradOp>;
 // use_locking: bool = false
 struct ResourceApplyAddSignOp {
   enum Inputs : int { var, m, lr, alpha, sign_decay, beta, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1422,7 +1422,7 @@ using ResourceApplyAddSign = Op<ResourceApplyAddSignOp>;
 // use_locking: bool = false
 struct ResourceApplyCenteredRMSPropOp {
   enum Inputs : int { var, mg, ms, mom, lr, rho, momentum, epsilon, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1433,7 +1433,7 @@ using ResourceApplyCenteredRMSProp = Op<ResourceApplyCenteredRMSPropOp>;
 // use_locking: bool = false; multiply_linear_by_lr: bool = false
 struct ResourceApplyFtrlOp {
   enum Inputs : int { var, accum, linear, grad, lr, l1, l2, lr_power };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1454,7 +1454,7 @@ struct ResourceApplyFtrlV2Op {
     l2_shrinkage,
     lr_power
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1464,7 +1464,7 @@ using ResourceApplyFtrlV2 = Op<ResourceApplyFtrlV2Op>;
 // use_locking: bool = false
 struct ResourceApplyGradientDescentOp {
   enum Inputs : int { var, alpha, delta };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1475,7 +1475,7 @@ using ResourceApplyGradientDescent = Op<ResourceApplyGradientDescentOp>;
 // use_locking: bool = false; use_nesterov: bool = false
 struct ResourceApplyKerasMomentumOp {
   enum Inputs : int { var, accum, lr, grad, momentum };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1486,7 +1486,7 @@ using ResourceApplyKerasMomentum = Op<ResourceApplyKerasMomentumOp>;
 // use_locking: bool = false; use_nesterov: bool = false
 struct ResourceApplyMomentumOp {
   enum Inputs : int { var, accum, lr, grad, momentum };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1497,7 +1497,7 @@ using ResourceApplyMomentum = Op<ResourceApplyMomentumOp>;
 // use_locking: bool = false
 struct ResourceApplyPowerSignOp {
   enum Inputs : int { var, m, lr, logbase, sign_decay, beta, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1508,7 +1508,7 @@ using ResourceApplyPowerSign = Op<ResourceApplyPowerSignOp>;
 // use_locking: bool = false
 struct ResourceApplyProximalAdagradOp {
   enum Inputs : int { var, accum, lr, l1, l2, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1519,7 +1519,7 @@ using ResourceApplyProximalAdagrad = Op<ResourceApplyProximalAdagradOp>;
 // use_locking: bool = false
 struct ResourceApplyProximalGradientDescentOp {
   enum Inputs : int { var, alpha, l1, l2, delta };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1531,7 +1531,7 @@ using ResourceApplyProximalGradientDescent =
 // use_locking: bool = false
 struct ResourceApplyRMSPropOp {
   enum Inputs : int { var, ms, mom, lr, rho, momentum, epsilon, grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -1542,7 +1542,7 @@ using ResourceApplyRMSProp = Op<ResourceApplyRMSPropOp>;
 //   reduction_type: {MEAN, SUM} = "MEAN"
 struct ResourceConditionalAccumulatorOp {
   enum Outputs : int { handle };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
@@ -1555,7 +1555,7 @@ struct ResourceCountUpToOp {
   enum Inputs : int { resource };
   enum Outputs : int { output };
   enum Ints : int { limit };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using ResourceCountUpTo = Op<ResourceCountUpToOp>;
@@ -1567,7 +1567,7 @@ struct ResourceGatherOp {
   enum Outputs : int { output };
   enum Ints : int { batch_dims };
   enum Bools : int { validate_indices };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1577,7 +1577,7 @@ using ResourceGather = Op<ResourceGatherOp>;
 struct ResourceGatherNdOp {
   enum Inputs : int { resource, indices };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1587,7 +1587,7 @@ using ResourceGatherNd = Op<ResourceGatherNdOp>;
 //   ()
 struct ResourceScatterAddOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1597,7 +1597,7 @@ using ResourceScatterAdd = Op<ResourceScatterAddOp>;
 //   ()
 struct ResourceScatterDivOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1607,7 +1607,7 @@ using ResourceScatterDiv = Op<ResourceScatterDivOp>;
 //   ()
 struct ResourceScatterMaxOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1617,7 +1617,7 @@ using ResourceScatterMax = Op<ResourceScatterMaxOp>;
 //   ()
 struct ResourceScatterMinOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1627,7 +1627,7 @@ using ResourceScatterMin = Op<ResourceScatterMinOp>;
 //   ()
 struct ResourceScatterMulOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1637,7 +1637,7 @@ using ResourceScatterMul = Op<ResourceScatterMulOp>;
 // use_locking: bool = true; bad_indices_policy: string = ""
 struct ResourceScatterNdAddOp {
   enum Inputs : int { ref, indices, updates };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -1649,7 +1649,7 @@ using ResourceScatterNdAdd = Op<ResourceScatterNdAddOp>;
 // use_locking: bool = true; bad_indices_policy: string = ""
 struct ResourceScatterNdMaxOp {
   enum Inputs : int { ref, indices, updates };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -1661,7 +1661,7 @@ using ResourceScatterNdMax = Op<ResourceScatterNdMaxOp>;
 // use_locking: bool = true; bad_indices_policy: string = ""
 struct ResourceScatterNdMinOp {
   enum Inputs : int { ref, indices, updates };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -1673,7 +1673,7 @@ using ResourceScatterNdMin = Op<ResourceScatterNdMinOp>;
 // use_locking: bool = true; bad_indices_policy: string = ""
 struct ResourceScatterNdSubOp {
   enum Inputs : int { ref, indices, updates };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -1685,7 +1685,7 @@ using ResourceScatterNdSub = Op<ResourceScatterNdSubOp>;
 // use_locking: bool = true; bad_indices_policy: string = ""
 struct ResourceScatterNdUpdateOp {
   enum Inputs : int { ref, indices, updates };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -1697,7 +1697,7 @@ using ResourceScatterNdUpdate = Op<ResourceScatterNdUpdateOp>;
 //   ()
 struct ResourceScatterSubOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1707,7 +1707,7 @@ using ResourceScatterSub = Op<ResourceScatterSubOp>;
 //   -> ()
 struct ResourceScatterUpdateOp {
   enum Inputs : int { resource, indices, updates };
-  enum Types : int { kdtype, kTindices };
+  enum Types : int { dtype_attr, Tindices_attr };
   using TypesOf_dtype = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -1727,7 +1727,7 @@ struct ResourceSparseApplyAdadeltaOp {
     grad,
     indices
   };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1739,7 +1739,7 @@ using ResourceSparseApplyAdadelta = Op<ResourceSparseApplyAdadeltaOp>;
 // use_locking: bool = false; update_slots: bool = true
 struct ResourceSparseApplyAdagradOp {
   enum Inputs : int { var, accum, lr, grad, indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1762,7 +1762,7 @@ struct ResourceSparseApplyAdagradDAOp {
     l2,
     global_step
   };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1774,7 +1774,7 @@ using ResourceSparseApplyAdagradDA = Op<ResourceSparseApplyAdagradDAOp>;
 // use_locking: bool = false; update_slots: bool = true
 struct ResourceSparseApplyAdagradV2Op {
   enum Inputs : int { var, accum, lr, epsilon, grad, indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1798,7 +1798,7 @@ struct ResourceSparseApplyCenteredRMSPropOp {
     grad,
     indices
   };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1811,7 +1811,7 @@ using ResourceSparseApplyCenteredRMSProp =
 // use_locking: bool = false; multiply_linear_by_lr: bool = false
 struct ResourceSparseApplyFtrlOp {
   enum Inputs : int { var, accum, linear, grad, indices, lr, l1, l2, lr_power };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1835,7 +1835,7 @@ struct ResourceSparseApplyFtrlV2Op {
     l2_shrinkage,
     lr_power
   };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1847,7 +1847,7 @@ using ResourceSparseApplyFtrlV2 = Op<ResourceSparseApplyFtrlV2Op>;
 // use_locking: bool = false; use_nesterov: bool = false
 struct ResourceSparseApplyKerasMomentumOp {
   enum Inputs : int { var, accum, lr, grad, indices, momentum };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1859,7 +1859,7 @@ using ResourceSparseApplyKerasMomentum = Op<ResourceSparseApplyKerasMomentumOp>;
 // use_locking: bool = false; use_nesterov: bool = false
 struct ResourceSparseApplyMomentumOp {
   enum Inputs : int { var, accum, lr, grad, indices, momentum };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1871,7 +1871,7 @@ using ResourceSparseApplyMomentum = Op<ResourceSparseApplyMomentumOp>;
 // use_locking: bool = false
 struct ResourceSparseApplyProximalAdagradOp {
   enum Inputs : int { var, accum, lr, l1, l2, grad, indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1884,7 +1884,7 @@ using ResourceSparseApplyProximalAdagrad =
 // use_locking: bool = false
 struct ResourceSparseApplyProximalGradientDescentOp {
   enum Inputs : int { var, alpha, l1, l2, grad, indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1897,7 +1897,7 @@ using ResourceSparseApplyProximalGradientDescent =
 // use_locking: bool = false
 struct ResourceSparseApplyRMSPropOp {
   enum Inputs : int { var, ms, mom, lr, rho, momentum, epsilon, grad, indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1910,7 +1910,7 @@ using ResourceSparseApplyRMSProp = Op<ResourceSparseApplyRMSPropOp>;
 //   new_axis_mask: int = 0; shrink_axis_mask: int = 0
 struct ResourceStridedSliceAssignOp {
   enum Inputs : int { ref, begin, end, strides, value };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   enum Ints : int {
     begin_mask,
     end_mask,
@@ -1934,7 +1934,7 @@ using ResourceStridedSliceAssign = Op<ResourceStridedSliceAssignOp>;
 struct RestoreOp {
   enum Inputs : int { file_pattern, tensor_name };
   enum Outputs : int { tensor };
-  enum Types : int { kdt };
+  enum Types : int { dt_attr };
   enum Ints : int { preferred_shard };
   template <class... Types>
   auto dt() && {
@@ -1949,7 +1949,7 @@ using Restore = Op<RestoreOp>;
 struct RestoreSliceOp {
   enum Inputs : int { file_pattern, tensor_name, shape_and_slice };
   enum Outputs : int { tensor };
-  enum Types : int { kdt };
+  enum Types : int { dt_attr };
   enum Ints : int { preferred_shard };
   template <class... Types>
   auto dt() && {
@@ -1963,7 +1963,7 @@ using RestoreSlice = Op<RestoreSliceOp>;
 struct RestoreV2Op {
   enum Inputs : int { prefix, tensor_names, shape_and_slices };
   enum OutputLists : int { tensors };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");
@@ -2153,7 +2153,7 @@ using RetrieveTPUEmbeddingStochasticGradientDescentParameters =
 struct ReverseOp {
   enum Inputs : int { tensor, dims };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesStringBool;
 };
 using Reverse = Op<ReverseOp>;
@@ -2164,7 +2164,7 @@ struct ReverseSequenceOp {
   enum Inputs : int { input, seq_lengths };
   enum Outputs : int { output };
   enum Ints : int { seq_dim, batch_dim };
-  enum Types : int { kT, kTlen };
+  enum Types : int { T_attr, Tlen_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
@@ -2180,7 +2180,7 @@ using ReverseSequence = Op<ReverseSequenceOp>;
 struct ReverseV2Op {
   enum Inputs : int { tensor, axis };
   enum Outputs : int { output };
-  enum Types : int { kTidx, kT };
+  enum Types : int { Tidx_attr, T_attr };
   using TypesOf_Tidx = types::Int32Int64;
   using TypesOf_T = types::FloatsIntsUintsComplexesStringBool;
 };
@@ -2192,7 +2192,7 @@ using ReverseV2 = Op<ReverseV2Op>;
 struct RewriteDatasetOp {
   enum Inputs : int { input_dataset, rewrite_name };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -2202,7 +2202,7 @@ using RewriteDataset = Op<RewriteDatasetOp>;
 struct RightShiftOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUints;
 };
 using RightShift = Op<RightShiftOp>;
@@ -2211,7 +2211,7 @@ using RightShift = Op<RightShiftOp>;
 struct RintOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Rint = Op<RintOp>;
@@ -2220,7 +2220,7 @@ using Rint = Op<RintOp>;
 struct RiscAbsOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscAbs = Op<RiscAbsOp>;
@@ -2229,7 +2229,7 @@ using RiscAbs = Op<RiscAbsOp>;
 struct RiscAddOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscAdd = Op<RiscAddOp>;
@@ -2240,7 +2240,7 @@ struct RiscBinaryArithmeticOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Strings : int { op_type };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscBinaryArithmetic = Op<RiscBinaryArithmeticOp>;
@@ -2251,7 +2251,7 @@ struct RiscBinaryComparisonOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
   enum Strings : int { op_type };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscBinaryComparison = Op<RiscBinaryComparisonOp>;
@@ -2260,7 +2260,7 @@ using RiscBinaryComparison = Op<RiscBinaryComparisonOp>;
 struct RiscBitcastOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kSrcT, kDstT };
+  enum Types : int { SrcT_attr, DstT_attr };
   template <class... Types>
   auto SrcT() && {
     return internal::Constrain<Types...>(this, "SrcT");
@@ -2276,7 +2276,7 @@ using RiscBitcast = Op<RiscBitcastOp>;
 struct RiscBroadcastOp {
   enum Inputs : int { input, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -2286,7 +2286,7 @@ using RiscBroadcast = Op<RiscBroadcastOp>;
 struct RiscCastOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kSrcT, kDstT };
+  enum Types : int { SrcT_attr, DstT_attr };
   template <class... Types>
   auto SrcT() && {
     return internal::Constrain<Types...>(this, "SrcT");
@@ -2302,7 +2302,7 @@ using RiscCast = Op<RiscCastOp>;
 struct RiscCeilOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscCeil = Op<RiscCeilOp>;
@@ -2311,7 +2311,7 @@ using RiscCeil = Op<RiscCeilOp>;
 struct RiscCholeskyOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscCholesky = Op<RiscCholeskyOp>;
@@ -2323,7 +2323,7 @@ struct RiscConcatOp {
   enum LateInputs : int { axis };
   enum Outputs : int { output };
   enum Ints : int { N };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -2336,7 +2336,7 @@ struct RiscConditionOp {
   enum Inputs : int { pred, input_true, input_false };
   enum Outputs : int { output };
   enum Functions : int { func_true, func_false };
-  enum Types : int { kSrcT, kDstT };
+  enum Types : int { SrcT_attr, DstT_attr };
   template <class... Types>
   auto SrcT() && {
     static_assert(internal::Allows<Types...>(types::Floats::kSet),
@@ -2360,7 +2360,7 @@ using RiscCondition = Op<RiscConditionOp>;
 struct RiscConvOp {
   enum Inputs : int { input, filter };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { strides, dilations };
   enum Strings : int { data_format };
   using TypesOf_T = types::Floats;
@@ -2371,7 +2371,7 @@ using RiscConv = Op<RiscConvOp>;
 struct RiscCosOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscCos = Op<RiscCosOp>;
@@ -2380,7 +2380,7 @@ using RiscCos = Op<RiscCosOp>;
 struct RiscDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscDiv = Op<RiscDivOp>;
@@ -2391,7 +2391,7 @@ struct RiscDotOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscDot = Op<RiscDotOp>;
@@ -2400,7 +2400,7 @@ using RiscDot = Op<RiscDotOp>;
 struct RiscExpOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscExp = Op<RiscExpOp>;
@@ -2409,7 +2409,7 @@ using RiscExp = Op<RiscExpOp>;
 struct RiscFftOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kTcomplex };
+  enum Types : int { Tcomplex_attr };
   template <class... Types>
   auto Tcomplex() && {
     static_assert(internal::Allows<Types...>(types::Complexes::kSet),
@@ -2424,7 +2424,7 @@ using RiscFft = Op<RiscFftOp>;
 struct RiscFloorOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscFloor = Op<RiscFloorOp>;
@@ -2436,7 +2436,7 @@ struct RiscGatherOp {
   enum Inputs : int { params, indices, axis };
   enum Outputs : int { output };
   enum Ints : int { batch_dims };
-  enum Types : int { kTparams, kTindices, kTaxis };
+  enum Types : int { Tparams_attr, Tindices_attr, Taxis_attr };
   template <class... Types>
   auto Tparams() && {
     return internal::Constrain<Types...>(this, "Tparams");
@@ -2456,7 +2456,7 @@ using RiscGather = Op<RiscGatherOp>;
 struct RiscImagOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -2466,7 +2466,7 @@ using RiscImag = Op<RiscImagOp>;
 struct RiscIsFiniteOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscIsFinite = Op<RiscIsFiniteOp>;
@@ -2475,7 +2475,7 @@ using RiscIsFinite = Op<RiscIsFiniteOp>;
 struct RiscLogOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscLog = Op<RiscLogOp>;
@@ -2505,7 +2505,7 @@ using RiscLogicalOr = Op<RiscLogicalOrOp>;
 struct RiscMaxOp {
   enum Inputs : int { x, y };
   enum Outputs : int { max };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscMax = Op<RiscMaxOp>;
@@ -2514,7 +2514,7 @@ using RiscMax = Op<RiscMaxOp>;
 struct RiscMinOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscMin = Op<RiscMinOp>;
@@ -2523,7 +2523,7 @@ using RiscMin = Op<RiscMinOp>;
 struct RiscMulOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscMul = Op<RiscMulOp>;
@@ -2532,7 +2532,7 @@ using RiscMul = Op<RiscMulOp>;
 struct RiscNegOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscNeg = Op<RiscNegOp>;
@@ -2541,7 +2541,7 @@ using RiscNeg = Op<RiscNegOp>;
 struct RiscPadOp {
   enum Inputs : int { input, paddings, constant_values };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tpaddings() && {
@@ -2561,7 +2561,7 @@ struct RiscPoolOp {
   enum Outputs : int { output };
   enum IntLists : int { ksize, strides };
   enum Strings : int { pooling_type, data_format };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscPool = Op<RiscPoolOp>;
@@ -2570,7 +2570,7 @@ using RiscPool = Op<RiscPoolOp>;
 struct RiscPowOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscPow = Op<RiscPowOp>;
@@ -2581,7 +2581,7 @@ struct RiscRandomUniformOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
   enum Ints : int { seed };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Int32Int64;
 };
 using RiscRandomUniform = Op<RiscRandomUniformOp>;
@@ -2590,7 +2590,7 @@ using RiscRandomUniform = Op<RiscRandomUniformOp>;
 struct RiscRealOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kTout };
+  enum Types : int { T_attr, Tout_attr };
   using TypesOf_T = types::Complexes;
   using TypesOf_Tout = types::FloatDouble;
 };
@@ -2602,7 +2602,7 @@ struct RiscReduceOp {
   enum Inputs : int { tensor, axis };
   enum Outputs : int { output };
   enum Strings : int { reduce_type };
-  enum Types : int { kIndex, kT };
+  enum Types : int { Index_attr, T_attr };
   template <class... Types>
   auto Index() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2618,7 +2618,7 @@ using RiscReduce = Op<RiscReduceOp>;
 struct RiscRemOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscRem = Op<RiscRemOp>;
@@ -2627,7 +2627,7 @@ using RiscRem = Op<RiscRemOp>;
 struct RiscReshapeOp {
   enum Inputs : int { tensor, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTshape };
+  enum Types : int { T_attr, Tshape_attr };
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tshape() && {
@@ -2643,7 +2643,7 @@ using RiscReshape = Op<RiscReshapeOp>;
 struct RiscReverseOp {
   enum Inputs : int { tensor, axis };
   enum Outputs : int { output };
-  enum Types : int { kTidx, kT };
+  enum Types : int { Tidx_attr, T_attr };
   using TypesOf_Tidx = types::Int32Int64;
   using TypesOf_T = types::Floats;
 };
@@ -2653,7 +2653,7 @@ using RiscReverse = Op<RiscReverseOp>;
 struct RiscScatterOp {
   enum Inputs : int { indices, updates, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -2663,7 +2663,7 @@ using RiscScatter = Op<RiscScatterOp>;
 struct RiscShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_out_type = types::Int32Int64;
 };
@@ -2673,7 +2673,7 @@ using RiscShape = Op<RiscShapeOp>;
 struct RiscSignOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscSign = Op<RiscSignOp>;
@@ -2682,7 +2682,7 @@ using RiscSign = Op<RiscSignOp>;
 struct RiscSliceOp {
   enum Inputs : int { input, begin, size };
   enum Outputs : int { output };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Index() && {
@@ -2699,7 +2699,7 @@ using RiscSlice = Op<RiscSliceOp>;
 struct RiscSortOp {
   enum Inputs : int { input, axis };
   enum Outputs : int { output };
-  enum Types : int { kIndex, kT };
+  enum Types : int { Index_attr, T_attr };
   enum Strings : int { direction };
   template <class... Types>
   auto Index() && {
@@ -2717,7 +2717,7 @@ using RiscSort = Op<RiscSortOp>;
 struct RiscSqueezeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { squeeze_dims };
   using TypesOf_T = types::Any;
 };
@@ -2727,7 +2727,7 @@ using RiscSqueeze = Op<RiscSqueezeOp>;
 struct RiscSubOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscSub = Op<RiscSubOp>;
@@ -2736,7 +2736,7 @@ using RiscSub = Op<RiscSubOp>;
 struct RiscTransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
-  enum Types : int { kT, kTperm };
+  enum Types : int { T_attr, Tperm_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
@@ -2754,7 +2754,7 @@ struct RiscTriangularSolveOp {
   enum Inputs : int { matrix, rhs };
   enum Outputs : int { output };
   enum Bools : int { lower, adjoint };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscTriangularSolve = Op<RiscTriangularSolveOp>;
@@ -2765,7 +2765,7 @@ struct RiscUnaryOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
   enum Strings : int { op_type };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using RiscUnary = Op<RiscUnaryOp>;
@@ -2776,7 +2776,7 @@ using RiscUnary = Op<RiscUnaryOp>;
 struct RiscWhileOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
@@ -2802,7 +2802,7 @@ using RngSkip = Op<RngSkipOp>;
 struct RollOp {
   enum Inputs : int { input, shift, axis };
   enum Outputs : int { output };
-  enum Types : int { kT, kTshift, kTaxis };
+  enum Types : int { T_attr, Tshift_attr, Taxis_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tshift() && {
@@ -2825,7 +2825,7 @@ using Roll = Op<RollOp>;
 struct RoundOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Round = Op<RoundOp>;
@@ -2837,7 +2837,7 @@ struct RpcCallOp {
   enum InputLists : int { args };
   enum LateInputs : int { timeout_in_ms };
   enum Outputs : int { future, deleter };
-  enum TypeLists : int { kTin };
+  enum TypeLists : int { Tin_attr };
   using TypesOf_Tin = types::Any;
 };
 using RpcCall = Op<RpcCallOp>;
@@ -2864,7 +2864,7 @@ using RpcClient = Op<RpcClientOp>;
 struct RpcGetValueOp {
   enum Inputs : int { status_or };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTout };
+  enum TypeLists : int { Tout_attr };
   using TypesOf_Tout = types::Any;
 };
 using RpcGetValue = Op<RpcGetValueOp>;
@@ -2882,7 +2882,7 @@ using RpcServer = Op<RpcServerOp>;
 struct RpcServerRegisterOp {
   enum Inputs : int { server, method_name };
   enum InputLists : int { captured_inputs };
-  enum TypeLists : int { kTin };
+  enum TypeLists : int { Tin_attr };
   enum Functions : int { f };
   enum Strings : int { input_specs, output_specs };
   using TypesOf_Tin = types::Any;
@@ -2899,7 +2899,7 @@ using RpcServerStart = Op<RpcServerStartOp>;
 struct RsqrtOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Rsqrt = Op<RsqrtOp>;
@@ -2908,7 +2908,7 @@ using Rsqrt = Op<RsqrtOp>;
 struct RsqrtGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using RsqrtGrad = Op<RsqrtGradOp>;

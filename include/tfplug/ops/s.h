@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_S_H_
 #define TFPLUG_OPS_S_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -17,7 +17,7 @@ namespace tfplug::ops {
 struct SampleDistortedBoundingBoxOp {
   enum Inputs : int { image_size, bounding_boxes };
   enum Outputs : int { begin, size, bboxes };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { seed, seed2, max_attempts };
   enum Floats : int { min_object_covered };
   enum FloatLists : int { aspect_ratio_range, area_range };
@@ -34,7 +34,7 @@ using SampleDistortedBoundingBox = Op<SampleDistortedBoundingBoxOp>;
 struct SampleDistortedBoundingBoxV2Op {
   enum Inputs : int { image_size, bounding_boxes, min_object_covered };
   enum Outputs : int { begin, size, bboxes };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { seed, seed2, max_attempts };
   enum FloatLists : int { aspect_ratio_range, area_range };
   enum Bools : int { use_image_if_no_bounding_boxes };
@@ -48,7 +48,7 @@ using SampleDistortedBoundingBoxV2 = Op<SampleDistortedBoundingBoxV2Op>;
 struct SamplingDatasetOp {
   enum Inputs : int { input_dataset, rate, seed, seed2 };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -58,7 +58,7 @@ using SamplingDataset = Op<SamplingDatasetOp>;
 struct SaveOp {
   enum Inputs : int { filename, tensor_names };
   enum InputLists : int { data };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Save = Op<SaveOp>;
@@ -72,7 +72,7 @@ struct SaveDatasetOp {
   enum Strings : int { compression };
   enum Functions : int { shard_func };
   enum Bools : int { use_shard_func };
-  enum TypeLists : int { kTshard_func_args };
+  enum TypeLists : int { Tshard_func_args_attr };
   template <class... Types>
   auto Tshard_func_args() && {
     return internal::Constrain<Types...>(this, "Tshard_func_args");
@@ -91,7 +91,7 @@ struct SaveDatasetV2Op {
   enum Strings : int { compression };
   enum Functions : int { shard_func };
   enum Bools : int { use_shard_func };
-  enum TypeLists : int { kTshard_func_args, koutput_types };
+  enum TypeLists : int { Tshard_func_args_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
   auto Tshard_func_args() && {
@@ -106,7 +106,7 @@ using SaveDatasetV2 = Op<SaveDatasetV2Op>;
 struct SaveSlicesOp {
   enum Inputs : int { filename, tensor_names, shapes_and_slices };
   enum InputLists : int { data };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SaveSlices = Op<SaveSlicesOp>;
@@ -116,7 +116,7 @@ using SaveSlices = Op<SaveSlicesOp>;
 struct SaveV2Op {
   enum Inputs : int { prefix, tensor_names, shape_and_slices };
   enum InputLists : int { tensors };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   template <class... Types>
   auto dtypes() && {
     return internal::Constrain<Types...>(this, "dtypes");
@@ -128,7 +128,7 @@ using SaveV2 = Op<SaveV2Op>;
 struct ScalarSummaryOp {
   enum Inputs : int { tags, values };
   enum Outputs : int { summary };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using ScalarSummary = Op<ScalarSummaryOp>;
@@ -139,7 +139,7 @@ using ScalarSummary = Op<ScalarSummaryOp>;
 struct ScaleAndTranslateOp {
   enum Inputs : int { images, size, scale, translation };
   enum Outputs : int { resized_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { kernel_type };
   enum Bools : int { antialias };
   using TypesOf_T = types::FloatsIntsUint8Uint16;
@@ -152,7 +152,7 @@ using ScaleAndTranslate = Op<ScaleAndTranslateOp>;
 struct ScaleAndTranslateGradOp {
   enum Inputs : int { grads, original_image, scale, translation };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { kernel_type };
   enum Bools : int { antialias };
   using TypesOf_T = types::Float;
@@ -168,7 +168,7 @@ struct ScanDatasetOp {
   enum InputLists : int { initial_state, other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { f };
-  enum TypeLists : int { kTstate, kTarguments, koutput_types };
+  enum TypeLists : int { Tstate_attr, Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { preserve_cardinality, use_default_device };
   enum Strings : int { metadata };
@@ -191,7 +191,7 @@ struct ScatterAddOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -205,7 +205,7 @@ struct ScatterDivOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -219,7 +219,7 @@ struct ScatterMaxOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsInt32Int64;
   using TypesOf_Tindices = types::Int32Int64;
@@ -233,7 +233,7 @@ struct ScatterMinOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsInt32Int64;
   using TypesOf_Tindices = types::Int32Int64;
@@ -247,7 +247,7 @@ struct ScatterMulOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -259,7 +259,7 @@ using ScatterMul = Op<ScatterMulOp>;
 struct ScatterNdOp {
   enum Inputs : int { indices, updates, shape };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int16Int64;
@@ -273,7 +273,7 @@ struct ScatterNdAddOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -288,7 +288,7 @@ struct ScatterNdMaxOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -303,7 +303,7 @@ struct ScatterNdMinOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -317,7 +317,7 @@ using ScatterNdMin = Op<ScatterNdMinOp>;
 struct ScatterNdNonAliasingAddOp {
   enum Inputs : int { input, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
   using TypesOf_Tindices = types::Int32Int64;
@@ -331,7 +331,7 @@ struct ScatterNdSubOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
@@ -346,7 +346,7 @@ struct ScatterNdUpdateOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
@@ -361,7 +361,7 @@ struct ScatterSubOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -375,7 +375,7 @@ struct ScatterUpdateOp {
   enum RefInputs : int { ref };
   enum Inputs : int { indices = 1, updates };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -482,7 +482,7 @@ using SdcaShrinkL1 = Op<SdcaShrinkL1Op>;
 struct SegmentMaxOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -493,7 +493,7 @@ using SegmentMax = Op<SegmentMaxOp>;
 struct SegmentMaxV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -510,7 +510,7 @@ using SegmentMaxV2 = Op<SegmentMaxV2Op>;
 struct SegmentMeanOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -520,7 +520,7 @@ using SegmentMean = Op<SegmentMeanOp>;
 struct SegmentMinOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -531,7 +531,7 @@ using SegmentMin = Op<SegmentMinOp>;
 struct SegmentMinV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -548,7 +548,7 @@ using SegmentMinV2 = Op<SegmentMinV2Op>;
 struct SegmentProdOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -559,7 +559,7 @@ using SegmentProd = Op<SegmentProdOp>;
 struct SegmentProdV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -576,7 +576,7 @@ using SegmentProdV2 = Op<SegmentProdV2Op>;
 struct SegmentSumOp {
   enum Inputs : int { data, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -587,7 +587,7 @@ using SegmentSum = Op<SegmentSumOp>;
 struct SegmentSumV2Op {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -604,7 +604,7 @@ using SegmentSumV2 = Op<SegmentSumV2Op>;
 struct SelectOp {
   enum Inputs : int { condition, t, e };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Select = Op<SelectOp>;
@@ -613,7 +613,7 @@ using Select = Op<SelectOp>;
 struct SelectV2Op {
   enum Inputs : int { condition, t, e };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SelectV2 = Op<SelectV2Op>;
@@ -622,7 +622,7 @@ using SelectV2 = Op<SelectV2Op>;
 struct SelfAdjointEigOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleHalf;
 };
 using SelfAdjointEig = Op<SelfAdjointEigOp>;
@@ -633,7 +633,7 @@ struct SelfAdjointEigV2Op {
   enum Inputs : int { input };
   enum Outputs : int { e, v };
   enum Bools : int { compute_v };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using SelfAdjointEigV2 = Op<SelfAdjointEigV2Op>;
@@ -642,7 +642,7 @@ using SelfAdjointEigV2 = Op<SelfAdjointEigV2Op>;
 struct SeluOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Selu = Op<SeluOp>;
@@ -651,7 +651,7 @@ using Selu = Op<SeluOp>;
 struct SeluGradOp {
   enum Inputs : int { gradients, outputs };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using SeluGrad = Op<SeluGradOp>;
@@ -661,7 +661,7 @@ using SeluGrad = Op<SeluGradOp>;
 //   recv_device: string; client_terminated: bool = false
 struct SendOp {
   enum Inputs : int { tensor };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name, send_device, recv_device };
   enum Ints : int { send_device_incarnation };
   enum Bools : int { client_terminated };
@@ -693,7 +693,7 @@ using SerializeIterator = Op<SerializeIteratorOp>;
 struct SerializeManySparseOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { serialized_sparse };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::StringVariant;
 };
@@ -704,7 +704,7 @@ using SerializeManySparse = Op<SerializeManySparseOp>;
 struct SerializeSparseOp {
   enum Inputs : int { sparse_indices, sparse_values, sparse_shape };
   enum Outputs : int { serialized_sparse };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::StringVariant;
 };
@@ -714,7 +714,7 @@ using SerializeSparse = Op<SerializeSparseOp>;
 struct SerializeTensorOp {
   enum Inputs : int { tensor };
   enum Outputs : int { serialized };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SerializeTensor = Op<SerializeTensorOp>;
@@ -725,7 +725,7 @@ struct SetSizeOp {
   enum Inputs : int { set_indices, set_values, set_shape };
   enum Outputs : int { size };
   enum Bools : int { validate_indices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUint8StringUint16;
 };
 using SetSize = Op<SetSizeOp>;
@@ -736,7 +736,7 @@ using SetSize = Op<SetSizeOp>;
 struct SetStatsAggregatorDatasetOp {
   enum Inputs : int { input_dataset, stats_aggregator, tag, counter_prefix };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -746,7 +746,7 @@ using SetStatsAggregatorDataset = Op<SetStatsAggregatorDatasetOp>;
 struct ShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::Int32Int64;
 };
@@ -758,7 +758,7 @@ struct ShapeNOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
   enum Ints : int { N };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::Int32Int64;
 };
@@ -772,7 +772,7 @@ struct ShardDatasetOp {
   enum Inputs : int { input_dataset, num_shards, index };
   enum Outputs : int { handle };
   enum Bools : int { require_non_empty };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -801,7 +801,7 @@ using ShardedFilespec = Op<ShardedFilespecOp>;
 struct ShuffleAndRepeatDatasetOp {
   enum Inputs : int { input_dataset, buffer_size, seed, seed2, count };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { reshuffle_each_iteration };
   enum Strings : int { metadata };
@@ -825,7 +825,7 @@ struct ShuffleAndRepeatDatasetV2Op {
   };
   enum Outputs : int { handle };
   enum Bools : int { reshuffle_each_iteration };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -840,7 +840,7 @@ struct ShuffleDatasetOp {
   enum Inputs : int { input_dataset, buffer_size, seed, seed2 };
   enum Outputs : int { handle };
   enum Bools : int { reshuffle_each_iteration };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -853,7 +853,7 @@ using ShuffleDataset = Op<ShuffleDatasetOp>;
 struct ShuffleDatasetV2Op {
   enum Inputs : int { input_dataset, buffer_size, seed_generator };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -868,7 +868,7 @@ struct ShuffleDatasetV3Op {
   enum Inputs : int { input_dataset, buffer_size, seed, seed2, seed_generator };
   enum Outputs : int { handle };
   enum Bools : int { reshuffle_each_iteration };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -889,7 +889,7 @@ using ShutdownTPUSystem = Op<ShutdownTPUSystemOp>;
 struct SigmoidOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Sigmoid = Op<SigmoidOp>;
@@ -898,7 +898,7 @@ using Sigmoid = Op<SigmoidOp>;
 struct SigmoidGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using SigmoidGrad = Op<SigmoidGradOp>;
@@ -907,7 +907,7 @@ using SigmoidGrad = Op<SigmoidGradOp>;
 struct SignOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsComplexes;
 };
 using Sign = Op<SignOp>;
@@ -916,7 +916,7 @@ using Sign = Op<SignOp>;
 struct SinOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Sin = Op<SinOp>;
@@ -925,7 +925,7 @@ using Sin = Op<SinOp>;
 struct SinhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Sinh = Op<SinhOp>;
@@ -934,7 +934,7 @@ using Sinh = Op<SinhOp>;
 struct SizeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::Int32Int64;
 };
@@ -945,7 +945,7 @@ using Size = Op<SizeOp>;
 struct SkipDatasetOp {
   enum Inputs : int { input_dataset, count };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -979,7 +979,7 @@ using Skipgram = Op<SkipgramOp>;
 struct SleepDatasetOp {
   enum Inputs : int { input_dataset, sleep_microseconds };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -989,7 +989,7 @@ using SleepDataset = Op<SleepDatasetOp>;
 struct SliceOp {
   enum Inputs : int { input, begin, size };
   enum Outputs : int { output };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Index() && {
@@ -1008,7 +1008,7 @@ struct SlidingWindowDatasetOp {
   enum Inputs : int { input_dataset, window_size, window_shift, window_stride };
   enum Outputs : int { handle };
   enum Bools : int { drop_remainder };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1018,7 +1018,7 @@ using SlidingWindowDataset = Op<SlidingWindowDatasetOp>;
 struct SnapshotOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Snapshot = Op<SnapshotOp>;
@@ -1028,7 +1028,7 @@ using Snapshot = Op<SnapshotOp>;
 struct SnapshotChunkDatasetOp {
   enum Inputs : int { chunk_file };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
   using TypesOf_output_types = types::Any;
@@ -1046,7 +1046,7 @@ using SnapshotChunkDataset = Op<SnapshotChunkDatasetOp>;
 struct SnapshotDatasetOp {
   enum Inputs : int { input_dataset, path };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int {
     compression,
@@ -1076,7 +1076,7 @@ using SnapshotDataset = Op<SnapshotDatasetOp>;
 struct SnapshotDatasetReaderOp {
   enum Inputs : int { shard_dir, start_index };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression };
   enum Ints : int { version };
@@ -1094,7 +1094,11 @@ struct SnapshotDatasetV2Op {
   enum Inputs : int { input_dataset, path };
   enum InputLists : int { reader_func_other_args, shard_func_other_args };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types, kTreader_func_args, kTshard_func_args };
+  enum TypeLists : int {
+    output_types_attr,
+    Treader_func_args_attr,
+    Tshard_func_args_attr
+  };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { compression, reader_prefix, writer_prefix, metadata };
   enum Bools : int { hash_valid };
@@ -1117,7 +1121,7 @@ using SnapshotDatasetV2 = Op<SnapshotDatasetV2Op>;
 struct SnapshotNestedDatasetReaderOp {
   enum InputLists : int { inputs };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   using TypesOf_output_types = types::Any;
@@ -1128,7 +1132,7 @@ using SnapshotNestedDatasetReader = Op<SnapshotNestedDatasetReaderOp>;
 struct SobolSampleOp {
   enum Inputs : int { dim, num_results, skip };
   enum Outputs : int { samples };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatDouble;
 };
 using SobolSample = Op<SobolSampleOp>;
@@ -1137,7 +1141,7 @@ using SobolSample = Op<SobolSampleOp>;
 struct SoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { softmax };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Softmax = Op<SoftmaxOp>;
@@ -1147,7 +1151,7 @@ using Softmax = Op<SoftmaxOp>;
 struct SoftmaxCrossEntropyWithLogitsOp {
   enum Inputs : int { features, labels };
   enum Outputs : int { loss, backprop };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using SoftmaxCrossEntropyWithLogits = Op<SoftmaxCrossEntropyWithLogitsOp>;
@@ -1156,7 +1160,7 @@ using SoftmaxCrossEntropyWithLogits = Op<SoftmaxCrossEntropyWithLogitsOp>;
 struct SoftplusOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Softplus = Op<SoftplusOp>;
@@ -1165,7 +1169,7 @@ using Softplus = Op<SoftplusOp>;
 struct SoftplusGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using SoftplusGrad = Op<SoftplusGradOp>;
@@ -1174,7 +1178,7 @@ using SoftplusGrad = Op<SoftplusGradOp>;
 struct SoftsignOp {
   enum Inputs : int { features };
   enum Outputs : int { activations };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Softsign = Op<SoftsignOp>;
@@ -1183,7 +1187,7 @@ using Softsign = Op<SoftsignOp>;
 struct SoftsignGradOp {
   enum Inputs : int { gradients, features };
   enum Outputs : int { backprops };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using SoftsignGrad = Op<SoftsignGradOp>;
@@ -1222,7 +1226,7 @@ using SortListOfSparseCoreCooTensors = Op<SortListOfSparseCoreCooTensorsOp>;
 struct SpaceToBatchOp {
   enum Inputs : int { input, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTpaddings };
+  enum Types : int { T_attr, Tpaddings_attr };
   enum Ints : int { block_size };
   using TypesOf_T = types::Any;
   template <class... Types>
@@ -1240,7 +1244,7 @@ using SpaceToBatch = Op<SpaceToBatchOp>;
 struct SpaceToBatchNDOp {
   enum Inputs : int { input, block_shape, paddings };
   enum Outputs : int { output };
-  enum Types : int { kT, kTblock_shape, kTpaddings };
+  enum Types : int { T_attr, Tblock_shape_attr, Tpaddings_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tblock_shape() && {
@@ -1264,7 +1268,7 @@ using SpaceToBatchND = Op<SpaceToBatchNDOp>;
 struct SpaceToDepthOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { block_size };
   enum Strings : int { data_format };
   using TypesOf_T = types::Any;
@@ -1283,7 +1287,7 @@ struct SparseAccumulatorApplyGradientOp {
     gradient_values,
     gradient_shape
   };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Bools : int { has_known_shape };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
@@ -1295,7 +1299,7 @@ struct SparseAccumulatorTakeGradientOp {
   enum RefInputs : int { handle };
   enum Inputs : int { num_required = 1 };
   enum Outputs : int { indices, values, shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
 };
 using SparseAccumulatorTakeGradient = Op<SparseAccumulatorTakeGradientOp>;
@@ -1314,7 +1318,7 @@ struct SparseAddOp {
     thresh
   };
   enum Outputs : int { sum_indices, sum_values, sum_shape };
-  enum Types : int { kT, kTreal };
+  enum Types : int { T_attr, Treal_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   template <class... Types>
   auto Treal() && {
@@ -1332,7 +1336,7 @@ using SparseAdd = Op<SparseAddOp>;
 struct SparseAddGradOp {
   enum Inputs : int { backprop_val_grad, a_indices, b_indices, sum_indices };
   enum Outputs : int { a_val_grad, b_val_grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseAddGrad = Op<SparseAddGradOp>;
@@ -1344,7 +1348,7 @@ struct SparseApplyAdadeltaOp {
   enum RefInputs : int { var, accum, accum_update };
   enum Inputs : int { lr = 3, rho, epsilon, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1358,7 +1362,7 @@ struct SparseApplyAdagradOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1377,7 +1381,7 @@ struct SparseApplyAdagradDAOp {
   };
   enum Inputs : int { grad = 3, indices, lr, l1, l2, global_step };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1391,7 +1395,7 @@ struct SparseApplyAdagradV2Op {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, epsilon, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, update_slots };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1406,7 +1410,7 @@ struct SparseApplyCenteredRMSPropOp {
   enum RefInputs : int { var, mg, ms, mom };
   enum Inputs : int { lr = 4, rho, momentum, epsilon, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1420,7 +1424,7 @@ struct SparseApplyFtrlOp {
   enum RefInputs : int { var, accum, linear };
   enum Inputs : int { grad = 3, indices, lr, l1, l2, lr_power };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1435,7 +1439,7 @@ struct SparseApplyFtrlV2Op {
   enum RefInputs : int { var, accum, linear };
   enum Inputs : int { grad = 3, indices, lr, l1, l2, l2_shrinkage, lr_power };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, multiply_linear_by_lr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1449,7 +1453,7 @@ struct SparseApplyMomentumOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, grad, indices, momentum };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking, use_nesterov };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1463,7 +1467,7 @@ struct SparseApplyProximalAdagradOp {
   enum RefInputs : int { var, accum };
   enum Inputs : int { lr = 2, l1, l2, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1477,7 +1481,7 @@ struct SparseApplyProximalGradientDescentOp {
   enum RefInputs : int { var };
   enum Inputs : int { alpha = 1, l1, l2, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1492,7 +1496,7 @@ struct SparseApplyRMSPropOp {
   enum RefInputs : int { var, ms, mom };
   enum Inputs : int { lr = 3, rho, momentum, epsilon, grad, indices };
   enum RefOutputs : int { out };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { use_locking };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1505,7 +1509,7 @@ using SparseApplyRMSProp = Op<SparseApplyRMSPropOp>;
 struct SparseBincountOp {
   enum Inputs : int { indices, values, dense_shape, size, weights };
   enum Outputs : int { output };
-  enum Types : int { kTidx, kT };
+  enum Types : int { Tidx_attr, T_attr };
   enum Bools : int { binary_output };
   using TypesOf_Tidx = types::Int32Int64;
   using TypesOf_T = types::FloatDoubleInt32Int64;
@@ -1519,7 +1523,7 @@ struct SparseConcatOp {
   enum InputLists : int { indices, values, shapes };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Ints : int { concat_dim, N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseConcat = Op<SparseConcatOp>;
@@ -1529,7 +1533,7 @@ using SparseConcat = Op<SparseConcatOp>;
 //   reduction_type: {MEAN, SUM} = "MEAN"
 struct SparseConditionalAccumulatorOp {
   enum RefOutputs : int { handle };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum Strings : int { container, shared_name, reduction_type };
   using TypesOf_dtype = types::FloatsIntsUintsComplexesQints;
@@ -1543,7 +1547,7 @@ using SparseConditionalAccumulator = Op<SparseConditionalAccumulatorOp>;
 struct SparseCountSparseOutputOp {
   enum Inputs : int { indices, values, dense_shape, weights };
   enum Outputs : int { output_indices, output_values, output_dense_shape };
-  enum Types : int { kT, koutput_type };
+  enum Types : int { T_attr, output_type_attr };
   enum Ints : int { minlength, maxlength };
   enum Bools : int { binary_output };
   using TypesOf_T = types::Int32Int64;
@@ -1567,8 +1571,8 @@ struct SparseCrossOp {
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Ints : int { N, num_buckets, hash_key };
   enum Bools : int { hashed_output };
-  enum TypeLists : int { ksparse_types, kdense_types };
-  enum Types : int { kout_type, kinternal_type };
+  enum TypeLists : int { sparse_types_attr, dense_types_attr };
+  enum Types : int { out_type_attr, internal_type_attr };
   template <class... Types>
   auto sparse_types() && {
     static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
@@ -1604,7 +1608,7 @@ struct SparseCrossHashedOp {
   enum LateInputs : int { num_buckets, strong_hash, salt };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Ints : int { N };
-  enum TypeLists : int { ksparse_types, kdense_types };
+  enum TypeLists : int { sparse_types_attr, dense_types_attr };
   template <class... Types>
   auto sparse_types() && {
     static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
@@ -1631,7 +1635,7 @@ struct SparseCrossV2Op {
   enum LateInputs : int { sep };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Ints : int { N };
-  enum TypeLists : int { ksparse_types, kdense_types };
+  enum TypeLists : int { sparse_types_attr, dense_types_attr };
   template <class... Types>
   auto sparse_types() && {
     static_assert(internal::Allows<Types...>(types::StringInt64::kSet),
@@ -1654,7 +1658,7 @@ using SparseCrossV2 = Op<SparseCrossV2Op>;
 struct SparseDenseCwiseAddOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseAdd = Op<SparseDenseCwiseAddOp>;
@@ -1664,7 +1668,7 @@ using SparseDenseCwiseAdd = Op<SparseDenseCwiseAddOp>;
 struct SparseDenseCwiseDivOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseDiv = Op<SparseDenseCwiseDivOp>;
@@ -1674,7 +1678,7 @@ using SparseDenseCwiseDiv = Op<SparseDenseCwiseDivOp>;
 struct SparseDenseCwiseMulOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape, dense };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseDenseCwiseMul = Op<SparseDenseCwiseMulOp>;
@@ -1690,7 +1694,7 @@ struct SparseFillEmptyRowsOp {
     empty_row_indicator,
     reverse_index_map
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseFillEmptyRows = Op<SparseFillEmptyRowsOp>;
@@ -1700,7 +1704,7 @@ using SparseFillEmptyRows = Op<SparseFillEmptyRowsOp>;
 struct SparseFillEmptyRowsGradOp {
   enum Inputs : int { reverse_index_map, grad_values };
   enum Outputs : int { d_values, d_default_value };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseFillEmptyRowsGrad = Op<SparseFillEmptyRowsGradOp>;
@@ -1712,7 +1716,7 @@ struct SparseMatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Bools : int { transpose_a, transpose_b, a_is_sparse, b_is_sparse };
-  enum Types : int { kTa, kTb };
+  enum Types : int { Ta_attr, Tb_attr };
   template <class... Types>
   auto Ta() && {
     static_assert(internal::Allows<Types...>(types::FloatBfloat16::kSet),
@@ -1734,7 +1738,7 @@ using SparseMatMul = Op<SparseMatMulOp>;
 struct SparseMatrixAddOp {
   enum Inputs : int { a, b, alpha, beta };
   enum Outputs : int { c };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using SparseMatrixAdd = Op<SparseMatrixAddOp>;
@@ -1746,7 +1750,7 @@ using SparseMatrixAdd = Op<SparseMatrixAddOp>;
 struct SparseMatrixMatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int {
     transpose_a,
     transpose_b,
@@ -1763,7 +1767,7 @@ using SparseMatrixMatMul = Op<SparseMatrixMatMulOp>;
 struct SparseMatrixMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseMatrixMul = Op<SparseMatrixMulOp>;
@@ -1786,7 +1790,7 @@ using SparseMatrixOrderingAMD = Op<SparseMatrixOrderingAMDOp>;
 struct SparseMatrixSoftmaxOp {
   enum Inputs : int { logits };
   enum Outputs : int { softmax };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -1802,7 +1806,7 @@ using SparseMatrixSoftmax = Op<SparseMatrixSoftmaxOp>;
 struct SparseMatrixSoftmaxGradOp {
   enum Inputs : int { softmax, grad_softmax };
   enum Outputs : int { gradient };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::FloatDouble::kSet),
@@ -1818,7 +1822,7 @@ using SparseMatrixSoftmaxGrad = Op<SparseMatrixSoftmaxGradOp>;
 struct SparseMatrixSparseCholeskyOp {
   enum Inputs : int { input, permutation };
   enum Outputs : int { output };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -1836,7 +1840,7 @@ using SparseMatrixSparseCholesky = Op<SparseMatrixSparseCholeskyOp>;
 struct SparseMatrixSparseMatMulOp {
   enum Inputs : int { a, b };
   enum Outputs : int { c };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   enum Bools : int { transpose_a, transpose_b, adjoint_a, adjoint_b };
   template <class... Types>
   auto type() && {
@@ -1855,7 +1859,7 @@ struct SparseMatrixTransposeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
   enum Bools : int { conjugate };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -1871,7 +1875,7 @@ using SparseMatrixTranspose = Op<SparseMatrixTransposeOp>;
 struct SparseMatrixZerosOp {
   enum Inputs : int { dense_shape };
   enum Outputs : int { sparse_matrix };
-  enum Types : int { ktype };
+  enum Types : int { type_attr };
   template <class... Types>
   auto type() && {
     static_assert(internal::Allows<Types...>(types::ComplexesFloatDouble::kSet),
@@ -1894,7 +1898,7 @@ struct SparseReduceMaxOp {
   };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseReduceMax = Op<SparseReduceMaxOp>;
@@ -1912,7 +1916,7 @@ struct SparseReduceMaxSparseOp {
   };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Bools : int { keep_dims };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseReduceMaxSparse = Op<SparseReduceMaxSparseOp>;
@@ -1929,7 +1933,7 @@ struct SparseReduceSumOp {
   };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseReduceSum = Op<SparseReduceSumOp>;
@@ -1947,7 +1951,7 @@ struct SparseReduceSumSparseOp {
   };
   enum Outputs : int { output_indices, output_values, output_shape };
   enum Bools : int { keep_dims };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseReduceSumSparse = Op<SparseReduceSumSparseOp>;
@@ -1957,7 +1961,7 @@ using SparseReduceSumSparse = Op<SparseReduceSumSparseOp>;
 struct SparseReorderOp {
   enum Inputs : int { input_indices, input_values, input_shape };
   enum Outputs : int { output_indices, output_values };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseReorder = Op<SparseReorderOp>;
@@ -1976,7 +1980,7 @@ using SparseReshape = Op<SparseReshapeOp>;
 struct SparseSegmentMeanOp {
   enum Inputs : int { data, indices, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
@@ -1995,7 +1999,7 @@ using SparseSegmentMean = Op<SparseSegmentMeanOp>;
 struct SparseSegmentMeanGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2013,7 +2017,7 @@ using SparseSegmentMeanGrad = Op<SparseSegmentMeanGradOp>;
 struct SparseSegmentMeanGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2032,7 +2036,7 @@ using SparseSegmentMeanGradV2 = Op<SparseSegmentMeanGradV2Op>;
 struct SparseSegmentMeanWithNumSegmentsOp {
   enum Inputs : int { data, indices, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tnumsegments_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
@@ -2059,7 +2063,7 @@ using SparseSegmentMeanWithNumSegments = Op<SparseSegmentMeanWithNumSegmentsOp>;
 struct SparseSegmentSqrtNOp {
   enum Inputs : int { data, indices, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
@@ -2078,7 +2082,7 @@ using SparseSegmentSqrtN = Op<SparseSegmentSqrtNOp>;
 struct SparseSegmentSqrtNGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2096,7 +2100,7 @@ using SparseSegmentSqrtNGrad = Op<SparseSegmentSqrtNGradOp>;
 struct SparseSegmentSqrtNGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2115,7 +2119,7 @@ using SparseSegmentSqrtNGradV2 = Op<SparseSegmentSqrtNGradV2Op>;
 struct SparseSegmentSqrtNWithNumSegmentsOp {
   enum Inputs : int { data, indices, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tnumsegments_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
@@ -2143,7 +2147,7 @@ using SparseSegmentSqrtNWithNumSegments =
 struct SparseSegmentSumOp {
   enum Inputs : int { data, indices, segment_ids };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tidx = types::Int32Int64;
@@ -2162,7 +2166,7 @@ using SparseSegmentSum = Op<SparseSegmentSumOp>;
 struct SparseSegmentSumGradOp {
   enum Inputs : int { grad, indices, segment_ids, output_dim0 };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2180,7 +2184,7 @@ using SparseSegmentSumGrad = Op<SparseSegmentSumGradOp>;
 struct SparseSegmentSumGradV2Op {
   enum Inputs : int { grad, indices, segment_ids, dense_output_dim0 };
   enum Outputs : int { output, sorted_unique_indices };
-  enum Types : int { kT, kTidx, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tsegmentids_attr };
   using TypesOf_T = types::Floats;
   using TypesOf_Tidx = types::Int32Int64;
   template <class... Types>
@@ -2199,7 +2203,7 @@ using SparseSegmentSumGradV2 = Op<SparseSegmentSumGradV2Op>;
 struct SparseSegmentSumWithNumSegmentsOp {
   enum Inputs : int { data, indices, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTidx, kTnumsegments, kTsegmentids };
+  enum Types : int { T_attr, Tidx_attr, Tnumsegments_attr, Tsegmentids_attr };
   enum Bools : int { sparse_gradient };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tidx = types::Int32Int64;
@@ -2225,7 +2229,7 @@ using SparseSegmentSumWithNumSegments = Op<SparseSegmentSumWithNumSegmentsOp>;
 struct SparseSliceOp {
   enum Inputs : int { indices, values, shape, start, size };
   enum Outputs : int { output_indices, output_values, output_shape };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseSlice = Op<SparseSliceOp>;
@@ -2240,7 +2244,7 @@ struct SparseSliceGradOp {
     output_indices
   };
   enum Outputs : int { val_grad };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseSliceGrad = Op<SparseSliceGradOp>;
@@ -2250,7 +2254,7 @@ using SparseSliceGrad = Op<SparseSliceGradOp>;
 struct SparseSoftmaxOp {
   enum Inputs : int { sp_indices, sp_values, sp_shape };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleHalf;
 };
 using SparseSoftmax = Op<SparseSoftmaxOp>;
@@ -2260,7 +2264,7 @@ using SparseSoftmax = Op<SparseSoftmaxOp>;
 struct SparseSoftmaxCrossEntropyWithLogitsOp {
   enum Inputs : int { features, labels };
   enum Outputs : int { loss, backprop };
-  enum Types : int { kT, kTlabels };
+  enum Types : int { T_attr, Tlabels_attr };
   using TypesOf_T = types::Floats;
   template <class... Types>
   auto Tlabels() && {
@@ -2286,7 +2290,7 @@ struct SparseSparseMaximumOp {
     b_shape
   };
   enum Outputs : int { output_indices, output_values };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using SparseSparseMaximum = Op<SparseSparseMaximumOp>;
@@ -2304,7 +2308,7 @@ struct SparseSparseMinimumOp {
     b_shape
   };
   enum Outputs : int { output_indices, output_values };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using SparseSparseMinimum = Op<SparseSparseMinimumOp>;
@@ -2317,7 +2321,7 @@ struct SparseSplitOp {
   enum Inputs : int { split_dim, indices, values, shape };
   enum OutputLists : int { output_indices, output_values, output_shape };
   enum Ints : int { num_split };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using SparseSplit = Op<SparseSplitOp>;
@@ -2327,7 +2331,7 @@ using SparseSplit = Op<SparseSplitOp>;
 struct SparseTensorDenseAddOp {
   enum Inputs : int { a_indices, a_values, a_shape, b };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -2339,7 +2343,7 @@ using SparseTensorDenseAdd = Op<SparseTensorDenseAddOp>;
 struct SparseTensorDenseMatMulOp {
   enum Inputs : int { a_indices, a_values, a_shape, b };
   enum Outputs : int { product };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Bools : int { adjoint_a, adjoint_b };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -2351,7 +2355,7 @@ using SparseTensorDenseMatMul = Op<SparseTensorDenseMatMulOp>;
 struct SparseTensorSliceDatasetOp {
   enum Inputs : int { indices, values, dense_shape };
   enum Outputs : int { handle };
-  enum Types : int { kTvalues };
+  enum Types : int { Tvalues_attr };
   template <class... Types>
   auto Tvalues() && {
     return internal::Constrain<Types...>(this, "Tvalues");
@@ -2364,7 +2368,7 @@ using SparseTensorSliceDataset = Op<SparseTensorSliceDatasetOp>;
 struct SparseTensorToCSRSparseMatrixOp {
   enum Inputs : int { indices, values, dense_shape };
   enum Outputs : int { sparse_matrix };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using SparseTensorToCSRSparseMatrix = Op<SparseTensorToCSRSparseMatrixOp>;
@@ -2381,7 +2385,7 @@ struct SparseToDenseOp {
   };
   enum Outputs : int { dense };
   enum Bools : int { validate_indices };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -2403,7 +2407,7 @@ struct SparseToSparseSetOperationOp {
   enum Outputs : int { result_indices, result_values, result_shape };
   enum Strings : int { set_operation };
   enum Bools : int { validate_indices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::IntsUint8StringUint16;
 };
 using SparseToSparseSetOperation = Op<SparseToSparseSetOperationOp>;
@@ -2412,7 +2416,7 @@ using SparseToSparseSetOperation = Op<SparseToSparseSetOperationOp>;
 struct SpenceOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Floats;
 };
 using Spence = Op<SpenceOp>;
@@ -2423,7 +2427,7 @@ struct SplitOp {
   enum Inputs : int { split_dim, value };
   enum OutputLists : int { output };
   enum Ints : int { num_split };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Split = Op<SplitOp>;
@@ -2434,7 +2438,7 @@ using Split = Op<SplitOp>;
 struct SplitDedupDataOp {
   enum Inputs : int { input };
   enum Outputs : int { integer_tensor, float_tensor };
-  enum Types : int { kinteger_type, kfloat_type };
+  enum Types : int { integer_type_attr, float_type_attr };
   enum Strings : int { tuple_mask, config };
   template <class... Types>
   auto integer_type() && {
@@ -2461,7 +2465,7 @@ struct SplitVOp {
   enum Inputs : int { value, size_splits, split_dim };
   enum OutputLists : int { output };
   enum Ints : int { num_split };
-  enum Types : int { kT, kTlen };
+  enum Types : int { T_attr, Tlen_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tlen() && {
@@ -2479,7 +2483,7 @@ using SplitV = Op<SplitVOp>;
 struct SqlDatasetOp {
   enum Inputs : int { driver_name, data_source_name, query };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -2489,7 +2493,7 @@ using SqlDataset = Op<SqlDatasetOp>;
 struct SqrtOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Sqrt = Op<SqrtOp>;
@@ -2498,7 +2502,7 @@ using Sqrt = Op<SqrtOp>;
 struct SqrtGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using SqrtGrad = Op<SqrtGradOp>;
@@ -2507,7 +2511,7 @@ using SqrtGrad = Op<SqrtGradOp>;
 struct SquareOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Square = Op<SquareOp>;
@@ -2516,7 +2520,7 @@ using Square = Op<SquareOp>;
 struct SquaredDifferenceOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexesInt32Int64;
 };
 using SquaredDifference = Op<SquaredDifferenceOp>;
@@ -2526,7 +2530,7 @@ using SquaredDifference = Op<SquaredDifferenceOp>;
 struct SqueezeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { squeeze_dims };
   using TypesOf_T = types::Any;
 };
@@ -2536,7 +2540,7 @@ using Squeeze = Op<SqueezeOp>;
 // stack_name: string = ""
 struct StackOp {
   enum RefOutputs : int { handle };
-  enum Types : int { kelem_type };
+  enum Types : int { elem_type_attr };
   enum Strings : int { stack_name };
   template <class... Types>
   auto elem_type() && {
@@ -2561,7 +2565,7 @@ using StackCloseV2 = Op<StackCloseV2Op>;
 struct StackPopOp {
   enum RefInputs : int { handle };
   enum Outputs : int { elem };
-  enum Types : int { kelem_type };
+  enum Types : int { elem_type_attr };
   template <class... Types>
   auto elem_type() && {
     return internal::Constrain<Types...>(this, "elem_type");
@@ -2573,7 +2577,7 @@ using StackPop = Op<StackPopOp>;
 struct StackPopV2Op {
   enum Inputs : int { handle };
   enum Outputs : int { elem };
-  enum Types : int { kelem_type };
+  enum Types : int { elem_type_attr };
   template <class... Types>
   auto elem_type() && {
     return internal::Constrain<Types...>(this, "elem_type");
@@ -2587,7 +2591,7 @@ struct StackPushOp {
   enum RefInputs : int { handle };
   enum Inputs : int { elem = 1 };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { swap_memory };
   using TypesOf_T = types::Any;
 };
@@ -2598,7 +2602,7 @@ using StackPush = Op<StackPushOp>;
 struct StackPushV2Op {
   enum Inputs : int { handle, elem };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { swap_memory };
   using TypesOf_T = types::Any;
 };
@@ -2609,7 +2613,7 @@ using StackPushV2 = Op<StackPushV2Op>;
 struct StackV2Op {
   enum Inputs : int { max_size };
   enum Outputs : int { handle };
-  enum Types : int { kelem_type };
+  enum Types : int { elem_type_attr };
   enum Strings : int { stack_name };
   template <class... Types>
   auto elem_type() && {
@@ -2624,7 +2628,7 @@ using StackV2 = Op<StackV2Op>;
 struct StageOp {
   enum InputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -2638,7 +2642,7 @@ using Stage = Op<StageOp>;
 //   shared_name: string = ""
 struct StageClearOp {
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -2654,7 +2658,7 @@ struct StagePeekOp {
   enum Inputs : int { index };
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -2669,7 +2673,7 @@ using StagePeek = Op<StagePeekOp>;
 struct StageSizeOp {
   enum Outputs : int { size };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -2684,7 +2688,7 @@ using StageSize = Op<StageSizeOp>;
 struct StatefulPartitionedCallOp {
   enum InputLists : int { args };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { f };
   enum Strings : int { config, config_proto, executor_type };
   using TypesOf_Tin = types::Any;
@@ -2697,7 +2701,7 @@ using StatefulPartitionedCall = Op<StatefulPartitionedCallOp>;
 struct StatefulRandomBinomialOp {
   enum Inputs : int { resource, algorithm, shape, counts, probs };
   enum Outputs : int { output };
-  enum Types : int { kS, kT, kdtype };
+  enum Types : int { S_attr, T_attr, dtype_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2715,7 +2719,7 @@ using StatefulRandomBinomial = Op<StatefulRandomBinomialOp>;
 struct StatefulStandardNormalOp {
   enum Inputs : int { resource, shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2729,7 +2733,7 @@ using StatefulStandardNormal = Op<StatefulStandardNormalOp>;
 struct StatefulStandardNormalV2Op {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2743,7 +2747,7 @@ using StatefulStandardNormalV2 = Op<StatefulStandardNormalV2Op>;
 struct StatefulTruncatedNormalOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2757,7 +2761,7 @@ using StatefulTruncatedNormal = Op<StatefulTruncatedNormalOp>;
 struct StatefulUniformOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2771,7 +2775,7 @@ using StatefulUniform = Op<StatefulUniformOp>;
 struct StatefulUniformFullIntOp {
   enum Inputs : int { resource, algorithm, shape };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2785,7 +2789,7 @@ using StatefulUniformFullInt = Op<StatefulUniformFullIntOp>;
 struct StatefulUniformIntOp {
   enum Inputs : int { resource, algorithm, shape, minval, maxval };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::Any;
   template <class... Types>
   auto shape_dtype() && {
@@ -2800,7 +2804,7 @@ struct StatelessCaseOp {
   enum Inputs : int { branch_index };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum FunctionLists : int { branches };
   enum ShapeLists : int { output_shapes };
   using TypesOf_Tin = types::Any;
@@ -2814,8 +2818,8 @@ struct StatelessIfOp {
   enum Inputs : int { cond };
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum Types : int { kTcond };
-  enum TypeLists : int { kTin, kTout };
+  enum Types : int { Tcond_attr };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { then_branch, else_branch };
   enum ShapeLists : int { output_shapes };
   template <class... Types>
@@ -2832,7 +2836,7 @@ using StatelessIf = Op<StatelessIfOp>;
 struct StatelessMultinomialOp {
   enum Inputs : int { logits, num_samples, seed };
   enum Outputs : int { output };
-  enum Types : int { kT, kTseed, koutput_dtype };
+  enum Types : int { T_attr, Tseed_attr, output_dtype_attr };
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tseed() && {
@@ -2856,7 +2860,7 @@ using StatelessMultinomial = Op<StatelessMultinomialOp>;
 struct StatelessParameterizedTruncatedNormalOp {
   enum Inputs : int { shape, seed, means, stddevs, minvals, maxvals };
   enum Outputs : int { output };
-  enum Types : int { kS, kTseed, kdtype };
+  enum Types : int { S_attr, Tseed_attr, dtype_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2881,7 +2885,7 @@ using StatelessParameterizedTruncatedNormal =
 struct StatelessRandomBinomialOp {
   enum Inputs : int { shape, seed, counts, probs };
   enum Outputs : int { output };
-  enum Types : int { kS, kTseed, kT, kdtype };
+  enum Types : int { S_attr, Tseed_attr, T_attr, dtype_attr };
   template <class... Types>
   auto S() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2906,7 +2910,7 @@ using StatelessRandomBinomial = Op<StatelessRandomBinomialOp>;
 struct StatelessRandomGammaV2Op {
   enum Inputs : int { shape, seed, alpha };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::FloatDoubleHalf;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -2924,7 +2928,7 @@ using StatelessRandomGammaV2 = Op<StatelessRandomGammaV2Op>;
 struct StatelessRandomGammaV3Op {
   enum Inputs : int { shape, key, counter, alg, alpha };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kshape_dtype };
+  enum Types : int { dtype_attr, shape_dtype_attr };
   using TypesOf_dtype = types::FloatDoubleHalf;
   template <class... Types>
   auto shape_dtype() && {
@@ -2946,7 +2950,7 @@ using StatelessRandomGetAlg = Op<StatelessRandomGetAlgOp>;
 struct StatelessRandomGetKeyCounterOp {
   enum Inputs : int { seed };
   enum Outputs : int { key, counter };
-  enum Types : int { kTseed };
+  enum Types : int { Tseed_attr };
   template <class... Types>
   auto Tseed() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2962,7 +2966,7 @@ using StatelessRandomGetKeyCounter = Op<StatelessRandomGetKeyCounterOp>;
 struct StatelessRandomGetKeyCounterAlgOp {
   enum Inputs : int { seed };
   enum Outputs : int { key, counter, alg };
-  enum Types : int { kTseed };
+  enum Types : int { Tseed_attr };
   template <class... Types>
   auto Tseed() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -2977,7 +2981,7 @@ using StatelessRandomGetKeyCounterAlg = Op<StatelessRandomGetKeyCounterAlgOp>;
 struct StatelessRandomNormalOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -2995,7 +2999,7 @@ using StatelessRandomNormal = Op<StatelessRandomNormalOp>;
 struct StatelessRandomNormalV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
@@ -3011,7 +3015,7 @@ using StatelessRandomNormalV2 = Op<StatelessRandomNormalV2Op>;
 struct StatelessRandomPoissonOp {
   enum Inputs : int { shape, seed, lam };
   enum Outputs : int { output };
-  enum Types : int { kRtype, kdtype, kT, kTseed };
+  enum Types : int { Rtype_attr, dtype_attr, T_attr, Tseed_attr };
   template <class... Types>
   auto Rtype() && {
     static_assert(
@@ -3036,7 +3040,7 @@ using StatelessRandomPoisson = Op<StatelessRandomPoissonOp>;
 struct StatelessRandomUniformOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -3053,7 +3057,7 @@ using StatelessRandomUniform = Op<StatelessRandomUniformOp>;
 struct StatelessRandomUniformFullIntOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -3072,7 +3076,7 @@ using StatelessRandomUniformFullInt = Op<StatelessRandomUniformFullIntOp>;
 struct StatelessRandomUniformFullIntV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
@@ -3089,7 +3093,7 @@ using StatelessRandomUniformFullIntV2 = Op<StatelessRandomUniformFullIntV2Op>;
 struct StatelessRandomUniformIntOp {
   enum Inputs : int { shape, seed, minval, maxval };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::Int32Int64;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -3107,7 +3111,7 @@ using StatelessRandomUniformInt = Op<StatelessRandomUniformIntOp>;
 struct StatelessRandomUniformIntV2Op {
   enum Inputs : int { shape, key, counter, alg, minval, maxval };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Int32Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
@@ -3124,7 +3128,7 @@ using StatelessRandomUniformIntV2 = Op<StatelessRandomUniformIntV2Op>;
 struct StatelessRandomUniformV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
@@ -3145,7 +3149,7 @@ using StatelessRandomUniformV2 = Op<StatelessRandomUniformV2Op>;
 struct StatelessSampleDistortedBoundingBoxOp {
   enum Inputs : int { image_size, bounding_boxes, min_object_covered, seed };
   enum Outputs : int { begin, size, bboxes };
-  enum Types : int { kT, kTseed };
+  enum Types : int { T_attr, Tseed_attr };
   enum FloatLists : int { aspect_ratio_range, area_range };
   enum Ints : int { max_attempts };
   enum Bools : int { use_image_if_no_bounding_boxes };
@@ -3166,7 +3170,7 @@ using StatelessSampleDistortedBoundingBox =
 struct StatelessShuffleOp {
   enum Inputs : int { value, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using StatelessShuffle = Op<StatelessShuffleOp>;
@@ -3175,7 +3179,7 @@ using StatelessShuffle = Op<StatelessShuffleOp>;
 struct StatelessTruncatedNormalOp {
   enum Inputs : int { shape, seed };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kT, kTseed };
+  enum Types : int { dtype_attr, T_attr, Tseed_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
   template <class... Types>
@@ -3193,7 +3197,7 @@ using StatelessTruncatedNormal = Op<StatelessTruncatedNormalOp>;
 struct StatelessTruncatedNormalV2Op {
   enum Inputs : int { shape, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Floats;
   template <class... Types>
   auto Tshape() && {
@@ -3211,7 +3215,7 @@ using StatelessTruncatedNormalV2 = Op<StatelessTruncatedNormalV2Op>;
 struct StatelessWhileOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
@@ -3273,7 +3277,7 @@ using StatsAggregatorSummary = Op<StatsAggregatorSummaryOp>;
 struct StochasticCastToIntOp {
   enum Inputs : int { input, key, counter, alg };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   using TypesOf_Tin = types::Floats;
   using TypesOf_Tout = types::Int32Int16Int8;
 };
@@ -3283,7 +3287,7 @@ using StochasticCastToInt = Op<StochasticCastToIntOp>;
 struct StopGradientOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using StopGradient = Op<StopGradientOp>;
@@ -3306,7 +3310,7 @@ using StoreMinibatchStatisticsInFdo = Op<StoreMinibatchStatisticsInFdoOp>;
 struct StridedSliceOp {
   enum Inputs : int { input, begin, end, strides };
   enum Outputs : int { output };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   enum Ints : int {
     begin_mask,
     end_mask,
@@ -3333,7 +3337,7 @@ struct StridedSliceAssignOp {
   enum RefInputs : int { ref };
   enum Inputs : int { begin = 1, end, strides, value };
   enum RefOutputs : int { output_ref };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   enum Ints : int {
     begin_mask,
     end_mask,
@@ -3359,7 +3363,7 @@ using StridedSliceAssign = Op<StridedSliceAssignOp>;
 struct StridedSliceGradOp {
   enum Inputs : int { shape, begin, end, strides, dy };
   enum Outputs : int { output };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   enum Ints : int {
     begin_mask,
     end_mask,
@@ -3383,7 +3387,7 @@ using StridedSliceGrad = Op<StridedSliceGradOp>;
 struct StringFormatOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Strings : int { template_, placeholder };
   enum Ints : int { summarize };
   using TypesOf_T = types::Any;
@@ -3429,7 +3433,7 @@ struct StringNGramsOp {
   enum IntLists : int { ngram_widths };
   enum Ints : int { pad_width };
   enum Bools : int { preserve_short_sequences };
-  enum Types : int { kTsplits };
+  enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -3499,7 +3503,7 @@ using StringToHashBucketStrong = Op<StringToHashBucketStrongOp>;
 struct StringToNumberOp {
   enum Inputs : int { string_tensor };
   enum Outputs : int { output };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   using TypesOf_out_type = types::FloatDoubleInt32Int64Uint32Uint64;
 };
 using StringToNumber = Op<StringToNumberOp>;
@@ -3517,7 +3521,7 @@ using StringUpper = Op<StringUpperOp>;
 struct SubOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using Sub = Op<SubOp>;
@@ -3527,7 +3531,7 @@ using Sub = Op<SubOp>;
 struct SubstrOp {
   enum Inputs : int { input, pos, len };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { unit };
   using TypesOf_T = types::Int32Int64;
 };
@@ -3539,7 +3543,7 @@ struct SumOp {
   enum Inputs : int { input, reduction_indices };
   enum Outputs : int { output };
   enum Bools : int { keep_dims };
-  enum Types : int { kT, kTidx };
+  enum Types : int { T_attr, Tidx_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tidx = types::Int32Int64;
 };
@@ -3559,7 +3563,7 @@ struct SvdOp {
   enum Inputs : int { input };
   enum Outputs : int { s, u, v };
   enum Bools : int { compute_uv, full_matrices };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDoubleHalf;
 };
 using Svd = Op<SvdOp>;
@@ -3568,7 +3572,7 @@ using Svd = Op<SvdOp>;
 struct SwitchOp {
   enum Inputs : int { data, pred };
   enum Outputs : int { output_false, output_true };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Switch = Op<SwitchOp>;
@@ -3578,7 +3582,7 @@ using Switch = Op<SwitchOp>;
 struct SymbolicGradientOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { f };
   using TypesOf_Tin = types::Any;
   using TypesOf_Tout = types::Any;

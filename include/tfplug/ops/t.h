@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_T_H_
 #define TFPLUG_OPS_T_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -50,7 +50,7 @@ using TFRecordReaderV2 = Op<TFRecordReaderV2Op>;
 struct TPUAnnotateTensorsWithDynamicShapeOp {
   enum InputLists : int { tensors };
   enum OutputLists : int { tpu_tensors };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TPUAnnotateTensorsWithDynamicShape =
@@ -74,7 +74,7 @@ struct TPUCompileOp {
   enum Ints : int { num_computations, NumDynamicShapes };
   enum Functions : int { function };
   enum Strings : int { metadata };
-  enum TypeLists : int { kTguaranteed_constants };
+  enum TypeLists : int { Tguaranteed_constants_attr };
   template <class... Types>
   auto Tguaranteed_constants() && {
     return internal::Constrain<Types...>(this, "Tguaranteed_constants");
@@ -95,7 +95,7 @@ struct TPUCopyWithDynamicShapeOp {
   enum InputLists : int { tensors, unpadded_sizes };
   enum OutputLists : int { tpu_tensors };
   enum Ints : int { N };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TPUCopyWithDynamicShape = Op<TPUCopyWithDynamicShapeOp>;
@@ -104,7 +104,7 @@ using TPUCopyWithDynamicShape = Op<TPUCopyWithDynamicShapeOp>;
 // shape: shape
 struct TPUDummyInputOp {
   enum Outputs : int { output };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::FloatBfloat16;
 };
@@ -125,7 +125,7 @@ struct TPUExecuteOp {
   enum InputLists : int { args };
   enum LateInputs : int { key };
   enum OutputLists : int { results };
-  enum TypeLists : int { kTargs, kTresults };
+  enum TypeLists : int { Targs_attr, Tresults_attr };
   template <class... Types>
   auto Targs() && {
     return internal::Constrain<Types...>(this, "Targs");
@@ -144,7 +144,7 @@ struct TPUExecuteAndUpdateVariablesOp {
   enum InputLists : int { args };
   enum LateInputs : int { key };
   enum OutputLists : int { results };
-  enum TypeLists : int { kTargs, kTresults };
+  enum TypeLists : int { Targs_attr, Tresults_attr };
   enum IntLists : int { device_var_reads_indices, device_var_updates_indices };
   template <class... Types>
   auto Targs() && {
@@ -169,7 +169,7 @@ struct TPUPartitionedCallOp {
   enum InputLists : int { args };
   enum LateInputs : int { device_ordinal };
   enum OutputLists : int { output };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   enum Functions : int { f };
   enum Ints : int { autotuner_thresh };
   using TypesOf_Tin = types::Any;
@@ -183,7 +183,7 @@ struct TPUPartitionedInputOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Ints : int { N, partition_dim };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TPUPartitionedInput = Op<TPUPartitionedInputOp>;
@@ -194,7 +194,7 @@ struct TPUPartitionedInputV2Op {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { partition_dims };
   enum Bools : int { is_packed };
   using TypesOf_T = types::Any;
@@ -206,7 +206,7 @@ using TPUPartitionedInputV2 = Op<TPUPartitionedInputV2Op>;
 struct TPUPartitionedOutputOp {
   enum Inputs : int { inputs };
   enum OutputLists : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_splits, partition_dim };
   using TypesOf_T = types::Any;
 };
@@ -217,7 +217,7 @@ using TPUPartitionedOutput = Op<TPUPartitionedOutputOp>;
 struct TPUPartitionedOutputV2Op {
   enum Inputs : int { inputs };
   enum OutputLists : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { num_splits };
   enum IntLists : int { partition_dims };
   using TypesOf_T = types::Any;
@@ -257,7 +257,7 @@ struct TPUReplicatedInputOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
   enum Ints : int { N, index };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Bools : int { is_mirrored_variable, is_packed };
   using TypesOf_T = types::Any;
 };
@@ -269,7 +269,7 @@ struct TPUReplicatedOutputOp {
   enum Inputs : int { input };
   enum OutputLists : int { outputs };
   enum Ints : int { num_replicas };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TPUReplicatedOutput = Op<TPUReplicatedOutputOp>;
@@ -295,7 +295,7 @@ using TPURoundRobin = Op<TPURoundRobinOp>;
 struct TakeDatasetOp {
   enum Inputs : int { input_dataset, count };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -308,7 +308,7 @@ using TakeDataset = Op<TakeDatasetOp>;
 struct TakeManySparseFromTensorsMapOp {
   enum Inputs : int { sparse_handles };
   enum Outputs : int { sparse_indices, sparse_values, sparse_shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { container, shared_name };
   using TypesOf_dtype = types::Any;
 };
@@ -322,7 +322,7 @@ struct TakeWhileDatasetOp {
   enum InputLists : int { other_arguments };
   enum Outputs : int { handle };
   enum Functions : int { predicate };
-  enum TypeLists : int { kTarguments, koutput_types };
+  enum TypeLists : int { Targuments_attr, output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -337,7 +337,7 @@ using TakeWhileDataset = Op<TakeWhileDatasetOp>;
 struct TanOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Tan = Op<TanOp>;
@@ -346,7 +346,7 @@ using Tan = Op<TanOp>;
 struct TanhOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Tanh = Op<TanhOp>;
@@ -355,7 +355,7 @@ using Tanh = Op<TanhOp>;
 struct TanhGradOp {
   enum Inputs : int { y, dy };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using TanhGrad = Op<TanhGradOp>;
@@ -365,7 +365,7 @@ using TanhGrad = Op<TanhGradOp>;
 struct TemporaryVariableOp {
   enum RefOutputs : int { ref };
   enum Shapes : int { shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { var_name };
   using TypesOf_dtype = types::Any;
 };
@@ -377,7 +377,7 @@ using TemporaryVariable = Op<TemporaryVariableOp>;
 struct TensorArrayOp {
   enum Inputs : int { size };
   enum RefOutputs : int { handle };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Bools : int { dynamic_size, clear_after_read };
   enum Strings : int { tensor_array_name };
   enum Shapes : int { element_shape };
@@ -410,7 +410,7 @@ struct TensorArrayConcatOp {
   enum RefInputs : int { handle };
   enum Inputs : int { flow_in = 1 };
   enum Outputs : int { value, lengths };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape_except0 };
   using TypesOf_dtype = types::Any;
 };
@@ -422,7 +422,7 @@ using TensorArrayConcat = Op<TensorArrayConcatOp>;
 struct TensorArrayConcatV2Op {
   enum Inputs : int { handle, flow_in };
   enum Outputs : int { value, lengths };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape_except0 };
   using TypesOf_dtype = types::Any;
 };
@@ -434,7 +434,7 @@ using TensorArrayConcatV2 = Op<TensorArrayConcatV2Op>;
 struct TensorArrayConcatV3Op {
   enum Inputs : int { handle, flow_in };
   enum Outputs : int { value, lengths };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape_except0 };
   using TypesOf_dtype = types::Any;
 };
@@ -447,7 +447,7 @@ struct TensorArrayGatherOp {
   enum RefInputs : int { handle };
   enum Inputs : int { indices = 1, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   using TypesOf_dtype = types::Any;
 };
@@ -459,7 +459,7 @@ using TensorArrayGather = Op<TensorArrayGatherOp>;
 struct TensorArrayGatherV2Op {
   enum Inputs : int { handle, indices, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   using TypesOf_dtype = types::Any;
 };
@@ -471,7 +471,7 @@ using TensorArrayGatherV2 = Op<TensorArrayGatherV2Op>;
 struct TensorArrayGatherV3Op {
   enum Inputs : int { handle, indices, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   using TypesOf_dtype = types::Any;
 };
@@ -521,7 +521,7 @@ struct TensorArrayPackOp {
   enum RefInputs : int { handle };
   enum Inputs : int { flow_in = 1 };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   using TypesOf_dtype = types::Any;
 };
@@ -533,7 +533,7 @@ struct TensorArrayReadOp {
   enum RefInputs : int { handle };
   enum Inputs : int { index = 1, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using TensorArrayRead = Op<TensorArrayReadOp>;
@@ -543,7 +543,7 @@ using TensorArrayRead = Op<TensorArrayReadOp>;
 struct TensorArrayReadV2Op {
   enum Inputs : int { handle, index, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using TensorArrayReadV2 = Op<TensorArrayReadV2Op>;
@@ -553,7 +553,7 @@ using TensorArrayReadV2 = Op<TensorArrayReadV2Op>;
 struct TensorArrayReadV3Op {
   enum Inputs : int { handle, index, flow_in };
   enum Outputs : int { value };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   using TypesOf_dtype = types::Any;
 };
 using TensorArrayReadV3 = Op<TensorArrayReadV3Op>;
@@ -564,7 +564,7 @@ struct TensorArrayScatterOp {
   enum RefInputs : int { handle };
   enum Inputs : int { indices = 1, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayScatter = Op<TensorArrayScatterOp>;
@@ -574,7 +574,7 @@ using TensorArrayScatter = Op<TensorArrayScatterOp>;
 struct TensorArrayScatterV2Op {
   enum Inputs : int { handle, indices, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayScatterV2 = Op<TensorArrayScatterV2Op>;
@@ -584,7 +584,7 @@ using TensorArrayScatterV2 = Op<TensorArrayScatterV2Op>;
 struct TensorArrayScatterV3Op {
   enum Inputs : int { handle, indices, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayScatterV3 = Op<TensorArrayScatterV3Op>;
@@ -617,7 +617,7 @@ struct TensorArraySplitOp {
   enum RefInputs : int { handle };
   enum Inputs : int { value = 1, lengths, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArraySplit = Op<TensorArraySplitOp>;
@@ -627,7 +627,7 @@ using TensorArraySplit = Op<TensorArraySplitOp>;
 struct TensorArraySplitV2Op {
   enum Inputs : int { handle, value, lengths, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArraySplitV2 = Op<TensorArraySplitV2Op>;
@@ -637,7 +637,7 @@ using TensorArraySplitV2 = Op<TensorArraySplitV2Op>;
 struct TensorArraySplitV3Op {
   enum Inputs : int { handle, value, lengths, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArraySplitV3 = Op<TensorArraySplitV3Op>;
@@ -648,7 +648,7 @@ struct TensorArrayUnpackOp {
   enum RefInputs : int { handle };
   enum Inputs : int { value = 1, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayUnpack = Op<TensorArrayUnpackOp>;
@@ -659,7 +659,7 @@ using TensorArrayUnpack = Op<TensorArrayUnpackOp>;
 struct TensorArrayV2Op {
   enum Inputs : int { size };
   enum Outputs : int { handle };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   enum Bools : int { dynamic_size, clear_after_read };
   enum Strings : int { tensor_array_name };
@@ -674,7 +674,7 @@ using TensorArrayV2 = Op<TensorArrayV2Op>;
 struct TensorArrayV3Op {
   enum Inputs : int { size };
   enum Outputs : int { handle, flow };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { element_shape };
   enum Bools : int { dynamic_size, clear_after_read, identical_element_shapes };
   enum Strings : int { tensor_array_name };
@@ -688,7 +688,7 @@ struct TensorArrayWriteOp {
   enum RefInputs : int { handle };
   enum Inputs : int { index = 1, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayWrite = Op<TensorArrayWriteOp>;
@@ -698,7 +698,7 @@ using TensorArrayWrite = Op<TensorArrayWriteOp>;
 struct TensorArrayWriteV2Op {
   enum Inputs : int { handle, index, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayWriteV2 = Op<TensorArrayWriteV2Op>;
@@ -708,7 +708,7 @@ using TensorArrayWriteV2 = Op<TensorArrayWriteV2Op>;
 struct TensorArrayWriteV3Op {
   enum Inputs : int { handle, index, value, flow_in };
   enum Outputs : int { flow_out };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorArrayWriteV3 = Op<TensorArrayWriteV3Op>;
@@ -718,7 +718,7 @@ using TensorArrayWriteV3 = Op<TensorArrayWriteV3Op>;
 struct TensorDatasetOp {
   enum InputLists : int { components };
   enum Outputs : int { handle };
-  enum TypeLists : int { kToutput_types };
+  enum TypeLists : int { Toutput_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   template <class... Types>
@@ -734,7 +734,7 @@ using TensorDataset = Op<TensorDatasetOp>;
 struct TensorListConcatOp {
   enum Inputs : int { input_handle };
   enum Outputs : int { tensor, lengths };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   enum Shapes : int { element_shape };
   template <class... Types>
   auto element_dtype() && {
@@ -748,7 +748,7 @@ using TensorListConcat = Op<TensorListConcatOp>;
 struct TensorListConcatListsOp {
   enum Inputs : int { input_a, input_b };
   enum Outputs : int { output };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -761,7 +761,7 @@ using TensorListConcatLists = Op<TensorListConcatListsOp>;
 struct TensorListConcatV2Op {
   enum Inputs : int { input_handle, element_shape, leading_dims };
   enum Outputs : int { tensor, lengths };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -780,7 +780,7 @@ using TensorListConcatV2 = Op<TensorListConcatV2Op>;
 struct TensorListElementShapeOp {
   enum Inputs : int { input_handle };
   enum Outputs : int { element_shape };
-  enum Types : int { kshape_type };
+  enum Types : int { shape_type_attr };
   template <class... Types>
   auto shape_type() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -796,7 +796,7 @@ using TensorListElementShape = Op<TensorListElementShapeOp>;
 struct TensorListFromTensorOp {
   enum Inputs : int { tensor, element_shape };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -816,7 +816,7 @@ using TensorListFromTensor = Op<TensorListFromTensorOp>;
 struct TensorListGatherOp {
   enum Inputs : int { input_handle, indices, element_shape };
   enum Outputs : int { values };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -829,7 +829,7 @@ using TensorListGather = Op<TensorListGatherOp>;
 struct TensorListGetItemOp {
   enum Inputs : int { input_handle, index, element_shape };
   enum Outputs : int { item };
-  enum Types : int { kelement_dtype, kTshape };
+  enum Types : int { element_dtype_attr, Tshape_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -856,7 +856,7 @@ using TensorListLength = Op<TensorListLengthOp>;
 struct TensorListPopBackOp {
   enum Inputs : int { input_handle, element_shape };
   enum Outputs : int { output_handle, tensor };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -869,7 +869,7 @@ using TensorListPopBack = Op<TensorListPopBackOp>;
 struct TensorListPushBackOp {
   enum Inputs : int { input_handle, tensor };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -882,7 +882,7 @@ using TensorListPushBack = Op<TensorListPushBackOp>;
 struct TensorListPushBackBatchOp {
   enum Inputs : int { input_handles, tensor };
   enum Outputs : int { output_handles };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -895,7 +895,7 @@ using TensorListPushBackBatch = Op<TensorListPushBackBatchOp>;
 struct TensorListReserveOp {
   enum Inputs : int { element_shape, num_elements };
   enum Outputs : int { handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -923,7 +923,7 @@ using TensorListResize = Op<TensorListResizeOp>;
 struct TensorListScatterOp {
   enum Inputs : int { tensor, indices, element_shape };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -943,7 +943,7 @@ using TensorListScatter = Op<TensorListScatterOp>;
 struct TensorListScatterIntoExistingListOp {
   enum Inputs : int { input_handle, tensor, indices };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -957,7 +957,7 @@ using TensorListScatterIntoExistingList =
 struct TensorListScatterV2Op {
   enum Inputs : int { tensor, indices, element_shape, num_elements };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -978,7 +978,7 @@ using TensorListScatterV2 = Op<TensorListScatterV2Op>;
 struct TensorListSetItemOp {
   enum Inputs : int { input_handle, index, item };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   enum Bools : int { resize_if_index_out_of_bounds };
   template <class... Types>
   auto element_dtype() && {
@@ -992,7 +992,7 @@ using TensorListSetItem = Op<TensorListSetItemOp>;
 struct TensorListSplitOp {
   enum Inputs : int { tensor, element_shape, lengths };
   enum Outputs : int { output_handle };
-  enum Types : int { kelement_dtype, kshape_type };
+  enum Types : int { element_dtype_attr, shape_type_attr };
   template <class... Types>
   auto element_dtype() && {
     return internal::Constrain<Types...>(this, "element_dtype");
@@ -1013,7 +1013,7 @@ using TensorListSplit = Op<TensorListSplitOp>;
 struct TensorListStackOp {
   enum Inputs : int { input_handle, element_shape };
   enum Outputs : int { tensor };
-  enum Types : int { kelement_dtype };
+  enum Types : int { element_dtype_attr };
   enum Ints : int { num_elements };
   template <class... Types>
   auto element_dtype() && {
@@ -1027,7 +1027,7 @@ using TensorListStack = Op<TensorListStackOp>;
 struct TensorMapEraseOp {
   enum Inputs : int { input_handle, key };
   enum Outputs : int { output_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -1043,7 +1043,7 @@ using TensorMapErase = Op<TensorMapEraseOp>;
 struct TensorMapHasKeyOp {
   enum Inputs : int { input_handle, key };
   enum Outputs : int { has_key };
-  enum Types : int { kkey_dtype };
+  enum Types : int { key_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -1056,7 +1056,7 @@ using TensorMapHasKey = Op<TensorMapHasKeyOp>;
 struct TensorMapInsertOp {
   enum Inputs : int { input_handle, key, value };
   enum Outputs : int { output_handle };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -1073,7 +1073,7 @@ using TensorMapInsert = Op<TensorMapInsertOp>;
 struct TensorMapLookupOp {
   enum Inputs : int { input_handle, key };
   enum Outputs : int { value };
-  enum Types : int { kkey_dtype, kvalue_dtype };
+  enum Types : int { key_dtype_attr, value_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -1096,7 +1096,7 @@ using TensorMapSize = Op<TensorMapSizeOp>;
 struct TensorMapStackKeysOp {
   enum Inputs : int { input_handle };
   enum Outputs : int { keys };
-  enum Types : int { kkey_dtype };
+  enum Types : int { key_dtype_attr };
   template <class... Types>
   auto key_dtype() && {
     return internal::Constrain<Types...>(this, "key_dtype");
@@ -1109,7 +1109,7 @@ using TensorMapStackKeys = Op<TensorMapStackKeysOp>;
 struct TensorScatterAddOp {
   enum Inputs : int { tensor, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1121,7 +1121,7 @@ using TensorScatterAdd = Op<TensorScatterAddOp>;
 struct TensorScatterMaxOp {
   enum Inputs : int { tensor, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1133,7 +1133,7 @@ using TensorScatterMax = Op<TensorScatterMaxOp>;
 struct TensorScatterMinOp {
   enum Inputs : int { tensor, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1145,7 +1145,7 @@ using TensorScatterMin = Op<TensorScatterMinOp>;
 struct TensorScatterSubOp {
   enum Inputs : int { tensor, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
@@ -1157,7 +1157,7 @@ using TensorScatterSub = Op<TensorScatterSubOp>;
 struct TensorScatterUpdateOp {
   enum Inputs : int { tensor, indices, updates };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { bad_indices_policy };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int16Int64Uint16;
@@ -1170,7 +1170,7 @@ using TensorScatterUpdate = Op<TensorScatterUpdateOp>;
 struct TensorSliceDatasetOp {
   enum InputLists : int { components };
   enum Outputs : int { handle };
-  enum TypeLists : int { kToutput_types };
+  enum TypeLists : int { Toutput_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Bools : int { is_files, replicate_on_split };
   enum Strings : int { metadata };
@@ -1188,7 +1188,7 @@ using TensorSliceDataset = Op<TensorSliceDatasetOp>;
 struct TensorStridedSliceUpdateOp {
   enum Inputs : int { input, begin, end, strides, value };
   enum Outputs : int { output };
-  enum Types : int { kT, kIndex };
+  enum Types : int { T_attr, Index_attr };
   enum Ints : int {
     begin_mask,
     end_mask,
@@ -1213,7 +1213,7 @@ using TensorStridedSliceUpdate = Op<TensorStridedSliceUpdateOp>;
 struct TensorSummaryOp {
   enum Inputs : int { tensor };
   enum Outputs : int { summary };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { description, display_name };
   enum StringLists : int { labels };
   using TypesOf_T = types::Any;
@@ -1225,7 +1225,7 @@ using TensorSummary = Op<TensorSummaryOp>;
 struct TensorSummaryV2Op {
   enum Inputs : int { tag, tensor, serialized_summary_metadata };
   enum Outputs : int { summary };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TensorSummaryV2 = Op<TensorSummaryV2Op>;
@@ -1264,7 +1264,7 @@ using TextLineReaderV2 = Op<TextLineReaderV2Op>;
 struct ThreadPoolDatasetOp {
   enum Inputs : int { input_dataset, thread_pool };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -1302,7 +1302,7 @@ using ThreadUnsafeUnigramCandidateSampler =
 struct TileOp {
   enum Inputs : int { input, multiples };
   enum Outputs : int { output };
-  enum Types : int { kT, kTmultiples };
+  enum Types : int { T_attr, Tmultiples_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tmultiples() && {
@@ -1318,7 +1318,7 @@ using Tile = Op<TileOp>;
 struct TileGradOp {
   enum Inputs : int { input, multiples };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using TileGrad = Op<TileGradOp>;
@@ -1333,7 +1333,7 @@ using Timestamp = Op<TimestampOp>;
 struct ToBoolOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using ToBool = Op<ToBoolOp>;
@@ -1345,7 +1345,7 @@ struct TopKOp {
   enum Outputs : int { values, indices };
   enum Ints : int { k };
   enum Bools : int { sorted };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using TopK = Op<TopKOp>;
@@ -1365,7 +1365,7 @@ struct TopKV2Op {
   enum Inputs : int { input, k };
   enum Outputs : int { values, indices };
   enum Bools : int { sorted };
-  enum Types : int { kT, kTk, kindex_type };
+  enum Types : int { T_attr, Tk_attr, index_type_attr };
   using TypesOf_T = types::FloatsIntsUints;
   template <class... Types>
   auto Tk() && {
@@ -1404,7 +1404,7 @@ using TpuHandleToProtoKey = Op<TpuHandleToProtoKeyOp>;
 struct TransposeOp {
   enum Inputs : int { x, perm };
   enum Outputs : int { y };
-  enum Types : int { kT, kTperm };
+  enum Types : int { T_attr, Tperm_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Tperm() && {
@@ -1421,7 +1421,7 @@ using Transpose = Op<TransposeOp>;
 struct TridiagonalMatMulOp {
   enum Inputs : int { superdiag, maindiag, subdiag, rhs };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using TridiagonalMatMul = Op<TridiagonalMatMulOp>;
@@ -1432,7 +1432,7 @@ struct TridiagonalSolveOp {
   enum Inputs : int { diagonals, rhs };
   enum Outputs : int { output };
   enum Bools : int { partial_pivoting, perturb_singular };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::ComplexesFloatDouble;
 };
 using TridiagonalSolve = Op<TridiagonalSolveOp>;
@@ -1441,7 +1441,7 @@ using TridiagonalSolve = Op<TridiagonalSolveOp>;
 struct TruncateDivOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexes;
 };
 using TruncateDiv = Op<TruncateDivOp>;
@@ -1450,7 +1450,7 @@ using TruncateDiv = Op<TruncateDivOp>;
 struct TruncateModOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsInt32Int64;
 };
 using TruncateMod = Op<TruncateModOp>;
@@ -1461,7 +1461,7 @@ struct TruncatedNormalOp {
   enum Inputs : int { shape };
   enum Outputs : int { output };
   enum Ints : int { seed, seed2 };
-  enum Types : int { kdtype, kT };
+  enum Types : int { dtype_attr, T_attr };
   using TypesOf_dtype = types::Floats;
   using TypesOf_T = types::Int32Int64;
 };

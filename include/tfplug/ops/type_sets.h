@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 
 // The sets of types that type attributes allow. Check is for Op's functions.
 namespace tfplug::ops::types {

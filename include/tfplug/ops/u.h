@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_U_H_
 #define TFPLUG_OPS_U_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -16,7 +16,7 @@ struct UnbatchOp {
   enum Outputs : int { unbatched_tensor };
   enum Ints : int { timeout_micros };
   enum Strings : int { container, shared_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Unbatch = Op<UnbatchOp>;
@@ -26,7 +26,7 @@ using Unbatch = Op<UnbatchOp>;
 struct UnbatchDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -40,7 +40,7 @@ struct UnbatchGradOp {
   enum Inputs : int { original_input, batch_index, grad, id };
   enum Outputs : int { batched_grad };
   enum Strings : int { container, shared_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using UnbatchGrad = Op<UnbatchGradOp>;
@@ -50,7 +50,7 @@ using UnbatchGrad = Op<UnbatchGradOp>;
 struct UncompressElementOp {
   enum Inputs : int { compressed };
   enum OutputLists : int { components };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
 };
@@ -65,7 +65,7 @@ struct UnicodeDecodeOp {
   enum Strings : int { input_encoding, errors };
   enum Ints : int { replacement_char };
   enum Bools : int { replace_control_characters };
-  enum Types : int { kTsplits };
+  enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -86,7 +86,7 @@ struct UnicodeDecodeWithOffsetsOp {
   enum Strings : int { input_encoding, errors };
   enum Ints : int { replacement_char };
   enum Bools : int { replace_control_characters };
-  enum Types : int { kTsplits };
+  enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -105,7 +105,7 @@ struct UnicodeEncodeOp {
   enum Outputs : int { output };
   enum Strings : int { errors, output_encoding };
   enum Ints : int { replacement_char };
-  enum Types : int { kTsplits };
+  enum Types : int { Tsplits_attr };
   template <class... Types>
   auto Tsplits() && {
     static_assert(internal::Allows<Types...>(types::Int32Int64::kSet),
@@ -159,7 +159,7 @@ using UniformCandidateSampler = Op<UniformCandidateSamplerOp>;
 struct UniformDequantizeOp {
   enum Inputs : int { input, scales, zero_points };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   enum Ints : int {
     quantization_axis,
     quantization_min_val,
@@ -177,7 +177,7 @@ using UniformDequantize = Op<UniformDequantizeOp>;
 struct UniformQuantizeOp {
   enum Inputs : int { input, scales, zero_points };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   enum Ints : int {
     quantization_axis,
     quantization_min_val,
@@ -219,7 +219,7 @@ struct UniformQuantizedAddOp {
     output_quantization_min_val,
     output_quantization_max_val
   };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Qint32;
 };
 using UniformQuantizedAdd = Op<UniformQuantizedAddOp>;
@@ -231,7 +231,7 @@ using UniformQuantizedAdd = Op<UniformQuantizedAddOp>;
 struct UniformQuantizedClipByValueOp {
   enum Inputs : int { operand, min, max, scales, zero_points };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int {
     quantization_axis,
     quantization_min_val,
@@ -264,7 +264,7 @@ struct UniformQuantizedConvolutionOp {
     output_zero_points
   };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   enum IntLists : int {
     window_strides,
     explicit_padding,
@@ -300,7 +300,7 @@ using UniformQuantizedConvolution = Op<UniformQuantizedConvolutionOp>;
 struct UniformQuantizedConvolutionHybridOp {
   enum Inputs : int { lhs, rhs, rhs_scales, rhs_zero_points };
   enum Outputs : int { output };
-  enum Types : int { kTlhs, kTrhs, kTout };
+  enum Types : int { Tlhs_attr, Trhs_attr, Tout_attr };
   enum IntLists : int {
     window_strides,
     explicit_padding,
@@ -354,7 +354,7 @@ struct UniformQuantizedDotOp {
     output_zero_points
   };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   enum Ints : int {
     lhs_quantization_axis,
     lhs_quantization_min_val,
@@ -378,7 +378,7 @@ using UniformQuantizedDot = Op<UniformQuantizedDotOp>;
 struct UniformQuantizedDotHybridOp {
   enum Inputs : int { lhs, rhs, rhs_scales, rhs_zero_points };
   enum Outputs : int { output };
-  enum Types : int { kTlhs, kTrhs, kTout };
+  enum Types : int { Tlhs_attr, Trhs_attr, Tout_attr };
   enum Ints : int {
     rhs_quantization_axis,
     rhs_quantization_min_val,
@@ -416,7 +416,7 @@ struct UniformRequantizeOp {
     output_zero_points
   };
   enum Outputs : int { output };
-  enum Types : int { kTin, kTout };
+  enum Types : int { Tin_attr, Tout_attr };
   enum Ints : int {
     input_quantization_axis,
     input_quantization_min_val,
@@ -434,7 +434,7 @@ using UniformRequantize = Op<UniformRequantizeOp>;
 struct UniqueOp {
   enum Inputs : int { x };
   enum Outputs : int { y, idx };
-  enum Types : int { kT, kout_idx };
+  enum Types : int { T_attr, out_idx_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
@@ -451,7 +451,7 @@ using Unique = Op<UniqueOp>;
 struct UniqueDatasetOp {
   enum Inputs : int { input_dataset };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -462,7 +462,7 @@ using UniqueDataset = Op<UniqueDatasetOp>;
 struct UniqueV2Op {
   enum Inputs : int { x, axis };
   enum Outputs : int { y, idx };
-  enum Types : int { kT, kTaxis, kout_idx };
+  enum Types : int { T_attr, Taxis_attr, out_idx_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
@@ -485,7 +485,7 @@ using UniqueV2 = Op<UniqueV2Op>;
 struct UniqueWithCountsOp {
   enum Inputs : int { x };
   enum Outputs : int { y, idx, count };
-  enum Types : int { kT, kout_idx };
+  enum Types : int { T_attr, out_idx_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto out_idx() && {
@@ -501,7 +501,7 @@ using UniqueWithCounts = Op<UniqueWithCountsOp>;
 struct UniqueWithCountsV2Op {
   enum Inputs : int { x, axis };
   enum Outputs : int { y, idx, count };
-  enum Types : int { kT, kTaxis, kout_idx };
+  enum Types : int { T_attr, Taxis_attr, out_idx_attr };
   using TypesOf_T = types::Any;
   template <class... Types>
   auto Taxis() && {
@@ -526,7 +526,7 @@ struct UnpackOp {
   enum Inputs : int { value };
   enum OutputLists : int { output };
   enum Ints : int { num, axis };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using Unpack = Op<UnpackOp>;
@@ -535,7 +535,7 @@ using Unpack = Op<UnpackOp>;
 struct UnravelIndexOp {
   enum Inputs : int { indices, dims };
   enum Outputs : int { output };
-  enum Types : int { kTidx };
+  enum Types : int { Tidx_attr };
   using TypesOf_Tidx = types::Int32Int64;
 };
 using UnravelIndex = Op<UnravelIndexOp>;
@@ -547,7 +547,7 @@ struct UnsortedSegmentJoinOp {
   enum Inputs : int { inputs, segment_ids, num_segments };
   enum Outputs : int { output };
   enum Strings : int { separator };
-  enum Types : int { kTindices, kTnumsegments };
+  enum Types : int { Tindices_attr, Tnumsegments_attr };
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
   auto Tnumsegments() && {
@@ -564,7 +564,7 @@ using UnsortedSegmentJoin = Op<UnsortedSegmentJoinOp>;
 struct UnsortedSegmentMaxOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -582,7 +582,7 @@ using UnsortedSegmentMax = Op<UnsortedSegmentMaxOp>;
 struct UnsortedSegmentMinOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -600,7 +600,7 @@ using UnsortedSegmentMin = Op<UnsortedSegmentMinOp>;
 struct UnsortedSegmentProdOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
   template <class... Types>
@@ -618,7 +618,7 @@ using UnsortedSegmentProd = Op<UnsortedSegmentProdOp>;
 struct UnsortedSegmentSumOp {
   enum Inputs : int { data, segment_ids, num_segments };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices, kTnumsegments };
+  enum Types : int { T_attr, Tindices_attr, Tnumsegments_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int16Int64;
   template <class... Types>
@@ -637,7 +637,7 @@ using UnsortedSegmentSum = Op<UnsortedSegmentSumOp>;
 struct UnstageOp {
   enum OutputLists : int { values };
   enum Ints : int { capacity, memory_limit };
-  enum TypeLists : int { kdtypes };
+  enum TypeLists : int { dtypes_attr };
   enum Strings : int { container, shared_name };
   template <class... Types>
   auto dtypes() && {
@@ -666,7 +666,7 @@ using UpdateTaskIdAndGlobalCoreArray = Op<UpdateTaskIdAndGlobalCoreArrayOp>;
 struct UpperBoundOp {
   enum Inputs : int { sorted_inputs, values };
   enum Outputs : int { output };
-  enum Types : int { kT, kout_type };
+  enum Types : int { T_attr, out_type_attr };
   using TypesOf_T = types::Any;
   using TypesOf_out_type = types::Int32Int64;
 };

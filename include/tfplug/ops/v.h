@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_V_H_
 #define TFPLUG_OPS_V_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -14,7 +14,7 @@ namespace tfplug::ops {
 struct VarHandleOpOp {
   enum Outputs : int { resource };
   enum Strings : int { container, shared_name, debug_name };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   enum StringLists : int { allowed_devices };
   using TypesOf_dtype = types::Any;
@@ -33,7 +33,7 @@ using VarIsInitializedOp = Op<VarIsInitializedOpOp>;
 struct VariableOp {
   enum RefOutputs : int { ref };
   enum Shapes : int { shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { container, shared_name };
   using TypesOf_dtype = types::Any;
 };
@@ -43,7 +43,7 @@ using Variable = Op<VariableOp>;
 struct VariableShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kout_type };
+  enum Types : int { out_type_attr };
   using TypesOf_out_type = types::Int32Int64;
 };
 using VariableShape = Op<VariableShapeOp>;
@@ -53,7 +53,7 @@ using VariableShape = Op<VariableShapeOp>;
 struct VariableV2Op {
   enum RefOutputs : int { ref };
   enum Shapes : int { shape };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { container, shared_name };
   using TypesOf_dtype = types::Any;
 };

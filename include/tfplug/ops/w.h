@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_W_H_
 #define TFPLUG_OPS_W_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -16,7 +16,7 @@ struct WeightedFlatMapDatasetOp {
   enum InputLists : int { input_datasets, weights };
   enum Outputs : int { handle };
   enum Ints : int { N, M };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -27,7 +27,7 @@ using WeightedFlatMapDataset = Op<WeightedFlatMapDatasetOp>;
 struct WhereOp {
   enum Inputs : int { input };
   enum Outputs : int { index };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
 };
 using Where = Op<WhereOp>;
@@ -38,7 +38,7 @@ using Where = Op<WhereOp>;
 struct WhileOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { cond, body };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { parallel_iterations };
@@ -68,7 +68,7 @@ using WholeFileReaderV2 = Op<WholeFileReaderV2Op>;
 struct WindowDatasetOp {
   enum Inputs : int { input_dataset, size, shift, stride, drop_remainder };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Strings : int { metadata };
   using TypesOf_output_types = types::Any;
@@ -80,7 +80,7 @@ using WindowDataset = Op<WindowDatasetOp>;
 struct WindowOpOp {
   enum InputLists : int { inputs };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types, kTinputs };
+  enum TypeLists : int { output_types_attr, Tinputs_attr };
   enum ShapeLists : int { output_shapes };
   using TypesOf_output_types = types::Any;
   template <class... Types>
@@ -129,7 +129,7 @@ using WriteGraphSummary = Op<WriteGraphSummaryOp>;
 //   -> ()
 struct WriteHistogramSummaryOp {
   enum Inputs : int { writer, step, tag, values };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsBool;
 };
 using WriteHistogramSummary = Op<WriteHistogramSummaryOp>;
@@ -140,7 +140,7 @@ using WriteHistogramSummary = Op<WriteHistogramSummaryOp>;
 struct WriteImageSummaryOp {
   enum Inputs : int { writer, step, tag, tensor, bad_color };
   enum Ints : int { max_images };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDoubleUint8Half;
 };
 using WriteImageSummary = Op<WriteImageSummaryOp>;
@@ -155,7 +155,7 @@ using WriteRawProtoSummary = Op<WriteRawProtoSummaryOp>;
 //   ()
 struct WriteScalarSummaryOp {
   enum Inputs : int { writer, step, tag, value };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUints;
 };
 using WriteScalarSummary = Op<WriteScalarSummaryOp>;
@@ -164,7 +164,7 @@ using WriteScalarSummary = Op<WriteScalarSummaryOp>;
 //   summary_metadata: string) -> ()
 struct WriteSummaryOp {
   enum Inputs : int { writer, step, tensor, tag, summary_metadata };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using WriteSummary = Op<WriteSummaryOp>;

@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_X_H_
 #define TFPLUG_OPS_X_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct XdivyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Xdivy = Op<XdivyOp>;
@@ -23,7 +23,7 @@ using Xdivy = Op<XdivyOp>;
 struct XlaAllReduceOp {
   enum Inputs : int { input, group_assignment };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { reduce_op, mode };
   using TypesOf_T = types::FloatInt32Bfloat16HalfUint32;
 };
@@ -34,7 +34,7 @@ using XlaAllReduce = Op<XlaAllReduceOp>;
 struct XlaBroadcastHelperOp {
   enum Inputs : int { lhs, rhs, broadcast_dims };
   enum Outputs : int { lhs_output, rhs_output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -51,7 +51,7 @@ struct XlaCallModuleOp {
   enum Ints : int { version };
   enum Strings : int { module };
   enum ShapeLists : int { Sout };
-  enum TypeLists : int { kTout, kTin };
+  enum TypeLists : int { Tout_attr, Tin_attr };
   enum StringLists : int { dim_args_spec, platforms, disabled_checks };
   enum FunctionLists : int { function_list };
   enum Bools : int { has_token_input_output, use_shardy_partitioner };
@@ -64,7 +64,7 @@ using XlaCallModule = Op<XlaCallModuleOp>;
 struct XlaClusterOutputOp {
   enum Inputs : int { input };
   enum Outputs : int { outputs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using XlaClusterOutput = Op<XlaClusterOutputOp>;
@@ -74,7 +74,7 @@ using XlaClusterOutput = Op<XlaClusterOutputOp>;
 struct XlaConcatNDOp {
   enum InputLists : int { inputs };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   enum IntLists : int { num_concats, paddings };
   using TypesOf_T = types::Any;
@@ -96,7 +96,7 @@ struct XlaConvOp {
     feature_group_count
   };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Strings : int { dimension_numbers, precision_config };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -119,7 +119,12 @@ struct XlaConvV2Op {
     feature_group_count
   };
   enum Outputs : int { output };
-  enum Types : int { kLhsT, kRhsT, kTindices, kpreferred_element_type };
+  enum Types : int {
+    LhsT_attr,
+    RhsT_attr,
+    Tindices_attr,
+    preferred_element_type_attr
+  };
   enum Strings : int { dimension_numbers, precision_config };
   enum Ints : int { batch_group_count };
   template <class... Types>
@@ -162,8 +167,8 @@ struct XlaCustomCallOp {
   enum InputLists : int { args };
   enum Outputs : int { output };
   enum Strings : int { target_name, backend_config };
-  enum TypeLists : int { kT };
-  enum Types : int { kdtype };
+  enum TypeLists : int { T_attr };
+  enum Types : int { dtype_attr };
   enum Shapes : int { shape };
   using TypesOf_T = types::Any;
   using TypesOf_dtype = types::Any;
@@ -178,7 +183,7 @@ struct XlaCustomCallV2Op {
   enum OutputLists : int { results };
   enum Strings : int { call_target_name, backend_config };
   enum Bools : int { has_side_effect };
-  enum TypeLists : int { koperand_dtypes, kresult_dtypes };
+  enum TypeLists : int { operand_dtypes_attr, result_dtypes_attr };
   enum ShapeLists : int { result_shapes };
   template <class... Types>
   auto operand_dtypes() && {
@@ -207,7 +212,7 @@ using XlaDequantize = Op<XlaDequantizeOp>;
 struct XlaDotOp {
   enum Inputs : int { lhs, rhs };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { dimension_numbers, precision_config };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
@@ -218,7 +223,7 @@ using XlaDot = Op<XlaDotOp>;
 struct XlaDotV2Op {
   enum Inputs : int { lhs, rhs };
   enum Outputs : int { output };
-  enum Types : int { kLhsT, kRhsT, kpreferred_element_type };
+  enum Types : int { LhsT_attr, RhsT_attr, preferred_element_type_attr };
   enum Strings : int { dimension_numbers, precision_config };
   template <class... Types>
   auto LhsT() && {
@@ -258,7 +263,7 @@ using XlaDotV2 = Op<XlaDotV2Op>;
 struct XlaDynamicSliceOp {
   enum Inputs : int { input, start_indices, size_indices };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -268,7 +273,7 @@ using XlaDynamicSlice = Op<XlaDynamicSliceOp>;
 struct XlaDynamicUpdateSliceOp {
   enum Inputs : int { input, update, indices };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -280,7 +285,7 @@ struct XlaEinsumOp {
   enum Inputs : int { a, b };
   enum Outputs : int { product };
   enum Strings : int { equation };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatComplex64Bfloat16;
 };
 using XlaEinsum = Op<XlaEinsumOp>;
@@ -293,7 +298,7 @@ struct XlaGatherOp {
   enum Outputs : int { output };
   enum Strings : int { dimension_numbers };
   enum Bools : int { indices_are_sorted };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -306,7 +311,7 @@ using XlaGather = Op<XlaGatherOp>;
 struct XlaHostComputeOp {
   enum InputLists : int { inputs };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kTinputs, kToutputs };
+  enum TypeLists : int { Tinputs_attr, Toutputs_attr };
   enum StringLists : int { ancestors };
   enum ShapeLists : int { shapes };
   enum Functions : int { shape_inference_graph };
@@ -329,9 +334,9 @@ struct XlaIfOp {
   enum Inputs : int { cond };
   enum InputLists : int { inputs };
   enum OutputLists : int { output };
-  enum Types : int { kTcond };
+  enum Types : int { Tcond_attr };
   enum Functions : int { then_branch, else_branch };
-  enum TypeLists : int { kTin, kTout };
+  enum TypeLists : int { Tin_attr, Tout_attr };
   template <class... Types>
   auto Tcond() && {
     return internal::Constrain<Types...>(this, "Tcond");
@@ -345,7 +350,7 @@ using XlaIf = Op<XlaIfOp>;
 struct XlaKeyValueSortOp {
   enum Inputs : int { keys, values };
   enum Outputs : int { sorted_keys, sorted_values };
-  enum Types : int { kK, kV };
+  enum Types : int { K_attr, V_attr };
   template <class... Types>
   auto K() && {
     static_assert(internal::Allows<Types...>(types::FloatsIntsUints::kSet),
@@ -367,7 +372,7 @@ using XlaKeyValueSort = Op<XlaKeyValueSortOp>;
 struct XlaLaunchOp {
   enum InputLists : int { constants, args, resources };
   enum OutputLists : int { results };
-  enum TypeLists : int { kTconstants, kTargs, kTresults };
+  enum TypeLists : int { Tconstants_attr, Targs_attr, Tresults_attr };
   enum Ints : int { Nresources };
   enum Functions : int { function };
   template <class... Types>
@@ -390,7 +395,7 @@ using XlaLaunch = Op<XlaLaunchOp>;
 struct XlaLaunchV2Op {
   enum InputLists : int { args };
   enum OutputLists : int { results };
-  enum TypeLists : int { kTargs, kTresults };
+  enum TypeLists : int { Targs_attr, Tresults_attr };
   enum IntLists : int { constants, resources };
   enum Functions : int { function };
   template <class... Types>
@@ -408,7 +413,7 @@ using XlaLaunchV2 = Op<XlaLaunchV2Op>;
 struct XlaOptimizationBarrierOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using XlaOptimizationBarrier = Op<XlaOptimizationBarrierOp>;
@@ -424,7 +429,7 @@ struct XlaPadOp {
     padding_interior
   };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::Any;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -434,7 +439,7 @@ using XlaPad = Op<XlaPadOp>;
 // tensor_name: string; shape: shape
 struct XlaRecvOp {
   enum Outputs : int { tensor };
-  enum Types : int { kdtype };
+  enum Types : int { dtype_attr };
   enum Strings : int { tensor_name };
   enum Shapes : int { shape };
   using TypesOf_dtype = types::Any;
@@ -445,7 +450,7 @@ using XlaRecv = Op<XlaRecvOp>;
 // shape: shape; key: string
 struct XlaRecvFromHostOp {
   enum Outputs : int { output };
-  enum Types : int { kToutput };
+  enum Types : int { Toutput_attr };
   enum Shapes : int { shape };
   enum Strings : int { key };
   template <class... Types>
@@ -512,7 +517,7 @@ using XlaRecvTPUEmbeddingDeduplicationDataV2 =
 struct XlaReduceOp {
   enum Inputs : int { input, init_value };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
@@ -524,7 +529,7 @@ using XlaReduce = Op<XlaReduceOp>;
 struct XlaReducePrecisionOp {
   enum Inputs : int { operand };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { exponent_bits, mantissa_bits };
   using TypesOf_T = types::Floats;
 };
@@ -536,7 +541,7 @@ using XlaReducePrecision = Op<XlaReducePrecisionOp>;
 struct XlaReduceScatterOp {
   enum Inputs : int { input, group_assignment, scatter_dimension };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { reduce_op };
   using TypesOf_T = types::FloatInt32Bfloat16HalfUint32;
 };
@@ -557,7 +562,7 @@ struct XlaReduceWindowOp {
     padding
   };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Functions : int { computation };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
   using TypesOf_Tindices = types::Int32Int64;
@@ -568,7 +573,7 @@ using XlaReduceWindow = Op<XlaReduceWindowOp>;
 struct XlaRemoveDynamicDimensionSizeOp {
   enum Inputs : int { input, dim_index };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using XlaRemoveDynamicDimensionSize = Op<XlaRemoveDynamicDimensionSizeOp>;
@@ -584,7 +589,7 @@ using XlaReplicaId = Op<XlaReplicaIdOp>;
 struct XlaRngBitGeneratorOp {
   enum Inputs : int { algorithm, initial_state, shape };
   enum Outputs : int { output_key, output };
-  enum Types : int { kdtype, kTshape };
+  enum Types : int { dtype_attr, Tshape_attr };
   using TypesOf_dtype = types::Int32Uint8Int8Int64Uint32Uint64;
   template <class... Types>
   auto Tshape() && {
@@ -604,7 +609,7 @@ struct XlaScatterOp {
   enum Functions : int { update_computation };
   enum Strings : int { dimension_numbers };
   enum Bools : int { indices_are_sorted };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
   using TypesOf_Tindices = types::Int32Int64;
 };
@@ -623,7 +628,7 @@ struct XlaSelectAndScatterOp {
     init_value
   };
   enum Outputs : int { output };
-  enum Types : int { kT, kTindices };
+  enum Types : int { T_attr, Tindices_attr };
   enum Functions : int { select, scatter };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
   using TypesOf_Tindices = types::Int32Int64;
@@ -638,7 +643,7 @@ struct XlaSelfAdjointEigOp {
   enum Bools : int { lower };
   enum Ints : int { max_iter };
   enum Floats : int { epsilon };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using XlaSelfAdjointEig = Op<XlaSelfAdjointEigOp>;
@@ -647,7 +652,7 @@ using XlaSelfAdjointEig = Op<XlaSelfAdjointEigOp>;
 // tensor_name: string
 struct XlaSendOp {
   enum Inputs : int { tensor };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { tensor_name };
   using TypesOf_T = types::Any;
 };
@@ -686,7 +691,7 @@ using XlaSendTPUEmbeddingGradientsV2 = Op<XlaSendTPUEmbeddingGradientsV2Op>;
 // key: string
 struct XlaSendToHostOp {
   enum Inputs : int { input };
-  enum Types : int { kTinput };
+  enum Types : int { Tinput_attr };
   enum Strings : int { key };
   using TypesOf_Tinput = types::Any;
 };
@@ -704,7 +709,7 @@ using XlaSetBound = Op<XlaSetBoundOp>;
 struct XlaSetDynamicDimensionSizeOp {
   enum Inputs : int { input, dim_index, size };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using XlaSetDynamicDimensionSize = Op<XlaSetDynamicDimensionSizeOp>;
@@ -714,7 +719,7 @@ using XlaSetDynamicDimensionSize = Op<XlaSetDynamicDimensionSizeOp>;
 struct XlaShardingOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { sharding };
   enum IntLists : int { unspecified_dims };
   using TypesOf_T = types::Any;
@@ -725,7 +730,7 @@ using XlaSharding = Op<XlaShardingOp>;
 struct XlaSortOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using XlaSort = Op<XlaSortOp>;
@@ -740,7 +745,7 @@ struct XlaSparseActivationsUnstackOp {
   enum Ints : int { num_tables };
   enum IntLists : int { sample_counts, features };
   enum Bools : int { interleaved };
-  enum Types : int { kinput_dtype, kdtype };
+  enum Types : int { input_dtype_attr, dtype_attr };
   template <class... Types>
   auto input_dtype() && {
     return internal::Constrain<Types...>(this, "input_dtype");
@@ -1454,7 +1459,7 @@ struct XlaSparseDenseMatmulGradWithCsrInputOp {
   enum Ints : int { N, M, num_sparsecores_per_device };
   enum Functions : int { custom_computation };
   enum Strings : int { table_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatInt32;
 };
 using XlaSparseDenseMatmulGradWithCsrInput =
@@ -1634,7 +1639,7 @@ struct XlaSparseDenseMatmulWithCsrInputOp {
   };
   enum Floats : int { quantization_config_low, quantization_config_high };
   enum Strings : int { table_name };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatInt32;
 };
 using XlaSparseDenseMatmulWithCsrInput = Op<XlaSparseDenseMatmulWithCsrInputOp>;
@@ -1678,7 +1683,7 @@ struct XlaSparseGradientsStackOp {
   enum Outputs : int { stacked_gradients };
   enum Ints : int { num_tables };
   enum Bools : int { interleaved };
-  enum Types : int { kinput_dtype, kdtype };
+  enum Types : int { input_dtype_attr, dtype_attr };
   template <class... Types>
   auto input_dtype() && {
     return internal::Constrain<Types...>(this, "input_dtype");
@@ -1692,7 +1697,7 @@ using XlaSparseGradientsStack = Op<XlaSparseGradientsStackOp>;
 struct XlaSplitNDOp {
   enum Inputs : int { input };
   enum OutputLists : int { outputs };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Ints : int { N };
   enum IntLists : int { num_splits, paddings };
   using TypesOf_T = types::Any;
@@ -1704,7 +1709,7 @@ using XlaSplitND = Op<XlaSplitNDOp>;
 struct XlaSpmdFullToShardShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { manual_sharding };
   enum Ints : int { dim };
   enum IntLists : int { unspecified_dims };
@@ -1718,7 +1723,7 @@ using XlaSpmdFullToShardShape = Op<XlaSpmdFullToShardShapeOp>;
 struct XlaSpmdShardToFullShapeOp {
   enum Inputs : int { input };
   enum Outputs : int { output };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum Strings : int { manual_sharding };
   enum Shapes : int { full_shape };
   enum Ints : int { dim };
@@ -1735,7 +1740,7 @@ struct XlaSvdOp {
   enum Ints : int { max_iter };
   enum Floats : int { epsilon };
   enum Strings : int { precision_config };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsIntsUintsComplexesQints;
 };
 using XlaSvd = Op<XlaSvdOp>;
@@ -1746,7 +1751,7 @@ struct XlaVariadicReduceOp {
   enum InputLists : int { input, init_value };
   enum OutputLists : int { output };
   enum Ints : int { N };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
   using TypesOf_T = types::FloatsIntsUintsComplexesQintsBool;
@@ -1758,7 +1763,7 @@ using XlaVariadicReduce = Op<XlaVariadicReduceOp>;
 struct XlaVariadicReduceV2Op {
   enum InputLists : int { inputs, init_values };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum IntLists : int { dimensions_to_reduce };
   enum Functions : int { reducer };
   using TypesOf_T = types::Any;
@@ -1771,7 +1776,7 @@ struct XlaVariadicSortOp {
   enum InputLists : int { inputs };
   enum LateInputs : int { dimension };
   enum OutputLists : int { outputs };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { comparator };
   enum Bools : int { is_stable };
   using TypesOf_T = types::Any;
@@ -1783,7 +1788,7 @@ using XlaVariadicSort = Op<XlaVariadicSortOp>;
 struct XlaWhileOp {
   enum InputLists : int { input };
   enum OutputLists : int { output };
-  enum TypeLists : int { kT };
+  enum TypeLists : int { T_attr };
   enum Functions : int { cond, body };
   using TypesOf_T = types::Any;
 };
@@ -1793,7 +1798,7 @@ using XlaWhile = Op<XlaWhileOp>;
 struct Xlog1pyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Xlog1py = Op<Xlog1pyOp>;
@@ -1802,7 +1807,7 @@ using Xlog1py = Op<Xlog1pyOp>;
 struct XlogyOp {
   enum Inputs : int { x, y };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatsComplexes;
 };
 using Xlogy = Op<XlogyOp>;

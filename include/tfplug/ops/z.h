@@ -3,7 +3,7 @@
 #ifndef TFPLUG_OPS_Z_H_
 #define TFPLUG_OPS_Z_H_
 
-#include "tfplug/op.h"
+#include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
 namespace tfplug::ops {
@@ -12,7 +12,7 @@ namespace tfplug::ops {
 struct ZerosLikeOp {
   enum Inputs : int { x };
   enum Outputs : int { y };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::Any;
 };
 using ZerosLike = Op<ZerosLikeOp>;
@@ -21,7 +21,7 @@ using ZerosLike = Op<ZerosLikeOp>;
 struct ZetaOp {
   enum Inputs : int { x, q };
   enum Outputs : int { z };
-  enum Types : int { kT };
+  enum Types : int { T_attr };
   using TypesOf_T = types::FloatDouble;
 };
 using Zeta = Op<ZetaOp>;
@@ -31,7 +31,7 @@ using Zeta = Op<ZetaOp>;
 struct ZipDatasetOp {
   enum InputLists : int { input_datasets };
   enum Outputs : int { handle };
-  enum TypeLists : int { koutput_types };
+  enum TypeLists : int { output_types_attr };
   enum ShapeLists : int { output_shapes };
   enum Ints : int { N };
   enum Strings : int { metadata };

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tfplug/graph/constant.h"
-#include "tfplug/graph/rules.h"
 #include "tfplug/ops/c.h"
 #include "tfplug/ops/t.h"
+#include "tfplug/patterns/rules.h"
 
 namespace tfplug {
 
@@ -19,7 +19,7 @@ namespace internal {
 inline std::vector<int64_t> PermutationOf(const Node& node) {
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->shape().rank() != 1) return {};
-  auto axes = constant->integers();
+  auto axes = constant->GetIntegers();
   if (!axes.ok()) return {};
   const auto rank = static_cast<int64_t>(axes->size());
   std::vector<bool> seen(axes->size());

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/data_type.h"
-#include "tfplug/graph/rules.h"
+#include "tfplug/base/data_type.h"
 #include "tfplug/ops/c.h"
+#include "tfplug/patterns/rules.h"
 
 namespace tfplug {
 

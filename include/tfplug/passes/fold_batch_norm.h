@@ -11,15 +11,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/status_macros.h"
 #include "tfplug/graph/constant.h"
-#include "tfplug/graph/rules.h"
-#include "tfplug/internal/pass_shapes.h"
 #include "tfplug/ops/b.h"
 #include "tfplug/ops/c.h"
 #include "tfplug/ops/d.h"
 #include "tfplug/ops/f.h"
 #include "tfplug/ops/m.h"
-#include "tfplug/status_macros.h"
+#include "tfplug/passes/internal/shapes.h"
+#include "tfplug/patterns/rules.h"
 
 namespace tfplug {
 
@@ -48,7 +48,7 @@ class FoldBatchNormRule {
     const auto bias =
         NewConst([self](const Matched& m) { return self.FoldedBias(m); });
     const auto conv = copy_attrs(New<Conv>(x_, filter), conv_)
-                          .Copy(conv_, Conv::kT)
+                          .Copy(conv_, Conv::T_attr)
                           .Copy(conv_, Conv::strides)
                           .Copy(conv_, Conv::padding)
                           .Copy(conv_, Conv::explicit_paddings)
@@ -69,9 +69,9 @@ class FoldBatchNormRule {
             })
         .Priority(2)
         .ReplaceBy(New<ops::BiasAdd>(conv, bias)
-                       .Copy(norm_, ops::BiasAdd::kT)
+                       .Copy(norm_, ops::BiasAdd::T_attr)
                        .Copy(norm_, ops::BiasAdd::data_format)
-                       .IfThereIsAKernel());
+                       .RequireKernel());
   }
 
  private:
@@ -87,7 +87,7 @@ class FoldBatchNormRule {
     TFPLUG_ASSIGN_OR_RETURN(const Constant constant,
                             Constant::Read(m.node(pattern)));
     TFPLUG_ASSIGN_OR_RETURN(std::vector<float> elements,
-                            constant.elements<float>());
+                            constant.GetElements<float>());
     if (constant.shape().rank() != 1 || elements.size() != size) {
       return absl::InvalidArgumentError(
           "'" + std::string(m.node(pattern).name()) + "' is of shape " +
@@ -115,7 +115,7 @@ class FoldBatchNormRule {
     TFPLUG_ASSIGN_OR_RETURN(const Constant filter,
                             Constant::Read(m.node(filter_)));
     TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
-                            filter.elements<float>());
+                            filter.GetElements<float>());
     const size_t depth = FilterDepth<Conv>(filter);
     TFPLUG_ASSIGN_OR_RETURN(const auto factors, Factors(m, depth));
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -148,13 +148,13 @@ class FoldBatchNormRule {
                      scale_ = AConstant(), offset_ = AConstant(),
                      mean_ = AConstant(), variance_ = AConstant();
   const NodePattern<Conv> conv_ =
-      Match<Conv>(x_, filter_).Where(Conv::kT, DataType::kFloat);
+      Match<Conv>(x_, filter_).Where(Conv::T_attr, DataType::kFloat);
   const NodePattern<ops::BiasAdd> bias_add_ = Match<ops::BiasAdd>(conv_, bias_);
   const NodePattern<Norm> norm_ =
       Match<Norm>(Optional(bias_add_), scale_, offset_, mean_, variance_)
           .Where(Norm::is_training, false)
-          .Where(Norm::kT, DataType::kFloat)
-          .Where(Norm::kU, DataType::kFloat);
+          .Where(Norm::T_attr, DataType::kFloat)
+          .Where(Norm::U_attr, DataType::kFloat);
 };
 
 // What TensorFlow's own rewriters make of such a normalisation: a product with
@@ -165,30 +165,33 @@ Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
   const auto filter = Match<ops::Const>().MayHaveOtherUses();
   const auto scale = Match<ops::Const>().MayHaveOtherUses();
   const auto conv = Match<Conv>(x, filter)
-                        .Where(Conv::kT, DataType::kFloat)
+                        .Where(Conv::T_attr, DataType::kFloat)
                         .Where(Conv::data_format, "NHWC");
   const auto root = Match<ops::Mul>(conv, scale).Commutative();
-  const auto folded = NewConst([=](const Matched& m)
-                                   -> absl::StatusOr<Constant> {
-    TFPLUG_ASSIGN_OR_RETURN(const Constant old, Constant::Read(m.node(filter)));
-    TFPLUG_ASSIGN_OR_RETURN(const Constant row, Constant::Read(m.node(scale)));
-    TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights, old.elements<float>());
-    TFPLUG_ASSIGN_OR_RETURN(const auto factors, row.elements<float>());
-    const size_t depth = FilterDepth<Conv>(old);
-    if (!IsRow(PartialShape(row.shape()), static_cast<int64_t>(depth)) ||
-        row.shape().rank() > 4) {
-      return absl::InvalidArgumentError(
-          "the constant is not a factor for each channel");
-    }
-    for (size_t i = 0; i < weights.size(); ++i) {
-      weights[i] *= factors[i % depth];
-    }
-    return Constant::Of(old.shape(), weights);
-  });
+  const auto folded =
+      NewConst([=](const Matched& m) -> absl::StatusOr<Constant> {
+        TFPLUG_ASSIGN_OR_RETURN(const Constant old,
+                                Constant::Read(m.node(filter)));
+        TFPLUG_ASSIGN_OR_RETURN(const Constant row,
+                                Constant::Read(m.node(scale)));
+        TFPLUG_ASSIGN_OR_RETURN(std::vector<float> weights,
+                                old.GetElements<float>());
+        TFPLUG_ASSIGN_OR_RETURN(const auto factors, row.GetElements<float>());
+        const size_t depth = FilterDepth<Conv>(old);
+        if (!IsRow(PartialShape(row.shape()), static_cast<int64_t>(depth)) ||
+            row.shape().rank() > 4) {
+          return absl::InvalidArgumentError(
+              "the constant is not a factor for each channel");
+        }
+        for (size_t i = 0; i < weights.size(); ++i) {
+          weights[i] *= factors[i % depth];
+        }
+        return Constant::Of(old.shape(), weights);
+      });
   return Rule(std::string(Conv::kName) + " * a constant", root)
       .Priority(2)
       .ReplaceBy(copy_attrs(New<Conv>(x, folded), conv)
-                     .Copy(conv, Conv::kT)
+                     .Copy(conv, Conv::T_attr)
                      .Copy(conv, Conv::strides)
                      .Copy(conv, Conv::padding)
                      .Copy(conv, Conv::explicit_paddings)

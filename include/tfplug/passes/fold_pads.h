@@ -9,10 +9,10 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/constant.h"
-#include "tfplug/graph/rules.h"
 #include "tfplug/ops/c.h"
 #include "tfplug/ops/d.h"
 #include "tfplug/ops/p.h"
+#include "tfplug/patterns/rules.h"
 
 namespace tfplug {
 
@@ -24,7 +24,7 @@ inline std::vector<int64_t> ImagePaddings(const Node& node,
                                           absl::string_view data_format) {
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->shape() != Shape{4, 2}) return {};
-  auto paddings = constant->integers();
+  auto paddings = constant->GetIntegers();
   if (!paddings.ok()) return {};
   const size_t channels = data_format == "NHWC" ? 3 : 1;
   for (size_t i = 0; i < paddings->size(); ++i) {
@@ -55,13 +55,13 @@ Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
           [=](const Matched& m) { return !paddings(m).empty(); })
       .Priority(priority)
       .ReplaceBy(copy_attrs(New<Conv>(x, w), conv)
-                     .Copy(conv, Conv::kT)
+                     .Copy(conv, Conv::T_attr)
                      .Copy(conv, Conv::strides)
                      .Copy(conv, Conv::data_format)
                      .Copy(conv, Conv::dilations)
                      .Set(Conv::padding, "EXPLICIT")
                      .Set(Conv::explicit_paddings, paddings)
-                     .IfThereIsAKernel());
+                     .RequireKernel());
 }
 
 }  // namespace internal

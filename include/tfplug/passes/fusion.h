@@ -7,9 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/graph/rules.h"
-#include "tfplug/internal/fused_products.h"
-#include "tfplug/internal/pass_shapes.h"
 #include "tfplug/ops/a.h"
 #include "tfplug/ops/b.h"
 #include "tfplug/ops/e.h"
@@ -18,6 +15,9 @@
 #include "tfplug/ops/r.h"
 #include "tfplug/ops/s.h"
 #include "tfplug/ops/t.h"
+#include "tfplug/passes/internal/fused_products.h"
+#include "tfplug/passes/internal/shapes.h"
+#include "tfplug/patterns/rules.h"
 
 namespace tfplug {
 
@@ -115,8 +115,8 @@ class FusionRulesOf {
     const auto norm = Match<Norm>(product_, scale, offset, mean, variance)
                           .Where(Norm::is_training, false)
                           .Where(Norm::data_format, "NHWC")
-                          .Where(Norm::kU, DataType::kFloat)
-                          .Where(Norm::kT, DataType::kFloat);
+                          .Where(Norm::U_attr, DataType::kFloat)
+                          .Where(Norm::T_attr, DataType::kFloat);
     const Pattern root = Activated(norm);
     Add("FusedBatchNormV3", root,
         Finish(New<Fused>(x_, w_, scale, offset, mean, variance)
@@ -150,7 +150,7 @@ class FusionRulesOf {
                    .template GetAttr<float>("alpha")
                    .value_or(0.2f);
              })
-        .IfThereIsAKernel();
+        .RequireKernel();
   }
 
   void Add(const std::string& bias, const Pattern& root,

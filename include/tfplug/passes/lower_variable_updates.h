@@ -13,12 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "tfplug/capability.h"
-#include "tfplug/data_type.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/tensor_view.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/internal/control_flow.h"
-#include "tfplug/tensor_view.h"
+#include "tfplug/graph/internal/control_flow.h"
 
 namespace tfplug {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tfplug/graph/optimizer_settings.h"
-#include "tfplug/internal/kernel_set.h"
+#include "tfplug/kernel/internal/kernel_set.h"
 
 // TensorFlow's rewriters do not ask whether a device has a kernel for what they
 // put into a graph: two AddV2 become one AddN, and where the device has no

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/core_graph.h"
-#include "tfplug/testing/core_status.h"
-#include "tfplug/testing/guarded.h"
+#include "tfplug/testing/canary.h"
+#include "tfplug/testing/fake_graph.h"
+#include "tfplug/testing/fake_status.h"
 #include "tfplug/testing/struct_sizes.h"
 
 namespace tfplug::testing {
@@ -22,18 +22,18 @@ namespace tfplug::testing {
 // and runs it, with the calls of core, each struct as large as the release's
 // and watched.
 //
-//   tfplug::testing::ScopedCore core;
+//   tfplug::testing::ScopedFakeTensorFlow core;
 //   auto host = tfplug::testing::GraphHost::Register(&TF_InitGraph).value();
 //   tfplug::testing::TF_GrapplerItem item;
 //   auto outcome = host->Optimize(graph_def, item);
 class GraphHost {
  public:
-  using InitGraph = void (*)(abi::TP_OptimizerRegistrationParams* params,
-                             abi::TF_Status* status);
+  using InitGraph = void (*)(capi::TP_OptimizerRegistrationParams* params,
+                             capi::TF_Status* status);
 
   // Fails as core does: with the plug-in's status, or over a missing field.
   static absl::StatusOr<std::unique_ptr<GraphHost>> Register(
-      InitGraph init_graph, Release release = abi::kNewestRelease,
+      InitGraph init_graph, Release release = capi::kNewestRelease,
       int32_t major_version = 0) {
     std::unique_ptr<GraphHost> host(new GraphHost(release));
     host->params_->major_version = major_version;
@@ -58,17 +58,17 @@ class GraphHost {
   std::string device_type() const { return params_->device_type; }
 
   // By name, whatever layout core has; what it has not got is Default.
-  abi::TP_OptimizerConfigs configs() const {
-    constexpr size_t kInserted = offsetof(abi::TP_OptimizerConfigs,
+  capi::TP_OptimizerConfigs configs() const {
+    constexpr size_t kInserted = offsetof(capi::TP_OptimizerConfigs,
                                           auto_mixed_precision_onednn_bfloat16);
-    abi::TP_OptimizerConfigs fields = configs_.Read();
-    if (configs_.size() == sizeof(abi::TP_OptimizerConfigs)) return fields;
+    capi::TP_OptimizerConfigs fields = configs_.Read();
+    if (configs_.size() == sizeof(capi::TP_OptimizerConfigs)) return fields;
     if (FindLayout(configs_.size())->is_prefix) return fields;
     const char* const from = reinterpret_cast<const char*>(configs_.get());
     char* const to = reinterpret_cast<char*>(&fields);
-    std::memcpy(to + kInserted + sizeof(abi::TF_TriState), from + kInserted,
+    std::memcpy(to + kInserted + sizeof(capi::TF_TriState), from + kInserted,
                 configs_.size() - kInserted);
-    fields.auto_mixed_precision_onednn_bfloat16 = abi::TF_TriState_Default;
+    fields.auto_mixed_precision_onednn_bfloat16 = capi::TF_TriState_Default;
     return fields;
   }
 
@@ -111,22 +111,22 @@ class GraphHost {
 
  private:
   explicit GraphHost(Release release)
-      : params_(StructSizeIn<abi::TP_OptimizerRegistrationParams>(release)),
-        optimizer_(StructSizeIn<abi::TP_Optimizer>(release)),
-        configs_(StructSizeIn<abi::TP_OptimizerConfigs>(release)) {}
+      : params_(StructSizeIn<capi::TP_OptimizerRegistrationParams>(release)),
+        optimizer_(StructSizeIn<capi::TP_Optimizer>(release)),
+        configs_(StructSizeIn<capi::TP_OptimizerConfigs>(release)) {}
 
-  static const abi::Layout* FindLayout(size_t size) {
-    const abi::Layout* found = nullptr;
+  static const capi::Layout* FindLayout(size_t size) {
+    const capi::Layout* found = nullptr;
     for (const auto& layout :
-         abi::StructInfo<abi::TP_OptimizerConfigs>::kLayouts) {
+         capi::StructInfo<capi::TP_OptimizerConfigs>::kLayouts) {
       if (layout.size <= size) found = &layout;
     }
     return found;
   }
 
-  const Guarded<abi::TP_OptimizerRegistrationParams> params_;
-  const Guarded<abi::TP_Optimizer> optimizer_;
-  const Guarded<abi::TP_OptimizerConfigs> configs_;
+  const WithCanary<capi::TP_OptimizerRegistrationParams> params_;
+  const WithCanary<capi::TP_Optimizer> optimizer_;
+  const WithCanary<capi::TP_OptimizerConfigs> configs_;
 };
 
 }  // namespace tfplug::testing

@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/core_device.h"
-#include "tfplug/testing/core_registry.h"
-#include "tfplug/testing/core_status.h"
-#include "tfplug/testing/guarded.h"
+#include "tfplug/testing/canary.h"
+#include "tfplug/testing/fake_device.h"
+#include "tfplug/testing/fake_registry.h"
+#include "tfplug/testing/fake_status.h"
 #include "tfplug/testing/struct_sizes.h"
 #include "tfplug/testing/validate.h"
 
@@ -25,7 +25,7 @@ namespace tfplug::testing {
 // Which TensorFlow a Host plays, as far as a device plug-in sees it.
 struct HostOptions {
   // Its structs; those of a release, or made-up ones.
-  StructSizes sizes = StructSizes(abi::kNewestRelease);
+  StructSizes sizes = StructSizes(capi::kNewestRelease);
   // SE_MAJOR, SE_MINOR, SE_PATCH: the same in every release so far.
   int32_t major_version = 0;
   int32_t minor_version = 0;
@@ -39,9 +39,9 @@ struct HostOptions {
 // with the calls of core and in core's order, each struct as large as core's
 // and watched. A plug-in that core would abort on is an error here.
 //
-//   tfplug::testing::ScopedCore core;
+//   tfplug::testing::ScopedFakeTensorFlow core;
 //   auto host = tfplug::testing::Host::Register(&SE_InitPlugin).value();
-//   tfplug::testing::CoreDevice& device = *host->Device(0).value();
+//   tfplug::testing::FakeDevice& device = *host->Device(0).value();
 //   tfplug::DeviceMemory memory = device.Allocate(64);
 //   device.compute().CopyHostToDevice(memory, data, 64);
 //   ...
@@ -51,8 +51,8 @@ struct HostOptions {
 // and never destroys them. The host does when it goes, devices first.
 class Host {
  public:
-  using InitPlugin = void (*)(abi::SE_PlatformRegistrationParams* params,
-                              abi::TF_Status* status);
+  using InitPlugin = void (*)(capi::SE_PlatformRegistrationParams* params,
+                              capi::TF_Status* status);
 
   // For a plug-in that is linked with the test.
   static absl::StatusOr<std::unique_ptr<Host>> Register(
@@ -84,7 +84,7 @@ class Host {
   Host& operator=(const Host&) = delete;
   ~Host() {
     devices_.clear();
-    const abi::SP_PlatformFns fns = platform_fns_.Read();
+    const capi::SP_PlatformFns fns = platform_fns_.Read();
     if (has_tables_) {
       fns.destroy_device_fns(platform_.get(), device_fns_.get());
       fns.destroy_stream_executor(platform_.get(), stream_executor_.get());
@@ -100,13 +100,13 @@ class Host {
   std::string device_type() const { return platform_->type; }
 
   // The structs as core has them, fields that it has not got being null.
-  abi::SP_Platform platform() const { return platform_.Read(); }
-  abi::SP_PlatformFns platform_fns() const { return platform_fns_.Read(); }
-  const abi::SP_DeviceFns& device_fns() const { return read_device_fns_; }
-  const abi::SP_StreamExecutor& stream_executor() const {
+  capi::SP_Platform platform() const { return platform_.Read(); }
+  capi::SP_PlatformFns platform_fns() const { return platform_fns_.Read(); }
+  const capi::SP_DeviceFns& device_fns() const { return read_device_fns_; }
+  const capi::SP_StreamExecutor& stream_executor() const {
     return read_stream_executor_;
   }
-  const abi::SP_TimerFns& timer_fns() const { return read_timer_fns_; }
+  const capi::SP_TimerFns& timer_fns() const { return read_timer_fns_; }
 
   // Core logs a failure here, and goes on with no devices.
   absl::StatusOr<int> DeviceCount() const {
@@ -119,7 +119,7 @@ class Host {
 
   // The device with this ordinal, made when it is first asked for. The host
   // keeps it.
-  absl::StatusOr<CoreDevice*> Device(int ordinal) {
+  absl::StatusOr<FakeDevice*> Device(int ordinal) {
     auto found = devices_.find(ordinal);
     if (found == devices_.end()) {
       auto device = CreateDevice(ordinal);
@@ -130,7 +130,7 @@ class Host {
   }
 
   // What the plug-in has done wrong by now, in a way that no call returns. See
-  // CoreDevice::Problems.
+  // FakeDevice::Problems.
   absl::Status Problems() const {
     if (!platform_.intact() || !platform_fns_.intact() ||
         !device_fns_.intact() || !stream_executor_.intact() ||
@@ -155,38 +155,39 @@ class Host {
         timer_fns_(options.sizes.timer_fns) {}
 
   absl::Status Initialize(InitPlugin init_plugin);
-  absl::StatusOr<std::unique_ptr<CoreDevice>> CreateDevice(int ordinal);
+  absl::StatusOr<std::unique_ptr<FakeDevice>> CreateDevice(int ordinal);
 
   // After a call that filled a struct: its error, or that it wrote too far.
   template <class Struct>
-  static absl::Status Filled(const Guarded<Struct>& filled,
+  static absl::Status Filled(const WithCanary<Struct>& filled,
                              absl::Status status) {
     if (filled.intact()) return status;
     return absl::InternalError(std::string("somebody wrote beyond an ") +
-                               abi::StructInfo<Struct>::kName);
+                               capi::StructInfo<Struct>::kName);
   }
 
   const HostOptions options_;
-  Guarded<abi::SP_Platform> platform_;
-  Guarded<abi::SP_PlatformFns> platform_fns_;
-  Guarded<abi::SP_DeviceFns> device_fns_;
-  Guarded<abi::SP_StreamExecutor> stream_executor_;
-  Guarded<abi::SP_TimerFns> timer_fns_;
-  void (*destroy_platform_)(abi::SP_Platform*) = nullptr;
-  void (*destroy_platform_fns_)(abi::SP_PlatformFns*) = nullptr;
+  WithCanary<capi::SP_Platform> platform_;
+  WithCanary<capi::SP_PlatformFns> platform_fns_;
+  WithCanary<capi::SP_DeviceFns> device_fns_;
+  WithCanary<capi::SP_StreamExecutor> stream_executor_;
+  WithCanary<capi::SP_TimerFns> timer_fns_;
+  void (*destroy_platform_)(capi::SP_Platform*) = nullptr;
+  void (*destroy_platform_fns_)(capi::SP_PlatformFns*) = nullptr;
   bool has_tables_ = false;
-  abi::SP_DeviceFns read_device_fns_ = {};
-  abi::SP_StreamExecutor read_stream_executor_ = {};
-  abi::SP_TimerFns read_timer_fns_ = {};
-  std::map<int, std::unique_ptr<CoreDevice>> devices_;
+  capi::SP_DeviceFns read_device_fns_ = {};
+  capi::SP_StreamExecutor read_stream_executor_ = {};
+  capi::SP_TimerFns read_timer_fns_ = {};
+  std::map<int, std::unique_ptr<FakeDevice>> devices_;
 };
 
 inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   const StructSizes& sizes = options_.sizes;
   // Core has these on the stack while it registers, and copies them after.
-  Guarded<abi::SE_PlatformRegistrationParams> params(sizes.registration_params);
-  Guarded<abi::SP_Platform> platform(sizes.platform);
-  Guarded<abi::SP_PlatformFns> platform_fns(sizes.platform_fns);
+  WithCanary<capi::SE_PlatformRegistrationParams> params(
+      sizes.registration_params);
+  WithCanary<capi::SP_Platform> platform(sizes.platform);
+  WithCanary<capi::SP_PlatformFns> platform_fns(sizes.platform_fns);
   params->major_version = options_.major_version;
   params->minor_version = options_.minor_version;
   params->patch_version = options_.patch_version;
@@ -209,9 +210,9 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   if (status = Validate(platform.Read()); !status.ok()) return status;
   if (status = Validate(platform_fns.Read()); !status.ok()) return status;
 
-  Guarded<abi::SE_CreateDeviceFnsParams> device_fns_params(
+  WithCanary<capi::SE_CreateDeviceFnsParams> device_fns_params(
       sizes.device_fns_params);
-  Guarded<abi::SP_DeviceFns> device_fns(sizes.device_fns);
+  WithCanary<capi::SP_DeviceFns> device_fns(sizes.device_fns);
   device_fns_params->device_fns = device_fns.get();
   status = Filled(device_fns,
                   CallWithStatus(platform_fns->create_device_fns,
@@ -219,9 +220,9 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   if (!status.ok()) return status;
   if (status = Validate(device_fns.Read()); !status.ok()) return status;
 
-  Guarded<abi::SE_CreateStreamExecutorParams> stream_executor_params(
+  WithCanary<capi::SE_CreateStreamExecutorParams> stream_executor_params(
       sizes.stream_executor_params);
-  Guarded<abi::SP_StreamExecutor> stream_executor(sizes.stream_executor);
+  WithCanary<capi::SP_StreamExecutor> stream_executor(sizes.stream_executor);
   stream_executor_params->stream_executor = stream_executor.get();
   status = Filled(stream_executor,
                   CallWithStatus(platform_fns->create_stream_executor,
@@ -232,7 +233,7 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
                     platform->supports_unified_memory != 0);
   if (!status.ok()) return status;
 
-  Guarded<abi::SP_TimerFns> timer_fns(sizes.timer_fns);
+  WithCanary<capi::SP_TimerFns> timer_fns(sizes.timer_fns);
   status = Filled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
                                             platform.get(), timer_fns.get()));
   if (!status.ok()) return status;
@@ -249,10 +250,10 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
 
 // As core does when a device is used for the first time: make it, describe it,
 // ask for its memory (for the BFC allocator), make its streams.
-inline absl::StatusOr<std::unique_ptr<CoreDevice>> Host::CreateDevice(
+inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
     int ordinal) {
-  Guarded<abi::SE_CreateDeviceParams> params(options_.sizes.device_params);
-  Guarded<abi::SP_Device> c_device(options_.sizes.device);
+  WithCanary<capi::SE_CreateDeviceParams> params(options_.sizes.device_params);
+  WithCanary<capi::SP_Device> c_device(options_.sizes.device);
   params->ordinal = ordinal;
   params->device = c_device.get();
   absl::Status status =
@@ -264,9 +265,9 @@ inline absl::StatusOr<std::unique_ptr<CoreDevice>> Host::CreateDevice(
   }
   if (auto count = DeviceCount(); !count.ok()) return count.status();
 
-  auto device = std::make_unique<CoreDevice>(
+  auto device = std::make_unique<FakeDevice>(
       options_.sizes, read_device_fns_, read_stream_executor_, read_timer_fns_,
-      c_device, [this](abi::SP_Device* device) {
+      c_device, [this](capi::SP_Device* device) {
         platform_fns_->destroy_device(platform_.get(), device);
       });
   device->NumaNode();

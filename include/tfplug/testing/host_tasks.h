@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "tfplug/testing/core_status.h"
+#include "tfplug/testing/fake_status.h"
 
 namespace tfplug::testing {
 
@@ -33,7 +33,7 @@ class HostTasks {
     static_cast<Task*>(argument)->refused = true;
   }
 
-  static void Run(void* argument, abi::TF_Status* status) {
+  static void Run(void* argument, capi::TF_Status* status) {
     auto* task = static_cast<Task*>(argument);
     {
       std::lock_guard<std::mutex> lock(task->owner->mutex_);

@@ -3,7 +3,7 @@
 #define TFPLUG_TESTING_PLUGIN_DEVICE_H_
 
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/guarded.h"
+#include "tfplug/testing/canary.h"
 #include "tfplug/testing/host_tasks.h"
 #include "tfplug/testing/struct_sizes.h"
 
@@ -12,13 +12,13 @@ namespace tfplug::testing {
 // A device as core holds it: SP_Device, and the functions to use it with,
 // which belong to the platform. Functions that core's layouts lack are null.
 struct PluginDevice {
-  const abi::SP_Device* get() const { return device.get(); }
+  const capi::SP_Device* get() const { return device.get(); }
 
   const StructSizes& sizes;
-  const abi::SP_DeviceFns& device_fns;
-  const abi::SP_StreamExecutor& fns;
-  const abi::SP_TimerFns& timer_fns;
-  Guarded<abi::SP_Device> device;
+  const capi::SP_DeviceFns& device_fns;
+  const capi::SP_StreamExecutor& fns;
+  const capi::SP_TimerFns& timer_fns;
+  WithCanary<capi::SP_Device> device;
   HostTasks host_tasks;
 };
 

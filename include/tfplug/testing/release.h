@@ -9,7 +9,7 @@
 
 namespace tfplug::testing {
 
-using abi::Release;
+using capi::Release;
 
 constexpr bool operator<(Release a, Release b) {
   return a.major != b.major ? a.major < b.major : a.minor < b.minor;
@@ -24,7 +24,7 @@ inline Release ParseRelease(const char* text) {
 }
 
 // Whether `release` exports a function.
-constexpr bool IsExportedIn(Release release, abi::FunctionReleases releases) {
+constexpr bool IsExportedIn(Release release, capi::FunctionReleases releases) {
   const bool is_gone = releases.last.major != 0 && releases.last < release;
   return !(release < releases.since) && !is_gone;
 }

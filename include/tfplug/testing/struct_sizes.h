@@ -13,7 +13,7 @@ namespace tfplug::testing {
 // no such struct.
 template <class Struct>
 size_t StructSizeIn(Release release) {
-  for (const abi::Layout& layout : abi::StructInfo<Struct>::kLayouts) {
+  for (const capi::Layout& layout : capi::StructInfo<Struct>::kLayouts) {
     const bool is_gone =
         *layout.last != '\0' && ParseRelease(layout.last) < release;
     if (!(release < ParseRelease(layout.first)) && !is_gone) return layout.size;
@@ -26,20 +26,21 @@ size_t StructSizeIn(Release release) {
 struct StructSizes {
   explicit StructSizes(Release release)
       : registration_params(
-            StructSizeIn<abi::SE_PlatformRegistrationParams>(release)),
-        platform(StructSizeIn<abi::SP_Platform>(release)),
-        platform_fns(StructSizeIn<abi::SP_PlatformFns>(release)),
-        device_fns_params(StructSizeIn<abi::SE_CreateDeviceFnsParams>(release)),
-        device_fns(StructSizeIn<abi::SP_DeviceFns>(release)),
+            StructSizeIn<capi::SE_PlatformRegistrationParams>(release)),
+        platform(StructSizeIn<capi::SP_Platform>(release)),
+        platform_fns(StructSizeIn<capi::SP_PlatformFns>(release)),
+        device_fns_params(
+            StructSizeIn<capi::SE_CreateDeviceFnsParams>(release)),
+        device_fns(StructSizeIn<capi::SP_DeviceFns>(release)),
         stream_executor_params(
-            StructSizeIn<abi::SE_CreateStreamExecutorParams>(release)),
-        stream_executor(StructSizeIn<abi::SP_StreamExecutor>(release)),
-        timer_fns(StructSizeIn<abi::SP_TimerFns>(release)),
-        device_params(StructSizeIn<abi::SE_CreateDeviceParams>(release)),
-        device(StructSizeIn<abi::SP_Device>(release)),
-        device_memory(StructSizeIn<abi::SP_DeviceMemoryBase>(release)),
-        allocator_stats(StructSizeIn<abi::SP_AllocatorStats>(release)),
-        stream_options(StructSizeIn<abi::SP_StreamOptions>(release)) {}
+            StructSizeIn<capi::SE_CreateStreamExecutorParams>(release)),
+        stream_executor(StructSizeIn<capi::SP_StreamExecutor>(release)),
+        timer_fns(StructSizeIn<capi::SP_TimerFns>(release)),
+        device_params(StructSizeIn<capi::SE_CreateDeviceParams>(release)),
+        device(StructSizeIn<capi::SP_Device>(release)),
+        device_memory(StructSizeIn<capi::SP_DeviceMemoryBase>(release)),
+        allocator_stats(StructSizeIn<capi::SP_AllocatorStats>(release)),
+        stream_options(StructSizeIn<capi::SP_StreamOptions>(release)) {}
 
   size_t registration_params;
   size_t platform;

@@ -45,14 +45,15 @@ inline absl::Status ValidateDeviceType(absl::string_view type) {
       "underscores only");
 }
 
-inline absl::Status Validate(const abi::SE_PlatformRegistrationParams& params) {
+inline absl::Status Validate(
+    const capi::SE_PlatformRegistrationParams& params) {
   return RequireFields(
       "SE_PlatformRegistrationParams", params.struct_size,
       {{"destroy_platform", params.destroy_platform != nullptr},
        {"destroy_platform_fns", params.destroy_platform_fns != nullptr}});
 }
 
-inline absl::Status Validate(const abi::SP_Platform& platform) {
+inline absl::Status Validate(const capi::SP_Platform& platform) {
   absl::Status status = RequireFields(
       "SP_Platform", platform.struct_size,
       {{"name", platform.name != nullptr}, {"type", platform.type != nullptr}});
@@ -61,7 +62,7 @@ inline absl::Status Validate(const abi::SP_Platform& platform) {
   return status;
 }
 
-inline absl::Status Validate(const abi::SP_PlatformFns& fns) {
+inline absl::Status Validate(const capi::SP_PlatformFns& fns) {
   return RequireFields(
       "SP_PlatformFns", fns.struct_size,
       {{"get_device_count", fns.get_device_count != nullptr},
@@ -76,20 +77,20 @@ inline absl::Status Validate(const abi::SP_PlatformFns& fns) {
 }
 
 // All functions of SP_DeviceFns are optional.
-inline absl::Status Validate(const abi::SP_DeviceFns& fns) {
+inline absl::Status Validate(const capi::SP_DeviceFns& fns) {
   return RequireFields("SP_DeviceFns", fns.struct_size, {});
 }
 
-inline absl::Status Validate(const abi::SP_TimerFns& fns) {
+inline absl::Status Validate(const capi::SP_TimerFns& fns) {
   return RequireFields("SP_TimerFns", fns.struct_size,
                        {{"nanoseconds", fns.nanoseconds != nullptr}});
 }
 
 // `size` is core's, and tells which fields it has.
-inline absl::Status Validate(const abi::SP_StreamExecutor& se, size_t size,
+inline absl::Status Validate(const capi::SP_StreamExecutor& se, size_t size,
                              bool supports_unified_memory) {
   const bool no_fills =
-      size < offsetof(abi::SP_StreamExecutor, create_stream_with_options);
+      size < offsetof(capi::SP_StreamExecutor, create_stream_with_options);
   return RequireFields(
       "SP_StreamExecutor", se.struct_size,
       {{"allocate", se.allocate != nullptr},

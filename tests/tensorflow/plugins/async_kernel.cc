@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ToyAsync copies its input. `how` it ends is told by an attribute.
-#include "tfplug/async_kernel.h"
+#include "tfplug/kernel/async_kernel.h"
 
 #include <chrono>
 #include <stdexcept>
@@ -8,9 +8,9 @@
 #include <thread>
 #include <utility>
 
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -44,10 +44,10 @@ class Async : public tfplug::AsyncKernel {
 
  private:
   static absl::Status Copy(tfplug::KernelContext& context) {
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.allocate_output(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->CopyDeviceToDevice(y.memory(), x.memory(), x.byte_size());
   }
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "tfplug/tstring.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/base/tstring.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -44,7 +44,7 @@ class Attributes : public tfplug::Kernel {
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor words,
-        context.allocate_output(0, {static_cast<int64_t>(words_.size())}));
+        context.AllocateOutput(0, {static_cast<int64_t>(words_.size())}));
     auto out = words.flat<tfplug::TString>();
     for (size_t i = 0; i < words_.size(); ++i) out[i].Assign(words_[i]);
     return absl::OkStatus();

@@ -3,9 +3,9 @@
 // function, so that TensorFlow knows the result's shape before anything runs.
 #include <cstdint>
 
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -17,13 +17,13 @@ TFPLUG_REGISTER_OP(tfplug::OpDef("ToyOuter")
                        .Input("y: T")
                        .Output("product: T")
                        .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
-                         TFPLUG_ASSIGN_OR_RETURN(auto x, s.input(0));
-                         TFPLUG_ASSIGN_OR_RETURN(x, s.with_rank(x, 1));
-                         TFPLUG_ASSIGN_OR_RETURN(auto y, s.input(1));
-                         TFPLUG_ASSIGN_OR_RETURN(y, s.with_rank(y, 1));
+                         TFPLUG_ASSIGN_OR_RETURN(auto x, s.GetInput(0));
+                         TFPLUG_ASSIGN_OR_RETURN(x, s.WithRank(x, 1));
+                         TFPLUG_ASSIGN_OR_RETURN(auto y, s.GetInput(1));
+                         TFPLUG_ASSIGN_OR_RETURN(y, s.WithRank(y, 1));
                          TFPLUG_ASSIGN_OR_RETURN(const auto product,
-                                                 s.concatenate(x, y));
-                         return s.set_output(0, product);
+                                                 s.Concatenate(x, y));
+                         return s.SetOutput(0, product);
                        }));
 
 template <class T>
@@ -36,14 +36,14 @@ class Outer : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input("x"));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.input("y"));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.GetInput("x"));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.GetInput("y"));
     if (x.shape().rank() != 1 || y.shape().rank() != 1) {
       return absl::InvalidArgumentError("x and y must be vectors");
     }
     const int64_t rows = x.shape().dim(0), columns = y.shape().dim(0);
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor product,
-                            context.allocate_output(0, {rows, columns}));
+                            context.AllocateOutput(0, {rows, columns}));
     const T* a = OnDevice(x.flat<T>().data());
     const T* b = OnDevice(y.flat<T>().data());
     T* to = OnDevice(product.flat<T>().data());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/graph.h>
-#include <tfplug/status_macros.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/graph_pass.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -32,10 +32,11 @@ class Write : public tfplug::GraphPass {
         .write(context.graph_def().data(),
                static_cast<std::streamsize>(context.graph_def().size()));
     std::ofstream names(stem + ".names");
-    TFPLUG_ASSIGN_OR_RETURN(const auto* fetched, context.item().fetch_nodes());
+    TFPLUG_ASSIGN_OR_RETURN(const auto* fetched,
+                            context.item().GetFetchNodes());
     for (const std::string& name : *fetched) names << "fetch " << name << "\n";
     TFPLUG_ASSIGN_OR_RETURN(const auto* kept,
-                            context.item().nodes_to_preserve());
+                            context.item().GetNodesToPreserve());
     for (const std::string& name : *kept) names << "keep " << name << "\n";
     return absl::OkStatus();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
 #include <tfplug/plugin.h>
-#include <tfplug/status_macros.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -18,7 +18,7 @@
 
 // A device on which what may go wrong does: each stream is a thread, an
 // addition begins a second late, and memory that was given back is the first
-// to be given out again. ORDERS_UPLOADS is the device's kOrdersUploads.
+// to be given out again. UPLOADS_WAIT is the device's kUploadsWaitForKernels.
 namespace late {
 
 class Moment {
@@ -172,7 +172,7 @@ class Memory : public tfplug::Allocator {
 
 class Device : public tfplug::Device<Stream, Memory> {
  public:
-  static constexpr bool kOrdersUploads = ORDERS_UPLOADS;
+  static constexpr bool kUploadsWaitForKernels = UPLOADS_WAIT;
 
   // Core waits for the device before it reads of it only for the sake of
   // errors, and there are none.
@@ -193,11 +193,11 @@ class Platform : public tfplug::Platform<Device> {
 class Add : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sum,
-                            context.allocate_output(0, x.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.stream<Stream>());
+                            context.AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     const auto a = x.flat<float>(), b = y.flat<float>();
     const auto out = sum.flat<float>();
     return stream->Enqueue([=] {

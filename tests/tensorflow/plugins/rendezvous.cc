@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // ToySend leaves its input under a name, ToyReceive waits for what comes under
 // one, ToyAbort ends the exchange of the step.
-#include "tfplug/rendezvous.h"
+#include "tfplug/kernel/rendezvous.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "tfplug/async_kernel.h"
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/async_kernel.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -30,7 +30,7 @@ TFPLUG_REGISTER_OP(
 
 absl::StatusOr<tfplug::RendezvousKey> KeyOf(const tfplug::RunInfo<>& run,
                                             const std::string& edge) {
-  TFPLUG_ASSIGN_OR_RETURN(const auto device, run.device_name());
+  TFPLUG_ASSIGN_OR_RETURN(const auto device, run.GetDeviceName());
   return tfplug::RendezvousKey::Make(device, device, edge);
 }
 
@@ -44,7 +44,7 @@ class Send : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(const auto key, KeyOf(context, edge_));
     TFPLUG_ASSIGN_OR_RETURN(const auto exchange,
                             tfplug::Rendezvous::Of(context));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.GetInput(0));
     return exchange.Send(key, x);
   }
 
@@ -65,7 +65,7 @@ class Receive : public tfplug::AsyncKernel {
     exchange.RecvAsync(
         key, [run = std::move(run)](const absl::Status& status,
                                     const tfplug::Tensor& y, bool) mutable {
-          run.Finish(status.ok() ? run.context().set_output(0, y) : status);
+          run.Finish(status.ok() ? run.context().SetOutput(0, y) : status);
         });
     return absl::OkStatus();
   }

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "tfplug/tstring.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/base/tstring.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -30,31 +30,31 @@ std::string Line(absl::string_view name, const absl::StatusOr<T>& value) {
 class RunInfo : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    const auto config = context.config();
-    const auto library = context.function_library();
+    const auto config = context.GetSessionConfig();
+    const auto library = context.GetFunctionLibrary();
     const std::vector<std::string> lines = {
         absl::StrCat("inputs: ", context.num_inputs()),
         absl::StrCat("step: ", context.step_id()),
-        Line("node", context.node_name()),
-        Line("device", context.device_name()),
-        Line("ordinal", context.device_id()),
-        Line("frame", context.frame_id()),
-        Line("iteration", context.iter_id()),
-        Line("container", context.default_container()),
-        Line("producer", context.graph_def_version()),
-        Line("input 1", context.requested_input(1)),
-        Line("input 0 in host memory", context.is_host_memory_input(0)),
-        Line("input 1 in host memory", context.is_host_memory_input(1)),
-        Line("output in host memory", context.is_host_memory_output(0)),
+        Line("node", context.GetNodeName()),
+        Line("device", context.GetDeviceName()),
+        Line("ordinal", context.GetDeviceId()),
+        Line("frame", context.GetFrameId()),
+        Line("iteration", context.GetIterationId()),
+        Line("container", context.GetDefaultContainer()),
+        Line("producer", context.GetGraphDefVersion()),
+        Line("input 1", context.GetRequestedInput(1)),
+        Line("input 0 in host memory", context.IsHostMemoryInput(0)),
+        Line("input 1 in host memory", context.IsHostMemoryInput(1)),
+        Line("output in host memory", context.IsHostMemoryOutput(0)),
         // Out of range: core would end the process over some of these.
-        Line("input 5", context.requested_input(5)),
-        Line("output 5", context.is_host_memory_output(5)),
+        Line("input 5", context.GetRequestedInput(5)),
+        Line("output 5", context.IsHostMemoryOutput(5)),
         absl::StrCat("config: ", config.ok() && !config->bytes().empty()),
         absl::StrCat("functions: ", library.ok() && !library->bytes().empty()),
     };
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor words,
-        context.allocate_output(0, {static_cast<int64_t>(lines.size())}));
+        context.AllocateOutput(0, {static_cast<int64_t>(lines.size())}));
     auto out = words.flat<tfplug::TString>();
     for (size_t i = 0; i < lines.size(); ++i) out[i].Assign(lines[i]);
     return absl::OkStatus();

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tfplug/register_op.h"
-#include "tfplug/status_macros.h"
-#include "tfplug/tstring.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/base/tstring.h"
+#include "tfplug/kernel/register_op.h"
 
 namespace toy {
 namespace {
@@ -18,15 +18,16 @@ TFPLUG_REGISTER_OP(tfplug::OpDef("ToyJoin")
                        .Input("parts: N * string")
                        .Output("joined: string")
                        .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
-                         TFPLUG_ASSIGN_OR_RETURN(const auto first, s.input(0));
-                         return s.set_output(0, first);
+                         TFPLUG_ASSIGN_OR_RETURN(const auto first,
+                                                 s.GetInput(0));
+                         return s.SetOutput(0, first);
                        }));
 
 class Join : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::vector<tfplug::Tensor> parts,
-                            context.input_list("parts"));
+                            context.GetInputList("parts"));
     for (const tfplug::Tensor& part : parts) {
       if (part.shape() != parts[0].shape()) {
         return absl::InvalidArgumentError(
@@ -35,7 +36,7 @@ class Join : public tfplug::Kernel {
       }
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor joined,
-                            context.allocate_output(0, parts[0].shape()));
+                            context.AllocateOutput(0, parts[0].shape()));
     auto out = joined.flat<tfplug::TString>();
     for (size_t i = 0; i < out.size(); ++i) {
       std::string text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/graph.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/graph_pass.h>
 #include <tfplug/plugin.h>
-#include <tfplug/status_macros.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -29,10 +29,10 @@ class Platform
 class Add : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.input(0));
-    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.input(1));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor y, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sum,
-                            context.allocate_output(0, x.shape()));
+                            context.AllocateOutput(0, x.shape()));
     const auto a = x.flat<float>(), b = y.flat<float>();
     const auto out = sum.flat<float>();
     for (size_t i = 0; i < out.size(); ++i) out[i] = a[i] + b[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/graph.h>
+#include <tfplug/graph_pass.h>
 
 #include <chrono>
 #include <cstdio>
@@ -13,12 +13,12 @@
 // how much later that was.
 namespace unread_result {
 
-namespace abi = tfplug::abi;
+namespace capi = tfplug::capi;
 using Clock = std::chrono::steady_clock;
 
 Clock::time_point left;
 
-std::string Edited(const abi::TF_Buffer& bytes) {
+std::string Edited(const capi::TF_Buffer& bytes) {
   auto graph = tfplug::Graph::Parse(
       absl::string_view(static_cast<const char*>(bytes.data), bytes.length));
   if (!graph.ok() || !graph->has_op("Sin")) return "";
@@ -29,15 +29,15 @@ std::string Edited(const abi::TF_Buffer& bytes) {
   return graph->ToString();
 }
 
-void Optimize(void*, const abi::TF_Buffer* graph, const abi::TF_GrapplerItem*,
-              abi::TF_Buffer* result, abi::TF_Status* status) {
+void Optimize(void*, const capi::TF_Buffer* graph, const capi::TF_GrapplerItem*,
+              capi::TF_Buffer* result, capi::TF_Status* status) {
   const std::string mode = std::getenv("UNREAD_RESULT");
   const bool garbage = mode.find("garbage") != mode.npos;
   static std::string bytes;
   bytes = garbage ? "\xff no GraphDef" : Edited(*graph);
   const bool ok = mode.find("OK") == 0 && !bytes.empty();
-  tfplug::internal::core.TF_SetStatus(status, ok ? abi::TF_OK : abi::TF_ABORTED,
-                                      "");
+  tfplug::internal::tensorflow.TF_SetStatus(
+      status, ok ? capi::TF_OK : capi::TF_ABORTED, "");
   if (bytes.empty()) return;
   result->data = bytes.data();
   result->length = bytes.size();
@@ -55,8 +55,8 @@ struct NoPasses : tfplug::GraphOptimizer<> {
 }  // namespace unread_result
 
 extern "C" __attribute__((visibility("default"))) void TF_InitGraph(
-    tfplug::abi::TP_OptimizerRegistrationParams* params,
-    tfplug::abi::TF_Status* status) {
+    tfplug::capi::TP_OptimizerRegistrationParams* params,
+    tfplug::capi::TF_Status* status) {
   tfplug::internal::OptimizerRegistration<unread_result::NoPasses>::InitGraph(
       params, status);
   params->optimizer->optimize_func = &unread_result::Optimize;

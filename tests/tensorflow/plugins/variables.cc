@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tf.Variable on the device: assign, assign_add, assign_sub by the ready
 // kernels and this device's code for += and -=.
-#include "tfplug/variable_kernels.h"
-#include "toy_device.h"
+#include "small_device.h"
+#include "tfplug/kernel/variable_kernels.h"
 
 namespace toy {
 namespace {

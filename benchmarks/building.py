@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles and links what is measured, with the flags of a plug-in."""
+
+import os
+import pathlib
+import resource
+import shlex
+import subprocess
+import sys
+import sysconfig
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BY_HAND = ROOT / "tests" / "yardstick"
+CXX = shlex.split(os.environ.get("CXX", "g++"))
+
+COMPILE = ["-std=c++17", "-O2", "-Wall", "-Wextra"]
+# The same as tfplug_plugin_dep in meson.build.
+COMPILE_PLUGIN = COMPILE + [
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-ffunction-sections",
+    "-fdata-sections",
+]
+LINK_PLUGIN = [
+    "-shared",
+    f"-Wl,--version-script={ROOT}/include/tfplug/plugin.map",
+    "-Wl,--exclude-libs,ALL",
+    "-Wl,--gc-sections",
+]
+INCLUDE = ["-I", str(ROOT / "include")]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def row(cells):
+    """A line of a table in Markdown, which is shown at once."""
+    line = "| " + " | ".join(str(cell) for cell in cells) + " |"
+    say(line)
+    return line
+
+
+def run(*command):
+    command = [str(word) for word in command]
+    result = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if result.returncode != 0:
+        raise SystemExit(
+            f"failed: {shlex.join(command)}\n{result.stdout}{result.stderr}"
+        )
+    return result.stdout
+
+
+def abseil(*query):
+    modules = ["absl_any_invocable", "absl_cord", "absl_status"]
+    modules += ["absl_statusor", "absl_strings"]
+    return run("pkg-config", "--static", *query, *modules).split()
+
+
+def tensorflow_include():
+    """The C headers of the wheel in this Python, or None."""
+    include = pathlib.Path(sysconfig.get_path("purelib"), "tensorflow/include")
+    return include if include.is_dir() else None
+
+
+def compile(source, output, flags=COMPILE_PLUGIN):
+    run(*CXX, *flags, *INCLUDE, *abseil("--cflags"), "-c", source, "-o", output)
+    return output
+
+
+def link_plugin(objects, output, libraries=()):
+    run(*CXX, *LINK_PLUGIN, *objects, "-o", output, *libraries)
+    return output
+
+
+def build_plugins(folder):
+    """(by hand, framework): the two plug-ins of benchmarks/by_hand."""
+    objects = {
+        name: compile(BY_HAND / f"{name}.cc", folder / f"{name}.o")
+        for name in (
+            "driver",
+            "by_hand",
+            "kernels_by_hand",
+            "framework",
+            "kernels_framework",
+        )
+    }
+    by_hand = link_plugin(
+        [objects["by_hand"], objects["kernels_by_hand"], objects["driver"]],
+        folder / "by_hand.so",
+    )
+    framework = link_plugin(
+        [objects["framework"], objects["kernels_framework"], objects["driver"]],
+        folder / "framework.so",
+        ["-Wl,--no-undefined", *abseil("--libs"), "-ldl"],
+    )
+    return by_hand, framework
+
+
+def build_minimal(folder):
+    """A minimal device library, stripped."""
+    unit = compile(ROOT / "tests/consumer/minimal_device.cc",
+                   folder / "minimal.o")
+    libraries = ["-Wl,--no-undefined", *abseil("--libs"), "-ldl", "-s"]
+    return link_plugin([unit], folder / "minimal.so", libraries)
+
+
+def build_cpu_sim():
+    """The example device, which tools/bench has built; TFPLUG_CPU_SIM names
+    another one."""
+    named = os.environ.get("TFPLUG_CPU_SIM")
+    if not named:
+        build = os.environ["TFPLUG_BUILD"]
+        named = f"{build}/examples/cpu_sim/libtfplug_cpu_sim.so"
+        run("ninja", "-C", build, named.removeprefix(f"{build}/"))
+    return pathlib.Path(named).resolve()
+
+
+def build_program(sources, output, flags=()):
+    run(
+        *CXX,
+        *COMPILE,
+        *INCLUDE,
+        *abseil("--cflags"),
+        *flags,
+        *sources,
+        "-o",
+        output,
+        *abseil("--libs"),
+        "-ldl",
+        "-pthread",
+    )
+    return output
+
+
+def generate_messages(folder):
+    """The sources of the messages in tfplug/proto/proto.h; includes: -I folder."""
+    protos = (ROOT / "include/tfplug/proto").glob("*.proto")
+    run("protoc", f"--proto_path={ROOT / 'include'}", f"--cpp_out={folder}",
+        *sorted(protos))
+    return sorted((folder / "tfplug/proto").glob("*.pb.cc"))
+
+
+def compile_seconds(source, flags):
+    """Processor time of one compilation: a loaded machine does not change it
+    much."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(*CXX, *COMPILE_PLUGIN, *flags, "-c", source, "-o", "/dev/null")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime) - (
+        before.ru_utime + before.ru_stime
+    )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/bench graph: the view of a graph beside messages and memcpy.
+
+  tools/bench graph                            the structural graphs
+  tools/bench graph --large                    frozen ones and 10^6 nodes too
+  tools/bench graph --write docs/measured/bench_graph.md
+  tools/bench graph --only resnet50_train_core synthetic:10000 --rounds 50
+
+Real graphs are those of benchmarks/dump_graphs.py, which makes them once;
+without them only synthetic ones are measured. On two cores, the structural ones
+take some three minutes, of which building takes one and callgrind half a one;
+--large takes six more, most of them for the graphs of 10^6 nodes.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import building
+import dump_graphs
+import main as bench
+
+MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "bert12", "lstm"]
+STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
+              for model in MODELS for form in ("core", "traced")]
+STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
+LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
+         "bert12_frozen", "vgg16_frozen"]
+COLD_RUNS = 15
+LARGE_COLD_RUNS = 5
+LARGE_ROUNDS = 3
+TURN_MS = 5
+COUNTED = ["resnet50_train_core", "bert12_train_core", "lstm_train_core",
+           "synthetic:10000", "synthetic:100000"]
+
+TEXT = """\
+# Graphs: the view beside messages
+
+Written by `tools/bench graph --write docs/measured/bench_graph.md`; do not edit. Machine:
+{machine}. One thread, in seconds of the processor for it; *view* is
+`tfplug::Graph`, *messages* the same over protobuf {protobuf} (static, `-O2`) in
+an arena whose memory is there from the start, *copy* a `memcpy` of the graph.
+Both sides do the same work and write into memory that is kept; their results
+were held against each other, message for message, in the same run.
+
+* **order**: read, topological order, write everything.
+* **fuse**: read; find bias(product(x, w), b) and an activation behind it,
+  where nobody else uses what is inside, on one device; make one node of it;
+  write. Over messages with a map of names and lists of users, as an author needs.
+* **idle**: read, and see that an op is not there. Nothing is written.
+
+In each round, each side in turn makes as many calls as take it {turn} ms, at least
+one. Ratios are medians of those within each of {rounds} rounds (fewer on large
+graphs). *Call by call*: the same with one call in a turn, where each finds the
+processor's caches and guesses as the other side has left them; a pass in
+TensorFlow is called between other work, too. So is *÷ copy*: a copy that is
+repeated would stay within the caches.
+
+| Graph | MB | fused | order: view, ms | ÷ copy | × faster | fuse: view, ms | ÷ copy | × faster | call by call | idle: × faster |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+{rows}
+
+{summary}
+
+## The first call of a process
+
+No memory is there yet, neither for tables and arena nor for the result; page
+faults rule. Calls of other libraries are bound already, as they are when core
+has loaded a plug-in. The result of a view goes where the pipeline puts it
+(`internal/output_block.h`), that of messages into memory of `malloc`. *Copy* is
+a `memcpy` of the graph into new memory of `malloc`, and *bound* how much faster
+than messages that is: core wants the result in one piece of memory, so nothing
+that writes one is much faster. Peak is what the call adds to the process's
+resident memory, result included. Medians of {cold_runs} processes of each, in turns
+(fewer on large graphs).
+
+| Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+{cold}
+
+## Instructions
+
+By callgrind, for a call after another one; a node. `memcpy` counts what its loop
+takes with vectors of 32 bytes.
+
+| Graph | order: view | messages | ratio | fuse: view | messages | ratio | idle: view |
+|---|--:|--:|--:|--:|--:|--:|--:|
+{instructions}
+"""
+
+
+def build(folder):
+    flags = ["-I", folder, *building.run(
+        "pkg-config", "--cflags", "--libs", "--static", "protobuf").split()]
+    sources = [building.ROOT / f"benchmarks/{name}.cc" for name in
+               ("graph", "graph_view", "graph_messages", "graph_synthetic")]
+    sources += building.generate_messages(folder)
+    libraries = building.run("pkg-config", "--libs", "--static",
+                             "absl_flat_hash_map", "absl_flat_hash_set").split()
+    program = folder / "graph"
+    building.run(*building.CXX, "-std=c++17", "-O2", "-g1", *building.INCLUDE,
+                 *building.abseil("--cflags"), *sources, "-o", program, *flags,
+                 *libraries, *building.abseil("--libs"), "-pthread",
+                 "-Wl,-z,now")
+    return program
+
+
+def place(name):
+    """What the program calls a graph; None if it is not there."""
+    if name.startswith("synthetic:"):
+        return name
+    path = dump_graphs.folder() / f"{name}.pb"
+    return path if path.exists() else None
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def pairs(program, name, rounds):
+    large = name in LARGE
+    rounds = LARGE_ROUNDS if large else rounds
+
+    def measure(turn_ms):
+        return json.loads(building.run(program, "pairs", place(name), rounds,
+                                       turn_ms))
+
+    def ratio(times, job):
+        return median(m / v for m, v in zip(times[f"messages {job}"],
+                                            times[f"view {job}"]))
+
+    result = measure(TURN_MS)
+    call_by_call = result if large else measure(0)
+    cells = [name, f"{result['bytes'] / 1e6:.1f}", result["fused"]]
+    for job in ("order", "fuse"):
+        copies = median(v / c for v, c in zip(call_by_call[f"view {job}"],
+                                              call_by_call["memcpy"]))
+        cells += [f"{median(result[f'view {job}']) * 1e3:.2f}",
+                  f"{copies:.1f}", f"**{ratio(result, job):.1f}**"]
+    cells += [f"{ratio(call_by_call, 'fuse'):.1f}",
+              f"{ratio(result, 'idle'):.0f}"]
+    return cells, (ratio(result, "fuse"), ratio(call_by_call, "fuse"))
+
+
+def summarize(ratios):
+    """Of the structural graphs: (by turns, call by call) each."""
+    words = [f"{median(each):.1f} times in the median and {min(each):.1f} at "
+             "least" for each in zip(*ratios)]
+    return (f"Of these {len(ratios)} graphs of up to 10⁵ nodes, fuse is faster "
+            f"{words[0]}; call by call, {words[1]}.")
+
+
+def cold(program, name):
+    runs = {"view": [], "messages": [], "copy": []}
+    for _ in range(LARGE_COLD_RUNS if name in LARGE else COLD_RUNS):
+        for side, found in runs.items():
+            found.append(json.loads(building.run(
+                program, "cold", side, "fuse", place(name))))
+
+    def of(side):
+        return (median(run["seconds"] for run in runs[side]) * 1e3,
+                median(run["peak_kib"] for run in runs[side]) / 1e3)
+
+    (view, view_peak), (messages, messages_peak) = of("view"), of("messages")
+    copy, _ = of("copy")
+    return [name, f"{view:.2f}", f"{messages:.2f}",
+            f"**{messages / view:.1f}**", f"{copy:.2f}",
+            f"{messages / copy:.1f}", f"{view_peak:.1f}", f"{messages_peak:.1f}",
+            f"{view_peak / max(messages_peak, 0.001):.2f}"]
+
+
+def count(program, side, job, name, folder):
+    report = folder / "callgrind.out"
+    environment = dict(os.environ, GLIBC_TUNABLES="glibc.cpu."
+                       "x86_rep_movsb_threshold=1000000000")
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+         "--toggle-collect=measured", f"--callgrind-out-file={report}",
+         program, "count", side, job, place(name)],
+        env=environment, check=True, capture_output=True, text=True)
+    collected = done.stderr.split("Collected :")[1].split()[0]
+    return int(collected)
+
+
+def instructions(program, name, folder):
+    nodes = json.loads(building.run(program, "nodes", place(name)))
+    cells = [name]
+    for job in ("order", "fuse"):
+        view = count(program, "view", job, name, folder) / nodes
+        messages = count(program, "messages", job, name, folder) / nodes
+        cells += [f"{view:.0f}", f"{messages:.0f}", f"{messages / view:.1f}"]
+    idle = count(program, "view", "idle", name, folder) / nodes
+    return cells + [f"{idle:.0f}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/bench graph")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--only", nargs="+", metavar="GRAPH")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rounds", type=int, default=15)
+    args = parser.parse_args()
+    names = args.only or STRUCTURAL + (LARGE if args.large else [])
+    names = [name for name in names if place(name)]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        program = build(folder)
+        rows, ratios = [], []
+        for name in names:
+            cells, both = pairs(program, name, args.rounds)
+            rows.append(building.row(cells))
+            ratios += [both] if name in STRUCTURAL else []
+        first = [building.row(cold(program, name)) for name in names
+                 if "traced" not in name and "1000000" not in name]
+        counted = [building.row(instructions(program, name, folder))
+                   for name in COUNTED if name in names]
+    text = TEXT.format(
+        machine=bench.machine(), rounds=args.rounds, cold_runs=COLD_RUNS,
+        protobuf=building.run("pkg-config", "--modversion", "protobuf").strip(),
+        rows="\n".join(rows), turn=TURN_MS,
+        summary=summarize(ratios) if ratios else "", cold="\n".join(first),
+        instructions="\n".join(counted))
+    print(text)
+    if args.write:
+        args.write.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

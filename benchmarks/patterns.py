@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs to look for patterns in a graph, in instructions; the table of
+docs/guide/patterns.md:
+
+    python3 benchmarks/patterns.py GRAPH.pb...
+
+The graphs are those of benchmarks/dump_graphs.py. Needs g++, valgrind and
+Abseil by pkg-config (tools/setup brings them)."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import building
+
+HERE = pathlib.Path(__file__).resolve().parent
+MEASURED = [("absent", 1), ("absent", 10), ("absent", 50), ("never", 1),
+            ("never", 10), ("never", 50), ("hand", 1), ("fuse", 1),
+            ("fuse", 10), ("fuse", 50)]
+WORDS = {"absent": "of ops that the graph has not",
+         "never": "of its commonest ops, that never match",
+         "hand": "the pattern of the next line, found by hand",
+         "fuse": "a convolution with its bias, replaced"}
+
+
+def count(program, graph, what, rules, folder):
+    """(nodes, replaced, instructions)"""
+    report = folder / "report"
+    result = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+         "--toggle-collect=*Measure*", f"--callgrind-out-file={report}",
+         program, graph, what, str(rules)],
+        check=True, capture_output=True, text=True)
+    nodes, replaced = map(int, result.stdout.split())
+    total = [line for line in report.read_text().splitlines()
+             if line.startswith(("totals:", "summary:"))][-1]
+    return nodes, replaced, int(total.split()[1])
+
+
+def main():
+    found = pathlib.Path.home().glob(".cache/tfplug/abseil-*/lib*/pkgconfig")
+    os.environ.setdefault("PKG_CONFIG_PATH", ":".join(map(str, found)))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        program = folder / "patterns"
+        building.run(*building.CXX, *building.COMPILE, "-g1",
+                     *building.INCLUDE, *building.abseil("--cflags"),
+                     HERE / "patterns.cc", "-o", program,
+                     *building.abseil("--libs"), "-ldl", "-pthread")
+        for graph in sys.argv[1:]:
+            print(f"\n`{pathlib.Path(graph).stem}`\n")
+            print("| rules | what they look for | replaced | instructions "
+                  "| a node | a rule |\n|--:|---|--:|--:|--:|--:|")
+            for what, rules in MEASURED:
+                nodes, replaced, cost = count(program, graph, what, rules,
+                                              folder)
+                print(f"| {rules} | {WORDS[what]} | {replaced} | {cost:,} "
+                      f"| {cost / nodes:.1f} | {cost / rules:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()

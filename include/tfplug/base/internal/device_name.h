@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_INTERNAL_DEVICE_NAME_H_
+#define TFPLUG_BASE_INTERNAL_DEVICE_NAME_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tfplug::internal {
+
+// The device type in a device's name, "" if it has none. Besides
+// ".../device:TYPE:0" core takes ".../TYPE:0" for the types CPU and GPU, in
+// either case; a type alone has no index.
+inline absl::string_view DeviceTypeOf(absl::string_view name) {
+  while (!name.empty()) {
+    if (name.front() == '/') name.remove_prefix(1);
+    const absl::string_view part = name.substr(0, name.find('/'));
+    name.remove_prefix(part.size());
+    const size_t colon = part.find(':');
+    const absl::string_view key = part.substr(0, colon);
+    const absl::string_view value =
+        colon == part.npos ? absl::string_view() : part.substr(colon + 1);
+    if (key == "device") return value.substr(0, value.find(':'));
+    if (key == "cpu" || key == "CPU") return "CPU";
+    if (key == "gpu" || key == "GPU") return "GPU";
+  }
+  return {};
+}
+
+// The CPU of the machine that the device `name`, which has a type, is in.
+inline std::string OnCpu(absl::string_view name) {
+  const size_t begin = name.find("/device:");
+  if (begin == name.npos) return "/device:CPU:0";
+  std::string on_cpu(name.substr(0, begin));
+  on_cpu += "/device:CPU:0";
+  const size_t end = name.find('/', begin + 1);
+  if (end != name.npos) on_cpu.append(name.data() + end, name.size() - end);
+  return on_cpu;
+}
+
+// Whether `name` is "/job:J/replica:R/task:T/device:TYPE:I", every part of it:
+// a J and a TYPE of letters, digits and '_' behind a letter, and numbers.
+inline bool IsFullDeviceName(absl::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto consume = [&](absl::string_view key) {
+    const bool has = name.substr(0, key.size()) == key;
+    if (has) name.remove_prefix(key.size());
+    return has;
+  };
+  const auto consume_word = [&] {
+    if (name.empty() || !is_letter(name.front())) return false;
+    while (!name.empty() && (is_letter(name.front()) ||
+                             is_digit(name.front()) || name.front() == '_')) {
+      name.remove_prefix(1);
+    }
+    return true;
+  };
+  const auto consume_number = [&] {
+    size_t digits = 0;
+    while (digits < name.size() && is_digit(name[digits])) ++digits;
+    name.remove_prefix(digits);
+    return digits > 0 && digits < 10;  // fits into an int
+  };
+  return consume("/job:") && consume_word() && consume("/replica:") &&
+         consume_number() && consume("/task:") && consume_number() &&
+         consume("/device:") && consume_word() && consume(":") &&
+         consume_number() && name.empty();
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_BASE_INTERNAL_DEVICE_NAME_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_INTERNAL_NODE_DEF_H_
+#define TFPLUG_BASE_INTERNAL_NODE_DEF_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/shape.h"
+
+// What the kernel side reads out of a serialised NodeDef: the attributes that
+// no C function gives, or not in every release.
+namespace tfplug::internal {
+
+inline absl::string_view NodeDefOp(absl::string_view node_def) {
+  for (WireReader node(node_def); node.Next();) {
+    if (node.number() == 2) return node.bytes();
+  }
+  return {};
+}
+
+// The AttrValue of attribute `name`.
+inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
+                                                 absl::string_view name) {
+  for (WireReader node(node_def); node.Next();) {
+    if (node.number() != 5) continue;
+    absl::string_view key, value;
+    for (WireReader entry(node.bytes()); entry.Next();) {
+      (entry.number() == 1 ? key : value) = entry.bytes();
+    }
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+// Fields of AttrValue, and of its list.
+inline constexpr int kListField = 1;
+inline constexpr int kShapeField = 7;
+inline constexpr int kFunctionField = 10;
+inline constexpr int kShapeInListField = 7;
+inline constexpr int kFunctionInListField = 9;
+
+// The value of AttrValue's field `number`, if that is the one it has.
+inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
+                                                  int number) {
+  WireReader value(attr_value);
+  if (!value.Next() || value.number() != number) return std::nullopt;
+  return value.bytes();
+}
+
+// All elements of a list of messages. Nothing if `attr_value` is no list, or
+// one of another kind.
+inline std::optional<std::vector<absl::string_view>> AttrListField(
+    absl::string_view attr_value, int number) {
+  const auto list = AttrField(attr_value, kListField);
+  if (!list.has_value()) return std::nullopt;
+  std::vector<absl::string_view> elements;
+  WireReader reader(*list);
+  while (reader.Next()) {
+    if (reader.number() != number) return std::nullopt;
+    elements.push_back(reader.bytes());
+  }
+  if (!reader.ok()) return std::nullopt;
+  return elements;
+}
+
+inline PartialShape ParseShape(absl::string_view shape_proto) {
+  Shape shape;
+  bool has_rank = true;
+  for (WireReader reader(shape_proto); reader.Next();) {
+    if (reader.Is(3, kVarintType)) has_rank = reader.varint() == 0;
+    if (!reader.Is(2, kBytesType)) continue;
+    int64_t size = 0;
+    for (WireReader dim(reader.bytes()); dim.Next();) {
+      if (dim.Is(1, kVarintType)) size = static_cast<int64_t>(dim.varint());
+    }
+    shape.add_dim(size);
+  }
+  return has_rank ? PartialShape(shape) : PartialShape();
+}
+
+// The function's name in a NameAttrList.
+inline absl::string_view FunctionName(absl::string_view name_attr_list) {
+  return AttrField(name_attr_list, 1).value_or("");
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_BASE_INTERNAL_NODE_DEF_H_

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_INTERNAL_OVERRIDE_H_
+#define TFPLUG_BASE_INTERNAL_OVERRIDE_H_
+
+#include <type_traits>
+
+namespace tfplug::internal {
+
+// Whether a class overrides a hook, told by the compiler: the type of &D::Hook
+// names the class that defines Hook.
+//
+//   Overrides(&D::BlockHostUntilDone, &Base::BlockHostUntilDone)
+template <class Derived, class Base>
+constexpr bool Overrides(Derived, Base) {
+  return !std::is_same_v<Derived, Base>;
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_BASE_INTERNAL_OVERRIDE_H_

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_STATUS_H_
+#define TFPLUG_BASE_STATUS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/tensorflow.h"
+
+// absl::Status <-> TF_Status. The code numbers of both are those of
+// google.rpc.Code, so a code crosses as it is.
+namespace tfplug {
+
+// Writes `status` into `*to`: code, message and, where this core has
+// TF_SetPayload (since 2.7), payloads. TensorFlow takes a payload as a C
+// string, so one that holds a NUL byte cannot cross and is left out.
+inline void SetStatus(capi::TF_Status* to, const absl::Status& status) {
+  const auto& tensorflow = internal::tensorflow;
+  tensorflow.TF_SetStatus(to, static_cast<capi::TF_Code>(status.code()),
+                          std::string(status.message()).c_str());
+  if (status.ok() || tensorflow.TF_SetPayload == nullptr) return;
+  status.ForEachPayload([&](absl::string_view key, const absl::Cord& value) {
+    const std::string text(value);
+    if (text.find('\0') != std::string::npos) return;
+    tensorflow.TF_SetPayload(to, std::string(key).c_str(), text.c_str());
+  });
+}
+
+namespace internal {
+
+[[gnu::cold, gnu::noinline]] inline absl::Status ReadFailure(
+    const capi::TF_Status* from, capi::TF_Code code) {
+  absl::Status status(static_cast<absl::StatusCode>(code),
+                      tensorflow.TF_Message(from));
+  if (tensorflow.TF_ForEachPayload != nullptr) {
+    tensorflow.TF_ForEachPayload(
+        from,
+        [](const char* key, const char* value, void* to) {
+          static_cast<absl::Status*>(to)->SetPayload(key, absl::Cord(value));
+        },
+        &status);
+  }
+  return status;
+}
+
+}  // namespace internal
+
+// Reads `*from`, with payloads where this core has TF_ForEachPayload (2.14).
+inline absl::Status ToStatus(const capi::TF_Status* from) {
+  const capi::TF_Code code = internal::tensorflow.TF_GetCode(from);
+  if (ABSL_PREDICT_TRUE(code == capi::TF_OK)) return absl::OkStatus();
+  return internal::ReadFailure(from, code);
+}
+
+// A TF_Status of our own, for calls into core.
+class OwnedStatus {
+ public:
+  OwnedStatus() : OwnedStatus(internal::tensorflow.TF_NewStatus()) {}
+  explicit OwnedStatus(capi::TF_Status* status) : status_(status) {}
+  OwnedStatus(const OwnedStatus&) = delete;
+  OwnedStatus& operator=(const OwnedStatus&) = delete;
+  ~OwnedStatus() { internal::tensorflow.TF_DeleteStatus(status_); }
+
+  capi::TF_Status* get() const { return status_; }
+  bool ok() const {
+    return internal::tensorflow.TF_GetCode(status_) == capi::TF_OK;
+  }
+  absl::Status ToStatus() const { return tfplug::ToStatus(status_); }
+
+ private:
+  capi::TF_Status* const status_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_BASE_STATUS_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_TENSOR_VIEW_H_
+#define TFPLUG_BASE_TENSOR_VIEW_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tfplug {
+
+// The elements of a tensor as an array of `kRank` dimensions, in row-major
+// order; element (i, j, k) is view(i, j, k). It owns nothing and fits into a
+// few registers: capture it in work for the device, where `data` is meant.
+// Indices are not checked.
+template <class T, int kRank>
+class TensorView {
+  static_assert(kRank >= 0, "tfplug: a rank is not negative");
+
+ public:
+  TensorView(T* data, const std::array<int64_t, kRank>& dims)
+      : data_(data), dims_(dims) {}
+
+  T* data() const { return data_; }
+  static constexpr int rank() { return kRank; }
+  int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
+  int64_t size() const {
+    int64_t size = 1;
+    for (int64_t dim : dims_) size *= dim;
+    return size;
+  }
+
+  template <class... Indices>
+  T& operator()(Indices... indices) const {
+    static_assert(sizeof...(Indices) == kRank,
+                  "tfplug: a view takes one index for each dimension");
+    int64_t offset = 0;
+    size_t i = 0;
+    static_cast<void>(
+        ((offset = offset * dims_[i] + static_cast<int64_t>(indices), ++i), ...,
+         i));
+    return data_[offset];
+  }
+
+ private:
+  T* data_;
+  std::array<int64_t, kRank> dims_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_BASE_TENSOR_VIEW_H_

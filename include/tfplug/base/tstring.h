@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_TSTRING_H_
+#define TFPLUG_BASE_TSTRING_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/abi/tf_tstring.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/tensorflow.h"
+
+namespace tfplug {
+
+// One element of a string tensor, in its place:
+//
+//   for (tfplug::TString& s : tensor.flat<tfplug::TString>()) s.Assign("x");
+//
+// The 24 bytes are core's, whose layout moved in 2.21; everything goes through
+// core's functions. String tensors are in host memory: register the argument
+// with HostMemory.
+class TString {
+ public:
+  TString(const TString&) = delete;
+  TString& operator=(const TString&) = delete;
+
+  absl::string_view view() const { return absl::string_view(data(), size()); }
+  operator absl::string_view() const { return view(); }
+  const char* data() const {
+    return internal::tensorflow.TF_StringGetDataPointer(&raw_);
+  }
+  size_t size() const { return internal::tensorflow.TF_StringGetSize(&raw_); }
+  // What fits without a new allocation; 0 for a view of somebody else's bytes.
+  size_t capacity() const {
+    return internal::tensorflow.TF_StringGetCapacity(&raw_);
+  }
+  capi::TF_TString_Type type() const {
+    return internal::tensorflow.TF_StringGetType(&raw_);
+  }
+
+  // Takes a copy.
+  void Assign(absl::string_view text) {
+    internal::tensorflow.TF_StringCopy(&raw_, text.data(), text.size());
+  }
+  // Only points to `text`, which must outlive this string and its copies.
+  void AssignView(absl::string_view text) {
+    internal::tensorflow.TF_StringAssignView(&raw_, text.data(), text.size());
+  }
+
+  capi::TF_TString* get() { return &raw_; }
+
+ protected:
+  TString() { internal::tensorflow.TF_StringInit(&raw_); }
+
+ private:
+  capi::TF_TString raw_;
+};
+static_assert(sizeof(TString) == capi::StructInfo<capi::TF_TString>::kSize,
+              "an array of TString is what a string tensor holds");
+
+// A string of our own, beside all tensors.
+class OwnedTString : public TString {
+ public:
+  OwnedTString() = default;
+  explicit OwnedTString(absl::string_view text) { Assign(text); }
+  ~OwnedTString() { internal::tensorflow.TF_StringDealloc(get()); }
+};
+
+template <>
+inline constexpr DataType kDataTypeOf<TString> = DataType::kString;
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_BASE_TSTRING_H_

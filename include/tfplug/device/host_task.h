@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_HOST_TASK_H_
+#define TFPLUG_DEVICE_HOST_TASK_H_
+
+#include <utility>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "tfplug/abi/types.h"
+#include "tfplug/base/internal/log.h"
+#include "tfplug/base/status.h"
+
+namespace tfplug {
+
+// A function of core's that a stream is to run on the host (host_callback).
+// Move-only. Whoever accepts it runs it exactly once, on any thread, also when
+// the work before it has failed: core keeps buffers, and waits, until then.
+class HostTask {
+ public:
+  HostTask(capi::SE_StatusCallbackFn callback_fn, void* callback_arg)
+      : callback_fn_(callback_fn), callback_arg_(callback_arg) {}
+  HostTask(HostTask&& other) noexcept
+      : callback_fn_(std::exchange(other.callback_fn_, nullptr)),
+        callback_arg_(other.callback_arg_) {}
+  HostTask& operator=(HostTask&& other) noexcept {
+    std::swap(callback_fn_, other.callback_fn_);
+    std::swap(callback_arg_, other.callback_arg_);
+    return *this;
+  }
+  ~HostTask() {
+    if (callback_fn_ != nullptr) LogDropped();
+  }
+
+  // Runs the task and returns its status. The second call does nothing.
+  absl::Status Run() {
+    auto callback_fn = std::exchange(callback_fn_, nullptr);
+    if (callback_fn == nullptr) return absl::OkStatus();
+    capi::TF_Status* const status = internal::tensorflow.TF_NewStatus();
+    callback_fn(callback_arg_, status);
+    if (ABSL_PREDICT_FALSE(internal::tensorflow.TF_GetCode(status) !=
+                           capi::TF_OK)) {
+      return ReadAndDelete(status);
+    }
+    internal::tensorflow.TF_DeleteStatus(status);
+    return absl::OkStatus();
+  }
+  absl::Status operator()() { return Run(); }
+
+  // For a driver that takes a C function and its argument: gives up both. Call
+  // HostTask(callback_fn, callback_arg).Run() from there.
+  std::pair<capi::SE_StatusCallbackFn, void*> Release() {
+    return {std::exchange(callback_fn_, nullptr), callback_arg_};
+  }
+
+ private:
+  [[gnu::cold, gnu::noinline]] static absl::Status ReadAndDelete(
+      capi::TF_Status* status) {
+    return OwnedStatus(status).ToStatus();
+  }
+  [[gnu::cold, gnu::noinline]] static void LogDropped() {
+    internal::LogError("host_callback",
+                       "a host task was dropped without having been run; "
+                       "unless RunOnHost failed, TensorFlow waits for it "
+                       "forever");
+  }
+
+  capi::SE_StatusCallbackFn callback_fn_;
+  void* callback_arg_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_DEVICE_HOST_TASK_H_

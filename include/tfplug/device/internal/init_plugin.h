@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_INIT_PLUGIN_H_
+#define TFPLUG_DEVICE_INTERNAL_INIT_PLUGIN_H_
+
+#include <string>
+
+#include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/device/internal/platform_table.h"
+
+namespace tfplug::internal {
+
+template <class PlatformT>
+struct PlatformRegistration {
+  static_assert(std::is_base_of_v<tfplug::Platform<typename PlatformT::Device>,
+                                  PlatformT>,
+                "tfplug: TFPLUG_REGISTER_DEVICE takes a class derived from "
+                "tfplug::Platform<Device>");
+  static_assert(IsDeviceType(PlatformT::kName),
+                "tfplug: kName must begin with a capital letter and hold "
+                "capital letters and underscores only; TensorFlow aborts on "
+                "any other");
+  static_assert(IsDeviceType(PlatformT::kType),
+                "tfplug: kType must begin with a capital letter and hold "
+                "capital letters and underscores only; TensorFlow aborts on "
+                "any other");
+  static_assert(!IsTakenForCpu(PlatformT::kType),
+                "tfplug: kType must not contain \"CPU\": TensorFlow's graph "
+                "optimizers take such a device for the CPU and move its ops");
+
+  PlatformRegistration() {
+    registered_platform = {PlatformT::kType,
+                           TypeTag<typename PlatformT::Device::Stream>()};
+  }
+
+  // SE_InitPlugin.
+  static void InitPlugin(capi::SE_PlatformRegistrationParams* params,
+                         capi::TF_Status* status) {
+    if (!LoadTensorFlow()) {
+      LogError("SE_InitPlugin", "no TensorFlow in this process");
+      return;
+    }
+    Guard(status, "SE_InitPlugin", [&]() -> absl::Status {
+      if (auto s = CheckStruct(*params); !s.ok()) return s;
+      if (params->major_version != 0) {
+        return absl::FailedPreconditionError(
+            "this TensorFlow has version " +
+            std::to_string(params->major_version) +
+            " of the StreamExecutor C API, this plug-in was built for version "
+            "0; rebuild it with a newer tfplug");
+      }
+      PlatformOptions options;
+      Owned<PlatformT> platform = CreateOrLog(&options);
+
+      capi::SP_Platform ours = {};
+      ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
+      ours.ext = platform.get();
+      ours.name = PlatformT::kName;
+      ours.type = PlatformT::kType;
+      ours.supports_unified_memory =
+          Handles<typename PlatformT::Device>::kHasUnifiedMemory;
+      ours.use_bfc_allocator = options.use_bfc_allocator;
+      ours.force_memory_growth = options.force_memory_growth;
+      if (auto s = FillStruct(params->platform, ours); !s.ok()) return s;
+      using Table = PlatformFnsTable<PlatformT>;
+      if (auto s = FillStruct(params->platform_fns, Table::Make()); !s.ok()) {
+        return s;
+      }
+      params->destroy_platform = &Table::destroy_platform;
+      params->destroy_platform_fns = &Table::destroy_platform_fns;
+      platform.release();
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // Null, and a line in the log, if the platform cannot be made or asked.
+  static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
+    Owned<PlatformT> platform;
+    GuardOrLog(PlatformT::kName, [&]() -> absl::Status {
+      auto created = Create<PlatformT>();
+      if (!created.ok()) return created.status();
+      *options = (*created)->PlatformT::Options();
+      platform = *std::move(created);
+      return absl::OkStatus();
+    });
+    return platform;
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_INIT_PLUGIN_H_

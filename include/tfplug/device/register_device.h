@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_REGISTER_DEVICE_H_
+#define TFPLUG_DEVICE_REGISTER_DEVICE_H_
+
+#include "tfplug/device/internal/init_plugin.h"
+
+// Makes this library a device plug-in: defines SE_InitPlugin for `...`, a class
+// derived from tfplug::Platform. At namespace scope, once in a library (a C ABI
+// rule: a library has one SE_InitPlugin); another device type goes into a
+// library of its own.
+#define TFPLUG_REGISTER_DEVICE(...)                                            \
+  struct TFPLUG_REGISTER_DEVICE_may_stand_only_once_in_a_library {};           \
+  static const ::tfplug::internal::PlatformRegistration<__VA_ARGS__>           \
+      tfplug_platform_registration;                                            \
+  extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(        \
+      ::tfplug::capi::SE_PlatformRegistrationParams* params,                   \
+      ::tfplug::capi::TF_Status* status) {                                     \
+    ::tfplug::internal::PlatformRegistration<__VA_ARGS__>::InitPlugin(params,  \
+                                                                      status); \
+  }                                                                            \
+  static_assert(true, "")
+
+#endif  // TFPLUG_DEVICE_REGISTER_DEVICE_H_

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_TIMER_H_
+#define TFPLUG_DEVICE_TIMER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/device/host_task.h"
+
+namespace tfplug {
+
+// The time between two points of a stream (SP_Timer): Stream::StartTimer and
+// Stream::StopTimer set them. Made by create_timer with `Device&` if there is
+// such a constructor, else with nothing.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+
+  // Called once after construction; a failure fails create_timer.
+  virtual absl::Status Init() { return absl::OkStatus(); }
+
+  // ---- SP_TimerFns -------------------------------------------------------
+
+  // nanoseconds: the time between start and stop. A failure is logged, and 0.
+  virtual absl::StatusOr<uint64_t> Nanoseconds() = 0;
+};
+
+// The timer of a device that has none: two stamps of the host's clock, taken by
+// host tasks when the stream comes to them.
+class HostTimer : public Timer {
+ public:
+  absl::StatusOr<uint64_t> Nanoseconds() override {
+    const int64_t start = stamps_->start, stop = stamps_->stop;
+    if (start == 0 || stop < start) {
+      return absl::FailedPreconditionError("the timer has not run");
+    }
+    return static_cast<uint64_t>(stop - start);
+  }
+
+  // Tasks to put on the stream. They may outlive the timer.
+  HostTask StartTask() { return StampTask<&Stamps::start>(); }
+  HostTask StopTask() { return StampTask<&Stamps::stop>(); }
+
+ private:
+  struct Stamps {
+    std::atomic<int64_t> start{0}, stop{0};
+  };
+
+  template <std::atomic<int64_t> Stamps::*stamp>
+  HostTask StampTask() {
+    return HostTask(
+        [](void* argument, capi::TF_Status*) {
+          std::unique_ptr<std::shared_ptr<Stamps>> stamps(
+              static_cast<std::shared_ptr<Stamps>*>(argument));
+          (**stamps).*stamp =
+              std::chrono::steady_clock::now().time_since_epoch().count();
+        },
+        new std::shared_ptr<Stamps>(stamps_));
+  }
+
+  std::shared_ptr<Stamps> stamps_ = std::make_shared<Stamps>();
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_DEVICE_TIMER_H_

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_ATTR_CODEC_H_
+#define TFPLUG_GRAPH_INTERNAL_ATTR_CODEC_H_
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/function.h"
+#include "tfplug/base/internal/node_def.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/base/shape.h"
+
+// What a serialised tensorflow.AttrValue holds, and how a value stands in it.
+namespace tfplug::internal {
+
+// Fields of AttrValue; but for kFuncInList the same in AttrValue.ListValue.
+enum AttrMember : uint32_t {
+  kAttrList = 1,
+  kAttrString = 2,
+  kAttrInt = 3,
+  kAttrFloat = 4,
+  kAttrBool = 5,
+  kAttrType = 6,
+  kAttrShape = 7,
+  kAttrTensor = 8,
+  kAttrFuncInList = 9,
+  kAttrPlaceholder = 9,
+  kAttrFunc = 10,
+};
+constexpr WireType AttrWireType(uint32_t field) {
+  return field == kAttrFloat ? kFixed32Type
+         : field == kAttrInt || field == kAttrBool || field == kAttrType
+             ? kVarintType
+             : kBytesType;
+}
+
+// What an AttrValue holds: the last of its members; the same message several
+// times on end is one, merged.
+class AttrContent {
+ public:
+  explicit AttrContent(absl::string_view attr_value) {
+    for (WireReader field(attr_value); field.Next();) {
+      const auto number = static_cast<uint32_t>(field.number());
+      if (number > kAttrFunc || field.type() != AttrWireType(number)) continue;
+      const bool is_message = number == kAttrList || number == kAttrShape ||
+                              number == kAttrTensor || number == kAttrFunc;
+      if (is_message && number == field_) {
+        if (merged_.empty()) merged_.assign(bytes_.data(), bytes_.size());
+        merged_.append(field.bytes().data(), field.bytes().size());
+        bytes_ = merged_;
+        continue;
+      }
+      merged_.clear();
+      field_ = number;
+      bytes_ = field.bytes();
+      number_ = field.varint();
+    }
+  }
+  AttrContent(const AttrContent&) = delete;
+  AttrContent& operator=(const AttrContent&) = delete;
+
+  uint32_t field() const { return field_; }  // 0: empty.
+  uint64_t number() const { return number_; }
+  absl::string_view bytes() const { return bytes_; }
+
+ private:
+  uint32_t field_ = 0;
+  uint64_t number_ = 0;
+  absl::string_view bytes_;
+  std::string merged_;
+};
+
+inline void AppendFixed32(std::string& to, float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  for (int i = 0; i < 4; ++i) to += static_cast<char>(bits >> 8 * i);
+}
+inline float ReadFixed32(absl::string_view bytes) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    bits |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i]))
+            << 8 * i;
+  }
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// A field with the bytes that `append()` puts behind `to`.
+template <class F>
+void AppendNested(std::string& to, uint32_t field, const F& append) {
+  AppendVarint(to, MakeTag(field, kBytesType));
+  const size_t begin = to.size();
+  to += '\0';  // The length, which mostly takes one byte.
+  append();
+  const size_t size = to.size() - begin - 1;
+  if (size < 0x80) {
+    to[begin] = static_cast<char>(size);
+    return;
+  }
+  std::string length;
+  AppendVarint(length, size);
+  to.replace(begin, 1, length);
+}
+
+inline void AppendShape(std::string& to, const Shape& shape) {
+  for (int64_t size : shape.dims()) {
+    AppendNested(to, 2, [&] {
+      if (size != 0) AppendField(to, 1, static_cast<uint64_t>(size));
+    });
+  }
+}
+inline void AppendShape(std::string& to, const PartialShape& shape) {
+  if (!shape.has_rank()) return AppendField(to, 3, uint64_t{1});
+  AppendShape(to, shape.shape());
+}
+
+// A TensorProto of elements in row-major order, as memory has them.
+inline void AppendTensor(std::string& to, DataType dtype, const Shape& shape,
+                         absl::string_view elements) {
+  AppendField(to, 1, static_cast<uint64_t>(dtype));
+  AppendNested(to, 2, [&] { AppendShape(to, shape); });
+  AppendField(to, 4, elements);
+}
+
+// How a T stands in an AttrValue: the words for it in an error, its field,
+// the one in a list, From what the field holds, and back. One specialisation a
+// type; numbers take and give (To) a varint, the rest take the field's bytes
+// and Append them.
+template <class T, class Enable = void>
+struct AttrForm {
+  static_assert(sizeof(T) == 0,
+                "tfplug: an attribute is bool, int32_t, int64_t, float, "
+                "DataType, std::string, Shape, PartialShape, Function, or a "
+                "std::vector of one of these; tensors: tfplug::Constant");
+};
+
+template <>
+struct AttrForm<bool> {
+  static constexpr char kKind[] = "bool";
+  static constexpr uint32_t kField = kAttrBool, kListField = kAttrBool;
+  static std::optional<bool> From(uint64_t value) { return value != 0; }
+  static uint64_t To(bool value) { return value; }
+};
+template <>
+struct AttrForm<int64_t> {
+  static constexpr char kKind[] = "int";
+  static constexpr uint32_t kField = kAttrInt, kListField = kAttrInt;
+  static std::optional<int64_t> From(uint64_t value) {
+    return static_cast<int64_t>(value);
+  }
+  static uint64_t To(int64_t value) { return static_cast<uint64_t>(value); }
+};
+template <>
+struct AttrForm<int32_t> {
+  static constexpr char kKind[] = "int of 32 bits";
+  static constexpr uint32_t kField = kAttrInt, kListField = kAttrInt;
+  static std::optional<int32_t> From(uint64_t value) {
+    const auto wide = static_cast<int64_t>(value);
+    const auto narrow = static_cast<int32_t>(wide);
+    return narrow == wide ? std::optional<int32_t>(narrow) : std::nullopt;
+  }
+  static uint64_t To(int32_t value) { return AttrForm<int64_t>::To(value); }
+};
+template <>
+struct AttrForm<DataType> {
+  static constexpr char kKind[] = "type";
+  static constexpr uint32_t kField = kAttrType, kListField = kAttrType;
+  static std::optional<DataType> From(uint64_t value) {
+    return static_cast<DataType>(static_cast<int32_t>(value));
+  }
+  static uint64_t To(DataType value) {
+    return AttrForm<int64_t>::To(static_cast<int>(value));
+  }
+};
+template <>
+struct AttrForm<float> {
+  static constexpr char kKind[] = "float";
+  static constexpr uint32_t kField = kAttrFloat, kListField = kAttrFloat;
+  static std::optional<float> From(absl::string_view bytes) {
+    return ReadFixed32(bytes);
+  }
+  static void Append(std::string& to, float value) { AppendFixed32(to, value); }
+};
+template <>
+struct AttrForm<std::string> {
+  static constexpr char kKind[] = "string";
+  static constexpr uint32_t kField = kAttrString, kListField = kAttrString;
+  static std::optional<std::string> From(absl::string_view bytes) {
+    return std::string(bytes);
+  }
+  static void Append(std::string& to, absl::string_view value) {
+    to.append(value.data(), value.size());
+  }
+};
+template <>
+struct AttrForm<PartialShape> {
+  static constexpr char kKind[] = "shape";
+  static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
+  static std::optional<PartialShape> From(absl::string_view bytes) {
+    return ParseShape(bytes);
+  }
+  static void Append(std::string& to, const PartialShape& value) {
+    AppendShape(to, value);
+  }
+};
+template <>
+struct AttrForm<Shape> {
+  static constexpr char kKind[] = "shape, fully known";
+  static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
+  static std::optional<Shape> From(absl::string_view bytes) {
+    const PartialShape shape = ParseShape(bytes);
+    if (!shape.is_fully_known()) return std::nullopt;
+    return shape.shape();
+  }
+  static void Append(std::string& to, const Shape& value) {
+    AppendShape(to, value);
+  }
+};
+template <>
+struct AttrForm<Function> {
+  static constexpr char kKind[] = "func";
+  static constexpr uint32_t kField = kAttrFunc, kListField = kAttrFuncInList;
+  static std::optional<Function> From(absl::string_view bytes) {
+    Function function{{}, std::string(bytes)};
+    for (WireReader field(bytes); field.Next();) {
+      if (field.Is(1, kBytesType)) function.name = std::string(field.bytes());
+    }
+    return function;
+  }
+  // One with nothing but a name has that of its name_attr_list.
+  static void Append(std::string& to, const Function& value) {
+    if (value.name_attr_list.empty()) return AppendField(to, 1, value.name);
+    to += value.name_attr_list;
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_ATTR_CODEC_H_

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_ATTRS_H_
+#define TFPLUG_GRAPH_INTERNAL_ATTRS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/graph/internal/fields.h"
+#include "tfplug/graph/internal/memory.h"
+
+// What stands behind a node's inputs, which is well-formed as far as fields go:
+// the device, attributes, and whatever else there is.
+namespace tfplug::internal {
+
+// An attribute as it is written: the field of a NodeDef, tag included, with a
+// name, then a value, and nothing else; in the graph's bytes or its arena.
+struct AttrEntry {
+  const char* field;
+  uint64_t size : 56;
+  uint64_t name_at : 8;
+  uint32_t name_size;
+  uint32_t value_at;
+
+  absl::string_view bytes() const { return absl::string_view(field, size); }
+  absl::string_view name() const {
+    return absl::string_view(field + name_at, name_size);
+  }
+  absl::string_view value() const {
+    return absl::string_view(field + value_at, size - value_at);
+  }
+};
+
+inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
+                               Arena& arena) {
+  const size_t header = 1 + VarintSize(name.size());
+  const size_t entry = header + name.size() + BytesFieldSize(value.size());
+  const size_t begin = 1 + VarintSize(entry);
+  char* const field = arena.Allocate(begin + entry);
+  char* to = field;
+  *to++ = kAttrTag;
+  to = WriteField(WriteVarint(to, entry), 1, name);
+  *to++ = MakeTag(2, kBytesType);
+  to = WriteVarint(to, value.size());
+  WriteBytes(to, value);
+  return {field, begin + entry, begin + header,
+          static_cast<uint32_t>(name.size()),
+          static_cast<uint32_t>(to - field)};
+}
+
+// Goes over an attribute that is written as above, with a name of less than 128
+// bytes; null if it is not.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
+                                                         const char* end,
+                                                         AttrEntry* attr) {
+  const auto byte = [](const char* at) {
+    return static_cast<unsigned char>(*at);
+  };
+  if (end - p < 6 || *p != kAttrTag) return nullptr;
+  uint32_t size = byte(p + 1);
+  const char* at = p + 2;
+  if (ABSL_PREDICT_FALSE(size >= 0x80)) {
+    at = ReadLength(p + 1, end, &size);
+    if (at == nullptr) return nullptr;
+  }
+  if (size < 4 || size > static_cast<size_t>(end - at)) return nullptr;
+  end = at + size;
+  const uint32_t name_size = byte(at + 1);
+  if (*at != MakeTag(1, kBytesType) || name_size >= 0x80) return nullptr;
+  const char* const name = at + 2;
+  at = name + name_size;
+  if (end - at < 2 || *at != MakeTag(2, kBytesType)) return nullptr;
+  size = byte(at + 1);
+  at += 2;
+  if (ABSL_PREDICT_FALSE(size >= 0x80)) {
+    at = ReadLength(at - 1, end, &size);
+    if (at == nullptr) return nullptr;
+  }
+  if (size != static_cast<size_t>(end - at)) return nullptr;
+  *attr = {p, static_cast<uint64_t>(end - p), static_cast<uint64_t>(name - p),
+           name_size, static_cast<uint32_t>(at - p)};
+  return end;
+}
+
+// Goes through all fields, whatever they look like.
+class RestReader {
+ public:
+  explicit RestReader(absl::string_view rest) : reader_(rest) {}
+
+  bool Next() { return reader_.Next(); }
+  // All of the field, tag included.
+  absl::string_view field() const { return reader_.field(); }
+  bool is_attr() const { return reader_.Is(kAttrField, kBytesType); }
+  bool is_device() const { return reader_.Is(kDeviceField, kBytesType); }
+  // The attribute, made anew in `memory` if it is not written as an AttrEntry
+  // is. Of a name or value that stands there more than once, the last name
+  // counts, and all of the values as one.
+  AttrEntry attr(Arena& memory) const {
+    const absl::string_view bytes = field();
+    AttrEntry attr;
+    const char* const end = bytes.data() + bytes.size();
+    if (PassAttr(bytes.data(), end, &attr) != nullptr) return attr;
+    absl::string_view name;
+    std::string value;
+    for (WireReader part(reader_.bytes()); part.Next();) {
+      if (part.Is(1, kBytesType)) name = part.bytes();
+      if (!part.Is(2, kBytesType)) continue;
+      value.append(part.bytes().data(), part.bytes().size());
+    }
+    return MakeAttrEntry(name, value, memory);
+  }
+
+ private:
+  WireReader reader_;
+};
+
+// Calls f(attr) for each attribute. `device_size` is how many bytes the device
+// in front of them takes. False if there are other fields than these.
+template <class F>
+bool ReadAttrs(absl::string_view rest, Arena& memory, const F& f,
+               uint32_t* device_size) {
+  const char* p = rest.data();
+  const char* const end = p + rest.size();
+  absl::string_view device;
+  const char* next = PassField(p, end, kDeviceTag, &device);
+  if (next != nullptr) p = next;
+  *device_size = static_cast<uint32_t>(p - rest.data());
+  AttrEntry attr;
+  while ((next = PassAttr(p, end, &attr)) != nullptr) {
+    f(attr);
+    p = next;
+  }
+  bool all = true;
+  RestReader others(absl::string_view(p, static_cast<size_t>(end - p)));
+  while (ABSL_PREDICT_FALSE(others.Next())) {
+    if (others.is_attr()) {
+      f(others.attr(memory));
+    } else {
+      all = false;
+    }
+  }
+  return all;
+}
+template <class F>
+bool ReadAttrs(absl::string_view rest, Arena& memory, const F& f) {
+  uint32_t ignored;
+  return ReadAttrs(rest, memory, f, &ignored);
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_ATTRS_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_FUNCTION_H_
+#define TFPLUG_GRAPH_INTERNAL_FUNCTION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/names.h"
+#include "tfplug/graph/internal/overlay.h"
+
+// The body of a function as a graph. Its arguments are nodes of op _Arg, its
+// results nodes of op _Retval with one input, and what has to run for their
+// effects nodes of op _ControlRetval with a control input. They stand behind
+// the body's own nodes and are never written as such.
+namespace tfplug::internal {
+
+// Fields of FunctionDefLibrary, FunctionDef, OpDef and their messages.
+inline constexpr uint32_t kLibraryField = 2;
+inline constexpr uint32_t kFunctionInLibrary = 1;
+inline constexpr uint32_t kSignatureField = 1;
+inline constexpr uint32_t kResultField = 4;
+inline constexpr uint32_t kControlResultField = 6;
+inline constexpr uint32_t kOpDefName = 1;
+inline constexpr uint32_t kOpDefInput = 2;
+inline constexpr uint32_t kArgName = 1;
+
+// The last occurrence of a string.
+inline absl::string_view StringField(absl::string_view message,
+                                     uint32_t number) {
+  absl::string_view value;
+  for (WireReader field(message); field.Next();) {
+    if (field.Is(number, kBytesType)) value = field.bytes();
+  }
+  return value;
+}
+
+inline absl::string_view FunctionDefName(absl::string_view function_def) {
+  absl::string_view name;
+  for (WireReader field(function_def); field.Next();) {
+    if (!field.Is(kSignatureField, kBytesType)) continue;
+    const absl::string_view part = StringField(field.bytes(), kOpDefName);
+    if (part.data() != nullptr) name = part;
+  }
+  return name;
+}
+
+inline void GraphState::AddBoundary(absl::string_view name, const char* op) {
+  const uint32_t number = OpNumber(op);
+  ++op_table().count(number);
+  index_.names.PushBack(name);
+  index_.ops.PushBack(number);
+  ++num_boundary_;
+}
+
+inline void GraphState::AddResult(absl::string_view entry, Range field,
+                                  bool is_control) {
+  absl::string_view text = StringField(entry, 2);
+  if (is_control) text = Keep(absl::StrCat("^", text));
+  if (text.data() == nullptr) text = absl::string_view("", 0);
+  results_.PushBack({size(), field});
+  AddBoundary(StringField(entry, 1), is_control ? "_ControlRetval" : "_Retval");
+  NodeEdit& edit = overlay_.Add(size() - 1, size());
+  edit.own_inputs = true;
+  edit.input_list.PushBack(overlay_.arena(), {0, text});
+}
+
+inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
+  Clear();
+  is_function_ = true;
+  ports_.Clear();
+  absl::Status status = Index(function_def);
+  if (!status.ok()) return status;
+  for (WireReader field(function_def); field.Next();) {
+    if (!field.Is(kSignatureField, kBytesType)) continue;
+    for (WireReader part(field.bytes()); part.Next();) {
+      if (!part.Is(kOpDefInput, kBytesType)) continue;
+      AddBoundary(StringField(part.bytes(), kArgName), "_Arg");
+    }
+  }
+  for (WireReader field(function_def); field.Next();) {
+    const bool is_control = field.Is(kControlResultField, kBytesType);
+    if (!is_control && !field.Is(kResultField, kBytesType)) continue;
+    const auto begin = field.field().data() - function_def.data();
+    AddResult(field.bytes(),
+              {static_cast<uint32_t>(begin),
+               static_cast<uint32_t>(field.field().size())},
+              is_control);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_FUNCTION_H_

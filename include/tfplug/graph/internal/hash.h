@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_HASH_H_
+#define TFPLUG_GRAPH_INTERNAL_HASH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+
+#if __has_include(<sys/random.h>)
+#include <sys/random.h>
+#endif
+
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/memory.h"
+
+// Tables from names to numbers. The hash depends on a key that is drawn anew in
+// each process, so that no graph can be made in which all names collide.
+namespace tfplug::internal {
+
+__extension__ typedef unsigned __int128 Uint128;
+inline uint64_t Low(Uint128 value) { return static_cast<uint64_t>(value); }
+inline uint64_t High(Uint128 value) {
+  return static_cast<uint64_t>(value >> 64);
+}
+
+// Both halves of the product, folded: each bit of the result depends on each
+// bit of `a` and `b`.
+inline uint64_t Mix(uint64_t a, uint64_t b) {
+  const Uint128 product = Uint128{a} * b;
+  return Low(product) ^ High(product);
+}
+
+struct HashKey {
+  static constexpr size_t kWords = 16;  // For as many words of a text.
+
+  uint64_t words[kWords];
+  uint64_t last[2];
+  uint64_t length;
+};
+struct RandomWords {
+  RandomWords() {
+#if __has_include(<sys/random.h>)
+    // Where it is there, in a tenth of the time that the other takes, which
+    // asks first what the processor can do.
+    if (getentropy(words, sizeof(words)) == 0) return;
+#endif
+    std::random_device device;
+    for (uint64_t& word : words) word = uint64_t{device()} << 32 | device();
+  }
+  uint64_t words[2];
+};
+inline const HashKey& ProcessHashKey() {
+  static const HashKey key = [] {
+    const RandomWords random;
+    uint64_t count = 0;
+    const auto word = [&] {
+      ++count;
+      return Mix(random.words[0] + count, random.words[1] ^ count << 32);
+    };
+    HashKey made;
+    for (uint64_t& each : made.words) each = word();
+    for (uint64_t& each : made.last) each = word();
+    made.length = word();
+    return made;
+  }();
+  return key;
+}
+
+template <class Word>
+Word LoadWord(const char* from) {
+  Word word;
+  memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+inline bool SameText(absl::string_view a, absl::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  const char* const p = a.data();
+  const char* const q = b.data();
+  if (ABSL_PREDICT_FALSE(size < 16)) {
+    const auto differ = [&](size_t at) {
+      return LoadWord<uint64_t>(p + at) ^ LoadWord<uint64_t>(q + at);
+    };
+    if (size >= 8) return (differ(0) | differ(size - 8)) == 0;
+    return size == 0 || memcmp(p, q, size) == 0;
+  }
+  typedef uint64_t Words __attribute__((vector_size(16)));
+  const auto differ = [&](size_t at) {
+    return LoadWord<Words>(p + at) ^ LoadWord<Words>(q + at);
+  };
+  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  Words difference = differ(0) | differ(size - 16);
+  if (size > 32) {
+    difference |= differ(16) | differ(size - 32);
+    if (size > 64) {
+      difference |=
+          differ(32) | differ(48) | differ(size - 64) | differ(size - 48);
+      for (size_t at = 64; at + 64 < size; at += 16) difference |= differ(at);
+    }
+  }
+  return (difference[0] | difference[1]) == 0;
+}
+
+// The sum of the products of a text's words, two by two, each with a word of
+// the key added to it. Two texts of one length have the same sum for one key in
+// 2^64, whatever they are, so that none can be made that collide.
+inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
+  const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
+  const auto product = [&](const char* at, const uint64_t* words) {
+    return Uint128{word(at) + words[0]} * (word(at + 8) + words[1]);
+  };
+  const char* p = bytes.data();
+  const size_t size = bytes.size();
+  if (ABSL_PREDICT_FALSE(size < 16)) {
+    uint64_t a = 0, b = 0;
+    if (size >= 8) {
+      a = word(p);
+      b = word(p + size - 8);
+    } else if (size >= 4) {
+      a = LoadWord<uint32_t>(p);
+      b = LoadWord<uint32_t>(p + size - 4);
+    } else if (size > 0) {
+      a = static_cast<unsigned char>(p[0]);
+      b = static_cast<uint64_t>(static_cast<unsigned char>(p[size / 2])) << 8 |
+          static_cast<unsigned char>(p[size - 1]);
+    }
+    return Mix(a + key.words[0] + size, b + key.words[1]);
+  }
+  uint64_t hash = key.length ^ size;
+  const char* const end = p + size;
+  constexpr ptrdiff_t kChunk = HashKey::kWords * sizeof(uint64_t);
+  while (ABSL_PREDICT_FALSE(end - p > kChunk)) {
+    Uint128 sum = 0;
+    for (size_t i = 0; i < HashKey::kWords; i += 2) {
+      sum += product(p + i * 8, key.words + i);
+    }
+    p += kChunk;
+    hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
+  }
+  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  if (size > kChunk) p = end - kChunk;
+  Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2);
+  if (end - p > 32) {
+    sum += product(p + 16, key.words + 4) + product(end - 32, key.words + 6);
+    if (end - p > 64) {
+      sum += product(p + 32, key.words + 8) + product(end - 48, key.words + 10);
+      sum +=
+          product(p + 48, key.words + 12) + product(end - 64, key.words + 14);
+    }
+  }
+  return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
+}
+
+// Numbers below 2^32 - 1 by the hash of what they stand for. Open addressing,
+// at most half full.
+class HashTable {
+ public:
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  bool empty() const { return slots_.empty(); }
+
+  // Makes room for `count` numbers, and forgets all that there were.
+  void Reset(size_t count) {
+    size_t size = 16;
+    while (size < count * 2) size *= 2;
+    slots_.clear();
+    slots_.Resize(size);
+    memset(slots_.data(), 0xff, size * sizeof(Slot));  // No number: kNone.
+    mask_ = size - 1;
+    used_ = 0;
+  }
+  void Clear() { slots_.clear(); }
+  size_t bytes() const { return slots_.size() * sizeof(Slot); }
+
+  void Prefetch(uint64_t hash) const {
+    internal::Prefetch(&slots_[Home(hash)]);
+  }
+  // The first number with this hash for which `is_it(number)`; or kNone.
+  template <class F>
+  uint32_t Find(uint64_t hash, const F& is_it) const {
+    for (size_t i = Home(hash);; i = (i + 1) & mask_) {
+      const Slot slot = slots_[i];
+      if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) &&
+          slot.number != kNone && is_it(slot.number)) {
+        return slot.number;
+      }
+      if (ABSL_PREDICT_FALSE(slot.number == kNone)) return kNone;
+    }
+  }
+  // The first number with this hash, of which the caller finds out whether it
+  // is the one; mostly it is.
+  uint32_t Candidate(uint64_t hash) const {
+    return Find(hash, [](uint32_t) { return true; });
+  }
+
+  // Unless there is one for which `is_it`; returns that, or kNone.
+  template <class F>
+  uint32_t Insert(uint64_t hash, uint32_t number, const F& is_it) {
+    size_t i = Home(hash);
+    for (; slots_[i].number != kNone; i = (i + 1) & mask_) {
+      const Slot slot = slots_[i];
+      if (slot.check == Check(hash) && is_it(slot.number)) {
+        return slot.number;
+      }
+    }
+    slots_[i] = Slot{Check(hash), number};
+    ++used_;
+    return kNone;
+  }
+  // Whether Insert() has room for one more.
+  bool HasRoom() const { return (used_ + 1) * 2 <= slots_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t check;
+    uint32_t number;
+  };
+
+  // The place and the check are of different bits of the hash.
+  size_t Home(uint64_t hash) const { return hash & mask_; }
+  static uint32_t Check(uint64_t hash) {
+    return static_cast<uint32_t>(hash >> 32);
+  }
+
+  Array<Slot> slots_;
+  size_t mask_ = 0;
+  size_t used_ = 0;
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_HASH_H_

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_NAMES_H_
+#define TFPLUG_GRAPH_INTERNAL_NAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/hash.h"
+#include "tfplug/graph/internal/memory.h"
+
+namespace tfplug::internal {
+
+inline constexpr uint32_t kNoNode = HashTable::kNone;
+
+// A piece of the graph's bytes. What core can parse has less than 2^31.
+struct Range {
+  uint32_t begin;
+  uint32_t size;
+};
+
+// The nodes' names, and on demand which node has a name.
+class NodeNames {
+  // Bytes of a table that the processor's nearer caches hold.
+  static constexpr size_t kSmallTable = 512 << 10;
+  static constexpr uint32_t kBatch =
+      32;  // How many names are looked up at once.
+
+ public:
+  void Clear(const char* base) {
+    base_ = base;
+    ranges_.clear();
+    texts_.clear();
+    table_.Clear();
+  }
+  void Reserve(size_t count) { ranges_.Reserve(count); }
+
+  uint32_t size() const { return static_cast<uint32_t>(ranges_.size()); }
+  absl::string_view operator[](uint32_t node) const {
+    const Range range = ranges_[node];
+    if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
+      return absl::string_view(base_ + range.begin, range.size & ~kErasedBit);
+    }
+    return texts_[range.begin & ~kTextBit];
+  }
+  // Of node `node`, in the graph's bytes, where Reserve() has made room for it;
+  // Resize() says how many there are.
+  void Put(uint32_t node, Range name) { ranges_[node] = name; }
+  void Resize(size_t size) { ranges_.Resize(size); }
+  void PushBack(absl::string_view name) {
+    ranges_.PushBack({0, 0});
+    Set(size() - 1, name);
+  }
+  // `name` must live as long as this.
+  void Set(uint32_t node, absl::string_view name) {
+    texts_.PushBack(name);
+    ranges_[node].begin = static_cast<uint32_t>(texts_.size() - 1) | kTextBit;
+  }
+
+  // ---- Nodes by name ----
+
+  bool has_table() const { return !table_.empty(); }
+  void DropTable() { table_.Clear(); }
+  // Of all nodes that are `live(node)`; calls `duplicate(node)` for one whose
+  // name another has already.
+  template <class Live, class Duplicate>
+  void MakeTable(const Live& live, const Duplicate& duplicate) {
+    table_.Reset(size());
+    is_small_ = table_.bytes() <= kSmallTable;
+    if (is_small_) {
+      for (uint32_t n = 0; n < size(); ++n) {
+        if (live(n) && !Insert(n)) duplicate(n);
+      }
+      return;
+    }
+    uint64_t hashes[kBatch];
+    for (uint32_t begin = 0; begin < size(); begin += kBatch) {
+      const uint32_t end = begin + kBatch < size() ? begin + kBatch : size();
+      for (uint32_t n = begin; n < end; ++n) {
+        if (n + kBatch < size()) PrefetchText(n + kBatch);
+        hashes[n - begin] = Hash((*this)[n], key_);
+        table_.Prefetch(hashes[n - begin]);
+      }
+      for (uint32_t n = begin; n < end; ++n) {
+        if (live(n) && !Insert(hashes[n - begin], (*this)[n], n)) duplicate(n);
+      }
+    }
+  }
+  bool HasRoom() const { return table_.HasRoom(); }
+  // False if another node has the name.
+  bool Insert(uint32_t node) {
+    const absl::string_view name = (*this)[node];
+    return Insert(Hash(name, key_), name, node);
+  }
+  // The node is not found any more; it keeps its name. Its place in the table
+  // stays, as does that of a name which is no longer the node's.
+  void Erase(uint32_t node) { ranges_[node].size |= kErasedBit; }
+  uint32_t Find(absl::string_view name) const {
+    return Find(Hash(name, key_), name);
+  }
+
+  // Several look-ups at a time: what they read from memory is waited for once
+  // and not for each of them. Only where the table is large does that pay.
+  class Search {
+   public:
+    explicit Search(const NodeNames& names) : names_(names) {}
+
+    // `*node` becomes the node of that name, kNoNode if there is none, at the
+    // latest in Finish().
+    void Add(absl::string_view name, uint32_t* node) {
+      const uint64_t hash = Hash(name, names_.key_);
+      if (names_.is_small_) {
+        Found(node, names_.Find(hash, name));
+        return;
+      }
+      names_.table_.Prefetch(hash);
+      items_[count_++] = {name, hash, kNoNode, node};
+      if (count_ == kBatch) Finish();
+    }
+    void Finish() {
+      for (uint32_t i = 0; i < count_; ++i) {
+        Item& item = items_[i];
+        item.candidate = names_.table_.Candidate(item.hash);
+        if (item.candidate != kNoNode) {
+          Prefetch(&names_.ranges_[item.candidate]);
+        }
+      }
+      for (uint32_t i = 0; i < count_; ++i) {
+        if (items_[i].candidate != kNoNode) {
+          names_.PrefetchText(items_[i].candidate);
+        }
+      }
+      for (uint32_t i = 0; i < count_; ++i) {
+        const Item& item = items_[i];
+        uint32_t node = item.candidate;
+        if (ABSL_PREDICT_FALSE(node == kNoNode) ||
+            ABSL_PREDICT_FALSE(!names_.IsCalled(node, item.name))) {
+          node = names_.Find(item.hash, item.name);
+        }
+        Found(item.node, node);
+      }
+      count_ = 0;
+    }
+    // How many names no node has.
+    uint32_t missing() const { return missing_; }
+
+   private:
+    struct Item {
+      absl::string_view name;
+      uint64_t hash;
+      uint32_t candidate;
+      uint32_t* node;
+    };
+    void Found(uint32_t* to, uint32_t node) {
+      *to = node;
+      missing_ += node == kNoNode;
+    }
+
+    const NodeNames& names_;
+    Item items_[kBatch];
+    uint32_t count_ = 0;
+    uint32_t missing_ = 0;
+  };
+
+ private:
+  // In a Range: the name is not in the graph's bytes, but texts_ has it.
+  static constexpr uint32_t kTextBit = 0x80000000;
+  static constexpr uint32_t kErasedBit = 0x80000000;
+
+  bool IsCalled(uint32_t node, absl::string_view name) const {
+    return (ranges_[node].size & kErasedBit) == 0 &&
+           SameText((*this)[node], name);
+  }
+
+  void PrefetchText(uint32_t node) const { Prefetch((*this)[node].data()); }
+  bool Insert(uint64_t hash, absl::string_view name, uint32_t node) {
+    return table_.Insert(hash, node, [&](uint32_t other) {
+      return other != node && IsCalled(other, name);
+    }) == HashTable::kNone;
+  }
+  uint32_t Find(uint64_t hash, absl::string_view name) const {
+    return table_.Find(hash,
+                       [&](uint32_t node) { return IsCalled(node, name); });
+  }
+
+  const char* base_ = nullptr;
+  Array<Range> ranges_;
+  Array<absl::string_view> texts_;
+  HashTable table_;
+  bool is_small_ = true;
+  const HashKey& key_ = ProcessHashKey();
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_NAMES_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_PASS_H_
+#define TFPLUG_GRAPH_PASS_H_
+
+// Everything a graph pass is written with, and its registration. Patterns and
+// rules: tfplug/patterns/rules.h; passes to use as they are: tfplug/passes/.
+#include "tfplug/graph/function_library.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_item.h"
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/graph_properties.h"
+#include "tfplug/graph/node.h"
+#include "tfplug/graph/optimizer_settings.h"
+#include "tfplug/graph/pass_context.h"
+#include "tfplug/passes/register_graph_passes.h"
+
+#endif  // TFPLUG_GRAPH_PASS_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_HOST_TENSOR_H_
+#define TFPLUG_KERNEL_HOST_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/tstring.h"
+#include "tfplug/kernel/tensor.h"
+
+// New tensors in host memory, outside of any kernel's run: constants that a
+// kernel keeps, results for another library. In a kernel's run,
+// KernelContext::allocate_host_temp takes core's pooled memory instead.
+namespace tfplug {
+
+// The alignment with which core takes memory over without copying it
+// (TF_TensorDefaultAlignment, since 2.17; 64 in all releases).
+inline size_t TensorAlignment() {
+  const auto function = internal::tensorflow.TF_TensorDefaultAlignment;
+  return function == nullptr ? 64 : function();
+}
+
+namespace internal {
+
+template <class Release>
+struct Releaser {
+  static void Call(void* data, size_t size, void* argument) {
+    std::unique_ptr<Release> release(static_cast<Release*>(argument));
+    (*release)(data, size);
+  }
+};
+
+inline absl::Status CheckKnown(const Shape& shape) {
+  for (int64_t dim : shape.dims()) {
+    if (dim < 0) {
+      return absl::InvalidArgumentError("a tensor cannot have the shape " +
+                                        shape.ToString());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace internal
+
+// A tensor over `data`, `size` bytes of the author's. `release(data, size)` is
+// called exactly once, when nobody needs them any more: at once if this fails
+// or `data` is not aligned to TensorAlignment(), for then core takes a copy.
+template <class Release>
+absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
+                                      void* data, size_t size,
+                                      Release release) {
+  if (auto s = internal::CheckKnown(shape); !s.ok()) {
+    release(data, size);
+    return s;
+  }
+  const size_t needed =
+      DataTypeSize(dtype) * static_cast<size_t>(shape.num_elements());
+  if (size < needed) {
+    release(data, size);
+    return absl::InvalidArgumentError(DataTypeName(dtype) + shape.ToString() +
+                                      " needs " + std::to_string(needed) +
+                                      " bytes, not " + std::to_string(size));
+  }
+  auto* const argument = new Release(std::move(release));
+  Tensor tensor(internal::tensorflow.TF_NewTensor(
+      static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
+      data, size, &internal::Releaser<Release>::Call, argument));
+  // Where core refuses it, it has called the deallocator.
+  if (!tensor) return absl::InternalError("core made no tensor");
+  return tensor;
+}
+
+// A new tensor, its elements not initialised; strings are empty.
+inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
+                                            const Shape& shape) {
+  if (auto s = internal::CheckKnown(shape); !s.ok()) return s;
+  const size_t n = static_cast<size_t>(shape.num_elements());
+  if (dtype == DataType::kString) {
+    // Core frees the bytes of such a buffer, but not what strings point to.
+    const size_t bytes = n * sizeof(TString);
+    void* const data = std::aligned_alloc(
+        TensorAlignment(), (bytes / TensorAlignment() + 1) * TensorAlignment());
+    if (data == nullptr) return absl::ResourceExhaustedError("no host memory");
+    auto* const strings = static_cast<capi::TF_TString*>(data);
+    for (size_t i = 0; i < n; ++i)
+      internal::tensorflow.TF_StringInit(&strings[i]);
+    return WrapHostTensor(
+        dtype, shape, data, bytes, [](void* data, size_t bytes) {
+          auto* strings = static_cast<capi::TF_TString*>(data);
+          for (size_t i = 0; i < bytes / sizeof(TString); ++i)
+            internal::tensorflow.TF_StringDealloc(&strings[i]);
+          std::free(data);
+        });
+  }
+  const size_t size = DataTypeSize(dtype);
+  if (size == 0) {
+    return absl::InvalidArgumentError("a plug-in cannot make a tensor of " +
+                                      DataTypeName(dtype));
+  }
+  Tensor tensor(internal::tensorflow.TF_AllocateTensor(
+      static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
+      n * size));
+  if (!tensor) return absl::ResourceExhaustedError("core made no tensor");
+  return tensor;
+}
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_KERNEL_HOST_TENSOR_H_

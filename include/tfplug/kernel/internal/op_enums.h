@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_INTERNAL_OP_ENUMS_H_
+#define TFPLUG_KERNEL_INTERNAL_OP_ENUMS_H_
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+// The arguments and attributes of typed ops (ops/*.h) are enumerators, grouped
+// by kind: tfplug::ops::SumOp::Inputs has `input` and `reduction_indices`, and
+// their values are their indices. Names and kinds are taken from the compiler's
+// own spelling of them, so that they cost nothing until they are used.
+namespace tfplug::internal {
+
+// "E" of "... [with E = tfplug::X; ...]" (g++) or "... [E = tfplug::X]".
+constexpr std::string_view ArgumentIn(std::string_view function) {
+  const size_t start = function.find("= ") + 2;
+  return function.substr(start, function.find_first_of(";]", start) - start);
+}
+template <class T>
+constexpr std::string_view SpellingOf() {
+  return ArgumentIn(__PRETTY_FUNCTION__);
+}
+template <auto value>
+constexpr std::string_view SpellingOf() {
+  return ArgumentIn(__PRETTY_FUNCTION__);
+}
+
+// "C" of "a::b::C", and "a::b".
+constexpr std::string_view LastName(std::string_view spelling) {
+  return spelling.substr(spelling.rfind(':') + 1);
+}
+constexpr std::string_view ScopeOf(std::string_view spelling) {
+  const size_t end = spelling.rfind("::");
+  return spelling.substr(0, end == spelling.npos ? 0 : end);
+}
+
+// Whether E is one of the enumerations of a typed op.
+template <class E>
+constexpr bool IsOpEnum() {
+  if constexpr (std::is_enum_v<E>) {
+    constexpr std::string_view kOps = "tfplug::ops::";
+    return SpellingOf<E>().substr(0, kOps.size()) == kOps;
+  } else {
+    return false;
+  }
+}
+template <class E>
+using IfOpEnum = std::enable_if_t<IsOpEnum<E>()>;
+
+// "Inputs", "Outputs", "Bools", ...: what the enumerators of E are.
+template <class E>
+inline constexpr std::string_view kKind = LastName(SpellingOf<E>());
+
+// What has an index of its own; what comes after a list, so that its index
+// depends on the node; what is a list; what is a reference.
+constexpr bool IsInput(std::string_view kind) {
+  return kind == "Inputs" || kind == "LateInputs" || kind == "InputLists" ||
+         kind == "RefInputs";
+}
+constexpr bool IsOutput(std::string_view kind) {
+  return kind == "Outputs" || kind == "LateOutputs" || kind == "OutputLists" ||
+         kind == "RefOutputs";
+}
+
+// A name as the C API takes it, with a zero at its end.
+template <size_t size>
+struct NameText {
+  char text[size + 1] = {};
+  constexpr explicit NameText(std::string_view name) {
+    for (size_t i = 0; i < size; ++i) text[i] = name[i];
+  }
+};
+
+// The rules by which names in C++ stand for TensorFlow's: see
+// docs/guide/typed_ops.md.
+//
+// SumOp -> Sum, InternalFusedMatMulOp -> _FusedMatMul
+template <class O>
+struct OpName {
+  static constexpr std::string_view kSpelling = LastName(SpellingOf<O>());
+  static constexpr std::string_view kPrefix = "Internal";
+  static constexpr bool kIsInternal =
+      kSpelling.substr(0, kPrefix.size()) == kPrefix;
+  // The "l" of the prefix becomes the underscore.
+  static constexpr size_t kStart = kIsInternal ? kPrefix.size() - 1 : 0;
+  static constexpr size_t kSize = kSpelling.size() - kStart - 2;
+  static constexpr NameText<kSize> Make() {
+    NameText<kSize> name(kSpelling.substr(kStart, kSize));
+    if (kIsInternal) name.text[0] = '_';
+    return name;
+  }
+  static constexpr auto kName = Make();
+};
+
+// reduction_indices -> reduction_indices, template_ -> template, and for type
+// attributes Tidx_attr -> Tidx
+template <auto enumerator>
+struct EnumeratorName {
+  static constexpr std::string_view Plain() {
+    std::string_view name = LastName(SpellingOf<enumerator>());
+    if (name.back() == '_') name.remove_suffix(1);
+    constexpr std::string_view kind = kKind<decltype(enumerator)>;
+    constexpr std::string_view kSuffix = "_attr";
+    if (kind == "Types" || kind == "TypeLists") {
+      name.remove_suffix(kSuffix.size());
+    }
+    return name;
+  }
+  static constexpr NameText<Plain().size()> kName{Plain()};
+};
+
+// A number that is no enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
+template <auto value>
+constexpr bool IsEnumerator() {
+  return SpellingOf<value>()[0] != '(';
+}
+// No typed op has more arguments or attributes of a kind.
+inline constexpr int kMaxEnumerators = 64;
+template <class E, int i>
+constexpr const char* NameAt() {
+  constexpr E value = static_cast<E>(i);
+  if constexpr (IsEnumerator<value>()) {
+    return EnumeratorName<value>::kName.text;
+  } else {
+    return nullptr;
+  }
+}
+template <class E, int... i>
+constexpr std::array<const char*, sizeof...(i)> NamesOf(
+    std::integer_sequence<int, i...>) {
+  return {NameAt<E, i>()...};
+}
+template <class E>
+inline constexpr auto kNames =
+    NamesOf<E>(std::make_integer_sequence<int, kMaxEnumerators>());
+
+// TensorFlow's name for an argument or attribute.
+template <class E>
+constexpr const char* NameOf(E enumerator) {
+  return kNames<E>[static_cast<size_t>(enumerator)];
+}
+
+// The index of an input or output, or an error in words.
+template <class E>
+constexpr int InputIndex(E argument) {
+  constexpr std::string_view kKind = internal::kKind<E>;
+  static_assert(IsInput(kKind), "tfplug: here goes an input of the op");
+  static_assert(kKind != "InputLists",
+                "tfplug: this input is a list of tensors; use input_list or "
+                "input_range");
+  static_assert(kKind != "LateInputs",
+                "tfplug: this input comes after a list, so that its index "
+                "depends on the node; use input_range");
+  static_assert(kKind != "RefInputs",
+                "tfplug: this input is a reference to a variable of "
+                "TensorFlow 1, which plug-ins cannot take");
+  return static_cast<int>(argument);
+}
+template <class E>
+constexpr int OutputIndex(E argument) {
+  constexpr std::string_view kKind = internal::kKind<E>;
+  static_assert(IsOutput(kKind), "tfplug: here goes an output of the op");
+  static_assert(kKind != "OutputLists" && kKind != "LateOutputs",
+                "tfplug: this output is a list or comes after one, so that "
+                "its index depends on the node; give it as a number");
+  static_assert(kKind != "RefOutputs",
+                "tfplug: this output is a reference to a variable of "
+                "TensorFlow 1, which plug-ins cannot set");
+  return static_cast<int>(argument);
+}
+// The name of an input, for the functions that look it up.
+template <class E>
+constexpr const char* InputName(E argument) {
+  static_assert(IsInput(kKind<E>), "tfplug: here goes an input of the op");
+  return NameOf(argument);
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_KERNEL_INTERNAL_OP_ENUMS_H_

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_KERNEL_DEF_H_
+#define TFPLUG_KERNEL_KERNEL_DEF_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/wire.h"
+
+namespace tfplug {
+
+// What a kernel is for: an op, and of its type attributes those values that the
+// kernel can do.
+//
+//   KernelDef("MatMul").TypeConstraint<float, double>("T")
+class KernelDef {
+ public:
+  explicit KernelDef(std::string op) : op_(std::move(op)) {}
+
+  // For another device type than that of this library's platform, such as
+  // "CPU".
+  KernelDef Device(std::string device_type) && {
+    device_type_ = std::move(device_type);
+    return std::move(*this);
+  }
+
+  // The op's type attribute `attr`, or every element of it if it is a list, is
+  // one of Types.
+  template <class... Types>
+  KernelDef TypeConstraint(std::string attr) && {
+    static_assert(sizeof...(Types) > 0, "tfplug: name at least one type");
+    type_constraints_.push_back({std::move(attr), {DataTypeOf<Types>()...}});
+    return std::move(*this);
+  }
+  KernelDef TypeConstraint(std::string attr, std::vector<DataType> types) && {
+    type_constraints_.push_back({std::move(attr), std::move(types)});
+    return std::move(*this);
+  }
+
+  // The argument `arg` of the op, an input or output, is in host memory.
+  KernelDef HostMemory(std::string arg) && {
+    host_memory_.push_back(std::move(arg));
+    return std::move(*this);
+  }
+
+  // Where several kernels fit, core takes the one of the highest priority.
+  KernelDef Priority(int32_t priority) && {
+    priority_ = priority;
+    return std::move(*this);
+  }
+
+  // Only for nodes whose attribute "_kernel" is `label`. Since 2.11; before,
+  // the kernel is left out, with a line in the log.
+  KernelDef Label(std::string label) && {
+    label_ = std::move(label);
+    return std::move(*this);
+  }
+
+  // Registered only where `condition` holds when TensorFlow loads the library:
+  // for kernels that need a function which not every release has (Has).
+  KernelDef OnlyIf(bool (*condition)()) && {
+    condition_ = condition;
+    return std::move(*this);
+  }
+
+  struct Constraint {
+    std::string attr;
+    std::vector<DataType> types;
+  };
+  const std::string& op() const { return op_; }
+  const std::string& device_type() const { return device_type_; }
+  const std::vector<Constraint>& type_constraints() const {
+    return type_constraints_;
+  }
+  const std::vector<std::string>& host_memory() const { return host_memory_; }
+  int32_t priority() const { return priority_; }
+  const std::string& label() const { return label_; }
+  bool IsWanted() const { return condition_ == nullptr || condition_(); }
+
+  // As a serialised tensorflow.KernelDef, for `device_type`.
+  std::string Serialize(const std::string& device_type) const {
+    std::string out;
+    internal::AppendField(out, 1, op_);
+    internal::AppendField(out, 2, device_type);
+    for (const Constraint& constraint : type_constraints_) {
+      std::string types, list, value, message;
+      for (DataType type : constraint.types) {
+        internal::AppendVarint(types, static_cast<uint64_t>(type));
+      }
+      internal::AppendField(list, 6, types);
+      internal::AppendField(value, 1, list);
+      internal::AppendField(message, 1, constraint.attr);
+      internal::AppendField(message, 2, value);
+      internal::AppendField(out, 3, message);
+    }
+    for (const std::string& arg : host_memory_) {
+      internal::AppendField(out, 4, arg);
+    }
+    if (!label_.empty()) internal::AppendField(out, 5, label_);
+    if (priority_ != 0) {
+      internal::AppendField(
+          out, 6, static_cast<uint64_t>(static_cast<int64_t>(priority_)));
+    }
+    return out;
+  }
+
+ private:
+  std::string op_;
+  std::string device_type_;
+  std::vector<Constraint> type_constraints_;
+  std::vector<std::string> host_memory_;
+  int32_t priority_ = 0;
+  std::string label_;
+  bool (*condition_)() = nullptr;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_KERNEL_KERNEL_DEF_H_

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_OP_DEF_H_
+#define TFPLUG_KERNEL_OP_DEF_H_
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tfplug/base/internal/guard.h"
+#include "tfplug/kernel/shape_inference.h"
+
+namespace tfplug {
+
+namespace internal {
+
+// shape_inference_func for `shape_fn`, which is called as
+// absl::Status(ShapeInference&).
+template <class F>
+void InferShapes(const F& shape_fn, capi::TF_ShapeInferenceContext* c_context,
+                 capi::TF_Status* status) {
+  Guard(status, "shape function", [&]() -> absl::Status {
+    ShapeInference inference(c_context);
+    absl::Status result = shape_fn(inference);
+    if (!result.ok() && inference.core_cannot()) {
+      return inference.SetUnknownShape();
+    }
+    return result;
+  });
+}
+
+// C hands no pointer of ours to a shape function, so a lambda is found by its
+// type.
+template <class Lambda>
+inline const Lambda* shape_lambda = nullptr;
+
+}  // namespace internal
+
+// An op of the plug-in's own: its name, arguments, attributes and shapes.
+//
+//   TFPLUG_REGISTER_OP(
+//       tfplug::OpDef("MyScale")
+//           .Attr("T: {float, half}")
+//           .Input("x: T")
+//           .Input("factor: float")
+//           .Output("y: T")
+//           .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status { ... }));
+//
+// Specs are those of TensorFlow's REGISTER_OP. One that cannot be read, or a
+// name that is taken, leaves the op out with a line in the log when the library
+// is loaded; TensorFlow itself would end the process over it.
+class OpDef {
+ public:
+  using ShapeFunction = void (*)(capi::TF_ShapeInferenceContext*,
+                                 capi::TF_Status*);
+
+  explicit OpDef(std::string name) : name_(std::move(name)) {}
+
+  // "T: {float, half} = DT_FLOAT", "n: int >= 1", "names: list(string)".
+  OpDef Attr(std::string spec) && {
+    attrs_.push_back(std::move(spec));
+    return std::move(*this);
+  }
+  // "x: float", "x: T", "x: N * T", "x: list_of_types".
+  OpDef Input(std::string spec) && {
+    inputs_.push_back(std::move(spec));
+    return std::move(*this);
+  }
+  OpDef Output(std::string spec) && {
+    outputs_.push_back(std::move(spec));
+    return std::move(*this);
+  }
+
+  OpDef IsCommutative() && {
+    is_commutative_ = true;
+    return std::move(*this);
+  }
+  // N inputs and an output of one type, to be summed in any order and place.
+  OpDef IsAggregate() && {
+    is_aggregate_ = true;
+    return std::move(*this);
+  }
+  // Has effects or state: never shared, folded or dropped.
+  OpDef IsStateful() && {
+    is_stateful_ = true;
+    return std::move(*this);
+  }
+  OpDef AllowsUninitializedInput() && {
+    allows_uninitialized_input_ = true;
+    return std::move(*this);
+  }
+  // From version `version` of GraphDef on.
+  OpDef Deprecated(int version, std::string explanation) && {
+    deprecated_since_ = version;
+    deprecation_ = std::move(explanation);
+    return std::move(*this);
+  }
+
+  // Called whenever core wants to know shapes, on any thread. Without one,
+  // every shape is unknown.
+  template <class Lambda>
+  OpDef ShapeFn(Lambda lambda) && {
+    static_assert(std::is_empty_v<Lambda>,
+                  "tfplug: a shape function is a lambda that captures nothing; "
+                  "for a function write ShapeFn<&Function>()");
+    internal::shape_lambda<Lambda> = new Lambda(std::move(lambda));
+    shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
+                   capi::TF_Status* status) {
+      internal::InferShapes(*internal::shape_lambda<Lambda>, context, status);
+    };
+    return std::move(*this);
+  }
+  template <absl::Status (*function)(ShapeInference&)>
+  OpDef ShapeFn() && {
+    shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
+                   capi::TF_Status* status) {
+      internal::InferShapes(function, context, status);
+    };
+    return std::move(*this);
+  }
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string>& attrs() const { return attrs_; }
+  const std::vector<std::string>& inputs() const { return inputs_; }
+  const std::vector<std::string>& outputs() const { return outputs_; }
+  bool is_commutative() const { return is_commutative_; }
+  bool is_aggregate() const { return is_aggregate_; }
+  bool is_stateful() const { return is_stateful_; }
+  bool allows_uninitialized_input() const {
+    return allows_uninitialized_input_;
+  }
+  int deprecated_since() const { return deprecated_since_; }
+  const std::string& deprecation() const { return deprecation_; }
+  ShapeFunction shape_fn() const { return shape_fn_; }
+
+ private:
+  std::string name_;
+  std::vector<std::string> attrs_, inputs_, outputs_;
+  bool is_commutative_ = false;
+  bool is_aggregate_ = false;
+  bool is_stateful_ = false;
+  bool allows_uninitialized_input_ = false;
+  int deprecated_since_ = 0;
+  std::string deprecation_;
+  ShapeFunction shape_fn_ = nullptr;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_KERNEL_OP_DEF_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_REGISTER_KERNEL_H_
+#define TFPLUG_KERNEL_REGISTER_KERNEL_H_
+
+#include <utility>
+
+#include "tfplug/kernel/internal/init_kernel.h"
+
+namespace tfplug {
+
+// Adds KernelT to the kernels that this library gives to TensorFlow when it is
+// loaded. For static initialisers: TFPLUG_REGISTER_KERNEL, or a loop over a
+// family of kernels.
+template <class KernelT>
+bool RegisterKernel(KernelDef def) {
+  // Makes the entry point part of this library.
+  static void (*const volatile entry_point)() = &TF_InitKernel;
+  static_cast<void>(entry_point);
+  internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());
+  internal::KernelRegistrations().Add(std::move(def),
+                                      internal::KernelFunctionsOf<KernelT>());
+  return true;
+}
+
+}  // namespace tfplug
+
+// TFPLUG_REGISTER_KERNEL(Relu, tfplug::KernelDef("Relu")
+//                                  .TypeConstraint<float>("T"));
+// At namespace scope, in any number of files of the library; defines
+// TF_InitKernel.
+#define TFPLUG_REGISTER_KERNEL(kernel, ...) \
+  TFPLUG_INTERNAL_REGISTER_KERNEL(__COUNTER__, kernel, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_KERNEL(id, kernel, ...) \
+  TFPLUG_INTERNAL_REGISTER_KERNEL_(id, kernel, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_KERNEL_(id, kernel, ...) \
+  [[maybe_unused]] static const bool tfplug_kernel_##id = \
+      ::tfplug::RegisterKernel<kernel>(__VA_ARGS__)
+
+#endif  // TFPLUG_KERNEL_REGISTER_KERNEL_H_

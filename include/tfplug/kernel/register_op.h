@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_REGISTER_OP_H_
+#define TFPLUG_KERNEL_REGISTER_OP_H_
+
+#include <utility>
+
+#include "tfplug/kernel/internal/init_kernel.h"
+#include "tfplug/kernel/internal/init_op.h"
+#include "tfplug/kernel/op_def.h"
+
+namespace tfplug {
+
+// Adds an op to those that this library gives to TensorFlow when it is loaded,
+// before its kernels.
+inline bool RegisterOp(OpDef def) {
+  // Makes the entry point part of this library.
+  static void (*const volatile entry_point)() = &TF_InitKernel;
+  static_cast<void>(entry_point);
+  internal::init_ops = &internal::InitOps;
+  internal::OpRegistrations().push_back(std::move(def));
+  return true;
+}
+
+}  // namespace tfplug
+
+// TFPLUG_REGISTER_OP(tfplug::OpDef("MyOp").Input("x: float")...);
+// At namespace scope, in any number of files of the library; defines
+// TF_InitKernel.
+#define TFPLUG_REGISTER_OP(...) \
+  TFPLUG_INTERNAL_REGISTER_OP(__COUNTER__, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_OP(id, ...) \
+  TFPLUG_INTERNAL_REGISTER_OP_(id, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_OP_(id, ...)         \
+  [[maybe_unused]] static const bool tfplug_op_##id = \
+      ::tfplug::RegisterOp(__VA_ARGS__)
+
+#endif  // TFPLUG_KERNEL_REGISTER_OP_H_

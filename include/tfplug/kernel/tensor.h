@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_TENSOR_H_
+#define TFPLUG_KERNEL_TENSOR_H_
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/device_memory.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/shape.h"
+#include "tfplug/base/status.h"
+#include "tfplug/base/tensor_view.h"
+
+namespace tfplug {
+
+// A tensor of core's (TF_Tensor), which shares its buffer. Move-only; nothing
+// here copies elements. host_tensor.h makes new ones.
+//
+// The buffer of a tensor in device memory stays valid for work that Compute
+// puts on the kernel's stream, also after Compute and the Tensor's end: core
+// gives the memory only to work that comes later on that stream. Do not touch
+// it from the host.
+class Tensor {
+ public:
+  Tensor() = default;
+  // Takes `tensor` over.
+  explicit Tensor(capi::TF_Tensor* tensor) : tensor_(tensor) {}
+  Tensor(Tensor&& other) noexcept
+      : tensor_(std::exchange(other.tensor_, nullptr)) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~Tensor() {
+    if (tensor_ != nullptr) internal::tensorflow.TF_DeleteTensor(tensor_);
+  }
+
+  // Whether there is a tensor at all; the rest needs one.
+  explicit operator bool() const { return tensor_ != nullptr; }
+
+  DataType dtype() const {
+    return static_cast<DataType>(internal::tensorflow.TF_TensorType(tensor_));
+  }
+  int rank() const { return internal::tensorflow.TF_NumDims(tensor_); }
+  int64_t dim(int i) const { return internal::tensorflow.TF_Dim(tensor_, i); }
+  Shape shape() const {
+    const int n = rank();
+    Shape shape(n, Shape::NotInitialized());
+    int64_t* const dims = shape.data();
+    for (int i = 0; i < n; ++i) dims[i] = dim(i);
+    return shape;
+  }
+  int64_t num_elements() const {
+    return internal::tensorflow.TF_TensorElementCount(tensor_);
+  }
+  uint64_t byte_size() const {
+    return internal::tensorflow.TF_TensorByteSize(tensor_);
+  }
+  // Not to be followed where there are no elements.
+  void* data() const { return internal::tensorflow.TF_TensorData(tensor_); }
+  DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
+  // Whether the buffer has the alignment that core's own code counts on. An
+  // output that shares a part of an input may lack it.
+  bool is_aligned() const {
+    return internal::tensorflow.TF_TensorIsAligned(tensor_);
+  }
+  // "float[2,3]"
+  std::string ToString() const {
+    return DataTypeName(dtype()) + shape().ToString();
+  }
+
+  // All elements in row-major order. A T that is not the tensor's type is the
+  // author's mistake: an exception, which core sees as INTERNAL.
+  template <class T>
+  absl::Span<T> flat() const {
+    CheckType(DataTypeOf<T>());
+    return absl::Span<T>(static_cast<T*>(data()),
+                         static_cast<size_t>(num_elements()));
+  }
+
+  // The same as an array of kRank dimensions, which is checked as T is.
+  template <class T, int kRank>
+  TensorView<T, kRank> view() const {
+    CheckType(DataTypeOf<T>());
+    if (ABSL_PREDICT_FALSE(rank() != kRank)) {
+      Mistake("view() was asked for rank " + std::to_string(kRank));
+    }
+    std::array<int64_t, kRank> dims;
+    for (size_t i = 0; i < dims.size(); ++i) dims[i] = dim(static_cast<int>(i));
+    return TensorView<T, kRank>(static_cast<T*>(data()), dims);
+  }
+
+  // The one element of a tensor that has just one, whatever its rank.
+  template <class T>
+  T& scalar() const {
+    CheckType(DataTypeOf<T>());
+    if (ABSL_PREDICT_FALSE(num_elements() != 1)) {
+      Mistake("scalar() was asked for");
+    }
+    return *static_cast<T*>(data());
+  }
+
+  // A tensor over the same buffer, read as another type or shape of as many
+  // bytes. INVALID_ARGUMENT if it has not as many, or a type has no fixed size.
+  absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
+    const int64_t no_elements = 0;
+    Tensor to(internal::tensorflow.TF_AllocateTensor(
+        static_cast<capi::TF_DataType>(dtype), &no_elements, 1, 0));
+    if (!to) return absl::ResourceExhaustedError("core made no tensor");
+    OwnedStatus status;
+    internal::tensorflow.TF_TensorBitcastFrom(
+        tensor_, static_cast<capi::TF_DataType>(dtype), to.tensor_,
+        shape.dims().data(), shape.rank(), status.get());
+    if (!status.ok()) return status.ToStatus();
+    return to;
+  }
+  absl::StatusOr<Tensor> Reshape(const Shape& shape) const {
+    return Bitcast(dtype(), shape);
+  }
+
+  // Gives this TF_Tensor another shape of as many elements; an output of core's
+  // keeps the shape it was allocated with. Since 2.11.
+  absl::Status SetShape(const Shape& shape) {
+    if (auto s = Require(&CApi::TF_SetShape); !s.ok()) return s;
+    if (shape.num_elements() != num_elements()) {
+      return absl::InvalidArgumentError(ToString() + " cannot have the shape " +
+                                        shape.ToString());
+    }
+    internal::tensorflow.TF_SetShape(tensor_, shape.dims().data(),
+                                     shape.rank());
+    return absl::OkStatus();
+  }
+
+  // The tensor itself if nobody else holds its buffer, so that it may be
+  // written; this one is empty then. Else nothing, and this one is as it was.
+  std::optional<Tensor> MaybeMove() {
+    capi::TF_Tensor* moved = internal::tensorflow.TF_TensorMaybeMove(tensor_);
+    if (moved == nullptr) return std::nullopt;
+    tensor_ = nullptr;
+    return Tensor(moved);
+  }
+
+  capi::TF_Tensor* get() const { return tensor_; }
+  capi::TF_Tensor* release() { return std::exchange(tensor_, nullptr); }
+
+ private:
+  void CheckType(DataType asked) const {
+    if (ABSL_PREDICT_FALSE(dtype() != asked)) {
+      Mistake(DataTypeName(asked) + " was asked for");
+    }
+  }
+
+  [[gnu::cold, noreturn]] void Mistake(std::string message) const {
+    message += ", the tensor is " + ToString() +
+               "; check it, or give the kernel a TypeConstraint";
+#if defined(__cpp_exceptions)
+    throw std::invalid_argument(message);
+#else
+    std::fprintf(stderr, "tfplug: %s\n", message.c_str());
+    std::abort();
+#endif
+  }
+
+  capi::TF_Tensor* tensor_ = nullptr;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_KERNEL_TENSOR_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_FUSED_PRODUCTS_H_
+#define TFPLUG_PASSES_INTERNAL_FUSED_PRODUCTS_H_
+
+#include <vector>
+
+#include "tfplug/ops/c.h"
+#include "tfplug/ops/d.h"
+#include "tfplug/ops/internal.h"
+#include "tfplug/ops/m.h"
+#include "tfplug/patterns/rule.h"
+
+// The products that passes/fusion.h knows, and what becomes of each: which of
+// its nodes can be fused, and what the fused op takes over.
+namespace tfplug::internal {
+
+// The types of `count` arguments that are of the product's type.
+template <class Product>
+auto TypesOfArgs(const NodePattern<Product>& product, int count) {
+  return [product, count](const Matched& m) {
+    const auto type = m.node(product).template GetAttr<DataType>("T");
+    return std::vector<DataType>(static_cast<size_t>(count),
+                                 type.value_or(DataType::kFloat));
+  };
+}
+
+struct FusedMatMul {
+  using Product = ops::MatMul;
+  using Fused = ops::InternalFusedMatMul;
+  static constexpr int kRank = 2;
+
+  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+    return product;
+  }
+  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product, int,
+                                  const NewNode<Fused>& node) {
+    return node.Copy(product, Fused::T_attr)
+        .Copy(product, Fused::transpose_a)
+        .Copy(product, Fused::transpose_b);
+  }
+};
+
+struct FusedConv2D {
+  using Product = ops::Conv2D;
+  using Fused = ops::InternalFusedConv2D;
+  static constexpr int kRank = 4;
+
+  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+    return product.Where(Product::data_format, "NHWC");
+  }
+  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product,
+                                  int num_args, const NewNode<Fused>& node) {
+    return node.Copy(product, Fused::T_attr)
+        .Copy(product, Fused::strides)
+        .Copy(product, Fused::padding)
+        .Copy(product, Fused::explicit_paddings)
+        .Copy(product, Fused::data_format)
+        .Copy(product, Fused::dilations)
+        .Copy(product, Fused::use_cudnn_on_gpu)
+        // Newer releases let the arguments be of several types.
+        .SetIfKnown(Fused::TArgs_attr, TypesOfArgs(product, num_args));
+  }
+};
+
+struct FusedDepthwise {
+  using Product = ops::DepthwiseConv2dNative;
+  using Fused = ops::InternalFusedDepthwiseConv2dNative;
+  static constexpr int kRank = 4;
+
+  // The fused op has no explicit paddings.
+  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+    return product.Where(Product::data_format, "NHWC")
+        .WhereOneOf(Product::padding, {"SAME", "VALID"});
+  }
+  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product, int,
+                                  const NewNode<Fused>& node) {
+    return node.Copy(product, Fused::T_attr)
+        .Copy(product, Fused::strides)
+        .Copy(product, Fused::padding)
+        .Copy(product, Fused::data_format)
+        .Copy(product, Fused::dilations);
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_PASSES_INTERNAL_FUSED_PRODUCTS_H_

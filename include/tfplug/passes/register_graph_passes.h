@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_REGISTER_GRAPH_PASSES_H_
+#define TFPLUG_PASSES_REGISTER_GRAPH_PASSES_H_
+
+#include "tfplug/passes/internal/init_graph.h"
+
+// TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", FuseBiasAdd, DropNoise);
+//
+// Gives TensorFlow's graph optimizer passes for each graph that has a node on
+// the device type: this library's own, another's, or "CPU". They run after
+// TensorFlow's rewriters, in this order, behind LowerVariableUpdates; so a
+// device's library may well register none of its own:
+//
+//   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE");
+//
+// At namespace scope, once in a library, and one library for a device type (a C
+// ABI rule: TensorFlow ends the process over a second one). Defines
+// TF_InitGraph and, as RFC 318 calls it, TF_InitGraphPlugin.
+#define TFPLUG_REGISTER_GRAPH_PASSES(...)                    \
+  struct TfplugGraphOptimizer                                \
+      : ::tfplug::GraphOptimizer<TFPLUG_INTERNAL_PASSES(     \
+            __VA_ARGS__, ::tfplug::internal::EndOfPasses)> { \
+    static constexpr char kDeviceType[] =                    \
+        TFPLUG_INTERNAL_DEVICE_TYPE(__VA_ARGS__, );          \
+  };                                                         \
+  TFPLUG_REGISTER_GRAPH_OPTIMIZER(TfplugGraphOptimizer)
+#define TFPLUG_INTERNAL_DEVICE_TYPE(device_type, ...) device_type
+#define TFPLUG_INTERNAL_PASSES(device_type, ...) __VA_ARGS__
+
+// The same for a class derived from tfplug::GraphOptimizer, which has settings.
+#define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                   \
+  struct TFPLUG_REGISTER_GRAPH_PASSES_may_stand_only_once_in_a_library {};     \
+  extern "C" __attribute__((visibility("default"))) void TF_InitGraph(         \
+      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                  \
+      ::tfplug::capi::TF_Status* status) {                                     \
+    ::tfplug::internal::OptimizerRegistration<__VA_ARGS__>::InitGraph(params,  \
+                                                                      status); \
+  }                                                                            \
+  extern "C" __attribute__((visibility("default"))) void TF_InitGraphPlugin(   \
+      ::tfplug::capi::TP_OptimizerRegistrationParams* params,                  \
+      ::tfplug::capi::TF_Status* status) {                                     \
+    TF_InitGraph(params, status);                                              \
+  }                                                                            \
+  static_assert(true, "")
+
+#endif  // TFPLUG_PASSES_REGISTER_GRAPH_PASSES_H_

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_FAKE_DEVICE_H_
+#define TFPLUG_TESTING_FAKE_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/device_memory.h"
+#include "tfplug/device/allocator.h"
+#include "tfplug/device/stream.h"
+#include "tfplug/testing/fake_stream.h"
+#include "tfplug/testing/plugin_device.h"
+
+namespace tfplug::testing {
+
+// Core's side of one device of a plug-in: the calls that core makes on it, with
+// core's structs, and the four streams that core gives it. Got from Host.
+class FakeDevice {
+ public:
+  FakeDevice(const StructSizes& sizes, const capi::SP_DeviceFns& device_fns,
+             const capi::SP_StreamExecutor& fns,
+             const capi::SP_TimerFns& timer_fns,
+             const WithCanary<capi::SP_Device>& device,
+             std::function<void(capi::SP_Device*)> destroy)
+      : device_{sizes, device_fns, fns, timer_fns, device, {}},
+        destroy_(std::move(destroy)) {}
+  FakeDevice(const FakeDevice&) = delete;
+  FakeDevice& operator=(const FakeDevice&) = delete;
+  ~FakeDevice() {
+    for (auto* stream :
+         {&compute_, &host_to_device_, &device_to_host_, &device_to_device_}) {
+      stream->reset();
+    }
+    destroy_(device_.device.get());
+  }
+
+  // ---- SP_Device, SP_DeviceFns -------------------------------------------
+
+  // For calls of C functions by hand.
+  const capi::SP_Device* c_device() const { return device_.get(); }
+  const capi::SP_StreamExecutor& fns() const { return device_.fns; }
+
+  int ordinal() const { return device_.get()->ordinal; }
+  std::string hardware_name() const {
+    return OrEmpty(device_.get()->hardware_name);
+  }
+  std::string vendor() const { return OrEmpty(device_.get()->device_vendor); }
+  std::string pci_bus_id() const { return OrEmpty(device_.get()->pci_bus_id); }
+  // Empty where the slot is null.
+  std::optional<int32_t> NumaNode() const {
+    return Ask(device_.device_fns.get_numa_node);
+  }
+  std::optional<int64_t> MemoryBandwidth() const {
+    return Ask(device_.device_fns.get_memory_bandwidth);
+  }
+  std::optional<double> Gflops() const {
+    return Ask(device_.device_fns.get_gflops);
+  }
+
+  // ---- Streams, events, timers -------------------------------------------
+
+  // Makes the four streams, in core's order.
+  absl::Status CreateStreams() {
+    for (auto* to :
+         {&compute_, &host_to_device_, &device_to_host_, &device_to_device_}) {
+      auto stream = CreateStream();
+      if (!stream.ok()) return stream.status();
+      *to = *std::move(stream);
+    }
+    return absl::OkStatus();
+  }
+  FakeStream& compute() { return *compute_; }
+  FakeStream& host_to_device() { return *host_to_device_; }
+  FakeStream& device_to_host() { return *device_to_host_; }
+  FakeStream& device_to_device() { return *device_to_device_; }
+
+  // With options: by create_stream_with_options, Unimplemented if that is null.
+  absl::StatusOr<std::unique_ptr<FakeStream>> CreateStream(
+      std::optional<StreamOptions> options = std::nullopt) {
+    capi::SP_Stream handle = nullptr;
+    absl::Status status;
+    if (!options.has_value()) {
+      status = CallWithStatus(fns().create_stream, c_device(), &handle);
+    } else if (fns().create_stream_with_options == nullptr) {
+      status = absl::UnimplementedError("create_stream_with_options is null");
+    } else {
+      WithCanary<capi::SP_StreamOptions> c(device_.sizes.stream_options);
+      c->has_priority = options->has_priority;
+      c->priority = options->priority;
+      status = CallWithStatus(fns().create_stream_with_options, c_device(),
+                              c.get(), &handle);
+    }
+    return Made<FakeStream>("create_stream", status, handle);
+  }
+  absl::StatusOr<std::unique_ptr<FakeEvent>> CreateEvent() {
+    capi::SP_Event handle = nullptr;
+    absl::Status status =
+        CallWithStatus(fns().create_event, c_device(), &handle);
+    return Made<FakeEvent>("create_event", status, handle);
+  }
+  absl::StatusOr<std::unique_ptr<FakeTimer>> CreateTimer() {
+    capi::SP_Timer handle = nullptr;
+    absl::Status status =
+        CallWithStatus(fns().create_timer, c_device(), &handle);
+    return Made<FakeTimer>("create_timer", status, handle);
+  }
+
+  // ---- Memory ------------------------------------------------------------
+
+  // Null memory when the plug-in has none to give: the C slot says no more.
+  DeviceMemory Allocate(uint64_t size, int64_t memory_space = 0) {
+    auto c = ToC(device_, DeviceMemory());
+    fns().allocate(c_device(), size, memory_space, c.get());
+    Check(c.intact(), "allocate wrote beyond its SP_DeviceMemoryBase");
+    return DeviceMemory(c->opaque, c->size, c->payload);
+  }
+  void Deallocate(DeviceMemory memory) {
+    const auto c = ToC(device_, memory);
+    fns().deallocate(c_device(), c.get());
+  }
+  void* AllocateHost(uint64_t size) {
+    return fns().host_memory_allocate(c_device(), size);
+  }
+  void DeallocateHost(void* memory) {
+    fns().host_memory_deallocate(c_device(), memory);
+  }
+  bool has_unified_memory() const {
+    return fns().unified_memory_allocate != nullptr &&
+           fns().unified_memory_deallocate != nullptr;
+  }
+  // Only with has_unified_memory().
+  void* AllocateUnified(uint64_t size) {
+    return fns().unified_memory_allocate(c_device(), size);
+  }
+  void DeallocateUnified(void* memory) {
+    fns().unified_memory_deallocate(c_device(), memory);
+  }
+  // Empty when the slot returns false.
+  std::optional<AllocatorStats> Stats();
+  std::optional<MemoryUsage> Usage() {
+    MemoryUsage usage;
+    if (!fns().device_memory_usage(c_device(), &usage.free, &usage.total)) {
+      return std::nullopt;
+    }
+    return usage;
+  }
+
+  // ---- Synchronous work --------------------------------------------------
+
+  absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
+                                uint64_t size) {
+    const auto c_dst = ToC(device_, dst);
+    return CallWithStatus(fns().sync_memcpy_htod, c_device(), c_dst.get(), src,
+                          size);
+  }
+  absl::Status CopyDeviceToHost(void* dst, DeviceMemory src, uint64_t size) {
+    const auto c_src = ToC(device_, src);
+    return CallWithStatus(fns().sync_memcpy_dtoh, c_device(), dst, c_src.get(),
+                          size);
+  }
+  absl::Status CopyDeviceToDevice(DeviceMemory dst, DeviceMemory src,
+                                  uint64_t size) {
+    const auto c_dst = ToC(device_, dst), c_src = ToC(device_, src);
+    return CallWithStatus(fns().sync_memcpy_dtod, c_device(), c_dst.get(),
+                          c_src.get(), size);
+  }
+  absl::Status SynchronizeAllActivity() {
+    return CallWithStatus(fns().synchronize_all_activity, c_device());
+  }
+
+  // ------------------------------------------------------------------------
+
+  // What the plug-in has done wrong by now, in a way that no call returns:
+  // written beyond a struct, dropped a host task or run it twice. Tasks that
+  // still wait in a stream count as dropped: wait for the stream first.
+  absl::Status Problems() const {
+    if (!device_.device.intact()) {
+      return absl::InternalError("somebody wrote beyond an SP_Device");
+    }
+    if (!problem_.ok()) return problem_;
+    return device_.host_tasks.Check();
+  }
+
+ private:
+  // What a create_... slot has given; OK with no object is none.
+  template <class T, class Handle>
+  absl::StatusOr<std::unique_ptr<T>> Made(const char* slot, absl::Status status,
+                                          Handle handle) {
+    if (!status.ok()) return status;
+    if (handle == nullptr) {
+      return absl::InternalError(std::string(slot) +
+                                 " said OK and left the handle unset");
+    }
+    return std::make_unique<T>(device_, handle);
+  }
+  template <class R>
+  std::optional<R> Ask(R (*function)(const capi::SP_Device*)) const {
+    if (function == nullptr) return std::nullopt;
+    return function(c_device());
+  }
+  static std::string OrEmpty(const char* text) {
+    return text == nullptr ? "" : text;
+  }
+  void Check(bool ok, const char* problem) {
+    if (!ok && problem_.ok()) problem_ = absl::InternalError(problem);
+  }
+
+  PluginDevice device_;
+  const std::function<void(capi::SP_Device*)> destroy_;
+  absl::Status problem_;
+  std::unique_ptr<FakeStream> compute_, host_to_device_, device_to_host_,
+      device_to_device_;
+};
+
+inline std::optional<AllocatorStats> FakeDevice::Stats() {
+  WithCanary<capi::SP_AllocatorStats> c(device_.sizes.allocator_stats);
+  const bool has_stats = fns().get_allocator_stats(c_device(), c.get());
+  Check(c.intact(), "get_allocator_stats wrote beyond its SP_AllocatorStats");
+  if (!has_stats) return std::nullopt;
+  Check(c->struct_size != 0, "SP_AllocatorStats::struct_size is 0");
+  const capi::SP_AllocatorStats from = c.Read();
+  AllocatorStats stats;
+  stats.num_allocs = from.num_allocs;
+  stats.bytes_in_use = from.bytes_in_use;
+  stats.peak_bytes_in_use = from.peak_bytes_in_use;
+  stats.largest_alloc_size = from.largest_alloc_size;
+  if (from.has_bytes_limit) stats.bytes_limit = from.bytes_limit;
+  stats.bytes_reserved = from.bytes_reserved;
+  stats.peak_bytes_reserved = from.peak_bytes_reserved;
+  if (from.has_bytes_reservable_limit) {
+    stats.bytes_reservable_limit = from.bytes_reservable_limit;
+  }
+  stats.largest_free_block_bytes = from.largest_free_block_bytes;
+  return stats;
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_FAKE_DEVICE_H_

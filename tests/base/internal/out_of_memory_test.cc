@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/internal/guard.h>
+#include <tfplug/testing.h>
+
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+
+// How many allocations fail from here on.
+[[maybe_unused]] static int failing_allocations = 0;
+
+void* operator new(std::size_t size) {
+#if defined(__cpp_exceptions)
+  if (failing_allocations > 0) {
+    --failing_allocations;
+    throw std::bad_alloc();
+  }
+#endif
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tfplug::internal {
+namespace {
+
+#if defined(__cpp_exceptions)
+
+constexpr char kSlot[] = "a slot with a name that no short string holds";
+
+// What core gets from a hook that fails when there is no memory left, and none
+// for the next `allocations` either.
+template <class Hook>
+capi::TF_Code CodeOf(int allocations, Hook hook) {
+  capi::TF_Status status;
+  Guard(&status, kSlot, [&]() -> absl::Status {
+    failing_allocations = allocations;
+    return hook();
+  });
+  CHECK(failing_allocations == 0);
+  failing_allocations = 0;
+  return status.code;
+}
+
+TEST_CASE("out of memory while saying that memory is out") {
+  testing::ScopedFakeTensorFlow core;
+  const auto throw_bad_alloc = []() -> absl::Status { throw std::bad_alloc(); };
+  const auto throw_error = []() -> absl::Status {
+    throw std::runtime_error("a long message that no short string holds");
+  };
+  for (int allocations : {0, 1, 2}) {
+    CAPTURE(allocations);
+    CHECK(CodeOf(allocations, throw_bad_alloc) == capi::TF_RESOURCE_EXHAUSTED);
+  }
+  // The runtime_error's own message takes the first allocation.
+  for (int allocations : {1, 2, 3}) {
+    CAPTURE(allocations);
+    CHECK(CodeOf(allocations, throw_error) == capi::TF_RESOURCE_EXHAUSTED);
+  }
+}
+
+TEST_CASE("out of memory while passing on a status") {
+  testing::ScopedFakeTensorFlow core;
+  // Kept for good: a status that cannot be passed on is not destroyed.
+  static const auto& failure = *new absl::Status(absl::DataLossError("lost"));
+  for (int allocations : {0, 1, 2}) {
+    CAPTURE(allocations);
+    const capi::TF_Code code = CodeOf(allocations, [] { return failure; });
+    CHECK(code == (allocations == 0 ? capi::TF_DATA_LOSS
+                                    : capi::TF_RESOURCE_EXHAUSTED));
+  }
+}
+
+TEST_CASE("out of memory where there is only the log") {
+  testing::FakeOptions options;
+  options.release = {2, 18};
+  testing::ScopedFakeTensorFlow core(options);
+  for (int allocations : {0, 1, 2}) {
+    CAPTURE(allocations);
+    testing::LogCapture log;
+    CHECK_FALSE(GuardOrLog("slot", [&]() -> absl::Status {
+      failing_allocations = allocations;
+      throw std::bad_alloc();
+    }));
+    failing_allocations = 0;
+    CHECK(log.lines().size() == 1);
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace tfplug::internal

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/internal/device_type.h>
+#include <tfplug/base/internal/tensorflow.h>
+#include <tfplug/testing.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "minimal_device.h"
+
+namespace tfplug {
+namespace {
+
+// What `function` writes to standard error.
+template <class Function>
+std::string CaptureStderr(Function function) {
+  std::fflush(stderr);
+  std::FILE* const file = std::tmpfile();
+  const int saved = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  function();
+  std::fflush(stderr);
+  dup2(saved, STDERR_FILENO);
+  close(saved);
+  std::rewind(file);
+  std::string text(4096, '\0');
+  text.resize(std::fread(&text[0], 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+// First of all, since the answer is kept.
+TEST_CASE("LoadTensorFlow: there is no TensorFlow in this process") {
+  testing::WithCanary<capi::SE_PlatformRegistrationParams> params(64);
+  capi::TF_Status status;
+  const std::string text = CaptureStderr([&] {
+    internal::PlatformRegistration<minimal::Platform>::InitPlugin(params.get(),
+                                                                  &status);
+  });
+  CHECK(text == "tfplug: SE_InitPlugin: no TensorFlow in this process\n");
+  CHECK(params.intact());
+  CHECK((params.Read().destroy_platform == nullptr));
+  CHECK_FALSE(internal::LoadTensorFlow());
+}
+
+TEST_CASE("FindInProcess finds what is there, and nothing else") {
+  CHECK(internal::FindInProcess("malloc") != nullptr);
+  CHECK(internal::FindInProcess("TF_NewStatus") == nullptr);
+}
+
+TEST_CASE("LogError goes to TF_Log where there is one") {
+  testing::FakeOptions options;
+  options.release = {2, 20};
+  testing::ScopedFakeTensorFlow core(options);
+  testing::LogCapture log;
+  const std::string text = CaptureStderr(
+      [] { internal::LogError("slot", absl::InternalError("100% wrong")); });
+  CHECK(text.empty());
+  CHECK(log.text() == "tfplug: slot: INTERNAL: 100% wrong\n");
+}
+
+TEST_CASE("LogError goes to standard error where there is none") {
+  testing::FakeOptions options;
+  options.release = {2, 21};
+  testing::ScopedFakeTensorFlow core(options);
+  testing::LogCapture log;
+  const std::string text =
+      CaptureStderr([] { internal::LogError("slot", "100% wrong"); });
+  CHECK(text == "tfplug: slot: 100% wrong\n");
+  CHECK(log.lines().empty());
+}
+
+TEST_CASE("the names that TensorFlow takes") {
+  for (const char* name : {"A", "MY_DEVICE", "A_", "A__B"}) {
+    CHECK_MESSAGE(internal::IsDeviceType(name), name);
+    CHECK(testing::ValidateDeviceType(name).ok());
+  }
+  for (const char* name :
+       {"", "_", "_A", "my-device", "My", "A1", "A B", "A:", "\xc3\x84"}) {
+    CHECK_MESSAGE(!internal::IsDeviceType(name), name);
+    CHECK_FALSE(testing::ValidateDeviceType(name).ok());
+  }
+}
+
+TEST_CASE("the names that TensorFlow takes for the CPU") {
+  for (const char* type : {"CPU", "MY_CPU", "CPU_SIM", "CPCPU"}) {
+    CHECK_MESSAGE(internal::IsTakenForCpu(type), type);
+  }
+  for (const char* type : {"", "C", "CP", "C_PU", "CP_U", "GPU"}) {
+    CHECK_MESSAGE(!internal::IsTakenForCpu(type), type);
+  }
+}
+
+TEST_CASE("InternString keeps one copy of each name") {
+  const char* a = internal::InternString(std::string("name"));
+  CHECK(std::string(a) == "name");
+  CHECK(internal::InternString("name") == a);
+  CHECK(internal::InternString("other") != a);
+  CHECK(internal::InternString("") == nullptr);
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/status.h>
+#include <tfplug/testing.h>
+
+#include <map>
+#include <string>
+
+namespace tfplug {
+namespace {
+
+using testing::FakeOptions;
+using testing::LiveStatusCount;
+using testing::ScopedFakeTensorFlow;
+
+absl::Status WithPayloads() {
+  absl::Status status = absl::UnavailableError("link down");
+  status.SetPayload("type.example/a", absl::Cord("alpha"));
+  status.SetPayload("type.example/nul", absl::Cord(std::string("a\0b", 3)));
+  status.SetPayload("type.example/empty", absl::Cord(""));
+  return status;
+}
+
+TEST_CASE("SetStatus and ToStatus carry every code and its message") {
+  ScopedFakeTensorFlow core;
+  for (int code = 0; code <= 16; ++code) {
+    CAPTURE(code);
+    const absl::Status in(static_cast<absl::StatusCode>(code), "words");
+    capi::TF_Status c;
+    SetStatus(&c, in);
+    CHECK(static_cast<int>(c.code) == code);
+    CHECK(c.message == (code == 0 ? "" : "words"));
+    CHECK(ToStatus(&c) == in);
+  }
+}
+
+TEST_CASE("SetStatus: OK wipes what was there") {
+  ScopedFakeTensorFlow core;
+  capi::TF_Status c;
+  SetStatus(&c, WithPayloads());
+  SetStatus(&c, absl::OkStatus());
+  CHECK(c.code == capi::TF_OK);
+  CHECK(c.message.empty());
+  CHECK(c.payloads.empty());
+}
+
+TEST_CASE("SetStatus: a code that nobody knows is UNKNOWN") {
+  ScopedFakeTensorFlow core;
+  capi::TF_Status c;
+  SetStatus(&c, absl::Status(static_cast<absl::StatusCode>(99), "odd"));
+  CHECK(c.code == capi::TF_UNKNOWN);
+  CHECK(c.message == "odd");
+}
+
+TEST_CASE("SetStatus: a message ends at its first NUL byte") {
+  ScopedFakeTensorFlow core;
+  capi::TF_Status c;
+  SetStatus(&c, absl::InternalError(absl::string_view("ab\0cd", 5)));
+  CHECK(c.message == "ab");
+}
+
+TEST_CASE("payloads cross, but for those that a C string cannot hold") {
+  ScopedFakeTensorFlow core;
+  capi::TF_Status c;
+  SetStatus(&c, WithPayloads());
+  CHECK(c.payloads ==
+        std::map<std::string, std::string>{{"type.example/a", "alpha"},
+                                           {"type.example/empty", ""}});
+  const absl::Status out = ToStatus(&c);
+  CHECK(out.message() == "link down");
+  CHECK(out.GetPayload("type.example/a") == absl::Cord("alpha"));
+  CHECK(out.GetPayload("type.example/empty") == absl::Cord(""));
+  CHECK_FALSE(out.GetPayload("type.example/nul").has_value());
+}
+
+TEST_CASE("payloads stay behind where core has no functions for them") {
+  capi::TF_Status c;
+  {
+    FakeOptions options;
+    options.release = {2, 6};  // neither TF_SetPayload nor TF_ForEachPayload
+    ScopedFakeTensorFlow core(options);
+    SetStatus(&c, WithPayloads());
+    CHECK(c.code == capi::TF_UNAVAILABLE);
+    CHECK(c.payloads.empty());
+  }
+  {
+    FakeOptions options;
+    options.release = {2, 12};  // TF_SetPayload only
+    ScopedFakeTensorFlow core(options);
+    SetStatus(&c, WithPayloads());
+    CHECK(c.payloads.size() == 2);
+    const absl::Status out = ToStatus(&c);
+    CHECK(out.code() == absl::StatusCode::kUnavailable);
+    CHECK_FALSE(out.GetPayload("type.example/a").has_value());
+  }
+}
+
+TEST_CASE("OwnedStatus gives back what it took") {
+  ScopedFakeTensorFlow core;
+  const int64_t before = LiveStatusCount();
+  {
+    OwnedStatus status;
+    CHECK(LiveStatusCount() == before + 1);
+    CHECK(status.ok());
+    SetStatus(status.get(), absl::AbortedError("unchanged"));
+    CHECK_FALSE(status.ok());
+    CHECK(status.ToStatus() == absl::AbortedError("unchanged"));
+  }
+  CHECK(LiveStatusCount() == before);
+}
+
+}  // namespace
+}  // namespace tfplug

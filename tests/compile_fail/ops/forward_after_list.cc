@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tfplug: this input comes after a list
+#include "tfplug/ops/all.h"
+#include "tfplug/plugin.h"
+
+namespace ops = tfplug::ops;
+
+class Kernel : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    return construction.GetAttr(ops::MatMul::transpose_a).status();
+  }
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    return context
+        .ForwardOrAllocateOutput(ops::ConcatV2::output, {ops::ConcatV2::axis},
+                                 {1})
+        .status();
+  }
+};
+TFPLUG_REGISTER_KERNEL(Kernel, ops::MatMul().T<float>());

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: tfplug: this input is a reference to a variable of TensorFlow 1
+#include "tfplug/ops/all.h"
+#include "tfplug/plugin.h"
+
+namespace ops = tfplug::ops;
+
+class Kernel : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    return construction.GetAttr(ops::MatMul::transpose_a).status();
+  }
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    return context.GetInput(ops::Assign::ref).status();
+  }
+};
+TFPLUG_REGISTER_KERNEL(Kernel, ops::MatMul().T<float>());

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// expect: a graph pass is a class derived from tfplug::GraphPass
-#include <tfplug/graph.h>
-
-struct Pass {};
-TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL", Pass);

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: a graph pass is a class derived from tfplug::GraphPass
+#include <tfplug/graph_pass.h>
+
+struct Pass {};
+TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL", Pass);

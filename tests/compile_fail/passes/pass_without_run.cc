@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: this pass does not override Run(Graph&, const PassContext&)
+#include <tfplug/graph_pass.h>
+
+struct Pass : tfplug::GraphPass {};
+TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL", Pass);

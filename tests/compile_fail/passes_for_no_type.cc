@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// expect: a device type begins with a capital letter
-#include <tfplug/graph.h>
-
-TFPLUG_REGISTER_GRAPH_PASSES("sim");

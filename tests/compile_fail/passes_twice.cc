@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// expect: TFPLUG_REGISTER_GRAPH_PASSES_may_stand_only_once_in_a_library
-#include <tfplug/graph.h>
-
-TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL");
-TFPLUG_REGISTER_GRAPH_PASSES("MINIMAL");

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/device/allocator.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "fixture.h"
+#include "minimal_device.h"
+#include "recording_device.h"
+
+// Asking for too much is what a test here does: no reason for AddressSanitizer
+// to end it.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {  // NOLINT: its name
+  return "allocator_may_return_null=1";
+}
+
+namespace tfplug {
+namespace {
+
+using recording::Memory;
+using recording::Record;
+using Calls = std::vector<std::string>;
+using Recording = Fixture<recording::Platform>;
+
+TEST_CASE_FIXTURE(Recording, "each slot calls its hook with its arguments") {
+  Record::Get().Take();
+  const DeviceMemory memory = device().Allocate(100, 5);
+  CHECK(memory.opaque() == Memory::Address(0x1000));
+  CHECK(memory.size() == 100);
+  CHECK(memory.payload() == 77);
+  device().Deallocate(memory);
+  void* host_memory = device().AllocateHost(200);
+  CHECK(host_memory == Memory::Address(0x2000));
+  device().DeallocateHost(host_memory);
+  REQUIRE(device().has_unified_memory());
+  void* unified = device().AllocateUnified(300);
+  CHECK(unified == Memory::Address(0x3000));
+  device().DeallocateUnified(unified);
+  CHECK(device().Usage()->free == 10);
+  CHECK(device().Usage()->total == 11);
+  CHECK(Record::Get().Take() ==
+        Calls{"Allocate(100, 5)", "Deallocate(0x1000/100/77)",
+              "AllocateHost(200)", "DeallocateHost(0x2000)",
+              "AllocateUnified(300)", "DeallocateUnified(0x3000)", "Usage()",
+              "Usage()"});
+}
+
+TEST_CASE_FIXTURE(Recording, "null never comes to a hook") {
+  Record::Get().Take();
+  device().Deallocate(DeviceMemory());
+  device().DeallocateHost(nullptr);
+  device().DeallocateUnified(nullptr);
+  CHECK(Record::Get().Take() == Calls{});
+}
+
+TEST_CASE_FIXTURE(Recording, "every field of the statistics crosses") {
+  const auto stats = device().Stats();
+  REQUIRE(stats.has_value());
+  CHECK(stats->num_allocs == 1);
+  CHECK(stats->bytes_in_use == 2);
+  CHECK(stats->peak_bytes_in_use == 3);
+  CHECK(stats->largest_alloc_size == 4);
+  CHECK(stats->bytes_limit == 5);
+  CHECK(stats->bytes_reserved == 6);
+  CHECK(stats->peak_bytes_reserved == 7);
+  CHECK(stats->bytes_reservable_limit == 8);
+  CHECK(stats->largest_free_block_bytes == 9);
+}
+
+class NoLimits : public minimal::Memory {
+ public:
+  absl::StatusOr<AllocatorStats> Stats() override { return AllocatorStats(); }
+};
+
+TEST_CASE("limits that are not there are not given") {
+  Fixture<minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, NoLimits>>>
+      fixture;
+  const auto stats = fixture.device().Stats();
+  REQUIRE(stats.has_value());
+  CHECK_FALSE(stats->bytes_limit.has_value());
+  CHECK_FALSE(stats->bytes_reservable_limit.has_value());
+}
+
+using Minimal = Fixture<minimal::Platform>;
+
+TEST_CASE_FIXTURE(Minimal, "no statistics are kept: no line in the log") {
+  CHECK_FALSE(device().Stats().has_value());
+  CHECK(log().lines().empty());
+}
+
+TEST_CASE_FIXTURE(Minimal, "no unified memory: null slots, and no flag") {
+  CHECK_FALSE(device().has_unified_memory());
+  CHECK(host().platform().supports_unified_memory == 0);
+}
+
+TEST_CASE_FIXTURE(Recording, "unified memory: both slots, and the flag") {
+  CHECK(device().has_unified_memory());
+  CHECK(host().platform().supports_unified_memory == 1);
+}
+
+TEST_CASE_FIXTURE(Minimal, "host memory by default") {
+  for (uint64_t size : {1, 63, 64, 65, 1000}) {
+    CAPTURE(size);
+    void* memory = device().AllocateHost(size);
+    REQUIRE(memory != nullptr);
+    CHECK(reinterpret_cast<uintptr_t>(memory) % 64 == 0);
+    std::memset(memory, 1, size);
+    device().DeallocateHost(memory);
+  }
+  device().DeallocateHost(device().AllocateHost(0));
+}
+
+TEST_CASE_FIXTURE(Minimal, "host memory that there is not") {
+  for (uint64_t size : {std::numeric_limits<uint64_t>::max(),
+                        std::numeric_limits<uint64_t>::max() - 62,
+                        std::numeric_limits<uint64_t>::max() - 63}) {
+    CAPTURE(size);
+    CHECK(device().AllocateHost(size) == nullptr);
+  }
+  REQUIRE(log().lines().size() == 3);
+  CHECK(log().lines()[0] ==
+        "tfplug: host_memory_allocate: RESOURCE_EXHAUSTED: out of host memory "
+        "allocating 18446744073709551615 bytes");
+}
+
+TEST_CASE("an SP_DeviceMemoryBase too small to hold memory is left alone") {
+  testing::HostOptions options;
+  options.sizes.device_memory = 16;
+  Recording fixture(options);
+  Record::Get().Take();
+  testing::WithCanary<capi::SP_DeviceMemoryBase> memory(16);
+  const testing::FakeDevice& device = fixture.device();
+  device.fns().allocate(device.c_device(), 8, 0, memory.get());
+  CHECK(memory.intact());
+  CHECK(Record::Get().Take() == Calls{});
+}
+
+TEST_CASE("statistics into a smaller or larger SP_AllocatorStats") {
+  testing::HostOptions options;
+  SUBCASE("smaller than any: false, and nothing is written") {
+    options.sizes.allocator_stats = 88;
+    Recording fixture(options);
+    CHECK_FALSE(fixture.device().Stats().has_value());
+    CHECK(fixture.log().lines().size() == 1);
+  }
+  SUBCASE("larger: what we know is filled") {
+    options.sizes.allocator_stats = 200;
+    Recording fixture(options);
+    CHECK(fixture.device().Stats()->largest_free_block_bytes == 9);
+  }
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/device/caching_allocator.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fake_memory_driver.h"
+#include "fixture.h"
+#include "minimal_device.h"
+#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/override.h"
+
+namespace tfplug {
+namespace {
+
+using Caching = CachingAllocator<Memory>;
+
+class CachingPlatform
+    : public minimal::PlatformOf<minimal::DeviceOf<
+          minimal::Stream, CachingAllocator<minimal::Memory>>> {
+ public:
+  PlatformOptions Options() override {
+    PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+};
+
+TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
+                  "CachingAllocator: as core uses it") {
+  CHECK_FALSE(device().has_unified_memory());
+  const DeviceMemory memory = device().Allocate(1000);
+  const DeviceMemory other = device().Allocate(1000);
+  CHECK(memory.size() == 1000);
+  CHECK(other.as<char>() == memory.as<char>() + 1024);
+  device().Deallocate(DeviceMemory(memory.opaque(), 0));
+  CHECK(device().Allocate(1).opaque() == memory.opaque());
+  REQUIRE(device().Stats().has_value());
+  CHECK(device().Stats()->num_allocs == 3);
+  CHECK(device().Stats()->bytes_in_use == 1024 + 256);
+  CHECK(device().Stats()->bytes_reserved == 2 << 20);
+  CHECK(device().Usage()->free == 1 << 20);
+  CHECK(device().Allocate(0).is_null());
+  CHECK(log().lines().empty());
+  CHECK(device().Allocate(UINT64_MAX).is_null());
+  CHECK(log().text().find("RESOURCE_EXHAUSTED: out of device memory") !=
+        std::string::npos);
+}
+
+TEST_CASE("CachingAllocator: regions double; large ones are exact") {
+  Driver driver;
+  driver.options.first_region = 4096;
+  driver.options.largest_region = 8192;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  for (uint64_t size : {4096, 1, 8192, 9000, 8192}) {
+    REQUIRE(caching.Allocate(size, 0).ok());
+  }
+  REQUIRE(driver.allocated.size() == 5);
+  CHECK(driver.allocated[0].second == 4096);
+  CHECK(driver.allocated[1].second == 8192);
+  CHECK(driver.allocated[2].second == 8192);
+  CHECK(driver.allocated[3].second == 9216);
+  CHECK(driver.allocated[4].second == 8192);
+}
+
+TEST_CASE("CachingAllocator: remembers what size the driver had no more of") {
+  Driver driver;
+  driver.capacity = 40 << 10;
+  driver.options.first_region = 1 << 20;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  REQUIRE(caching.Allocate(32 << 10, 0).ok());
+  CHECK(driver.in_use == 32 << 10);
+  CHECK(driver.allocations == 6);  // 1 MiB, halved five times.
+  REQUIRE(caching.Allocate(1, 0).ok());
+  CHECK(driver.in_use == 40 << 10);
+  CHECK(driver.allocations == 6 + 4);  // 64 KiB, halved three times.
+}
+
+TEST_CASE("CachingAllocator: a rest that is small goes out too") {
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  constexpr uint64_t kSize = 65536;
+  const DeviceMemory memory = caching.Allocate(kSize / 16 * 17, 0).value();
+  REQUIRE(caching.Allocate(1, 0).ok());
+  CHECK(caching.Deallocate(memory).ok());
+  REQUIRE(caching.Allocate(kSize, 0).value().opaque() == memory.opaque());
+  CHECK(caching.Stats()->bytes_in_use == 17 * 4096 + 256);
+  CHECK(caching.Deallocate(memory).ok());
+  REQUIRE(caching.Allocate(kSize - 256, 0)->opaque() == memory.opaque());
+  CHECK(caching.Stats()->bytes_in_use == 16 * 4096);
+}
+
+TEST_CASE("CachingAllocator: no size is too odd") {
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const auto nothing = caching.Allocate(0, 0);
+  REQUIRE(nothing.ok());
+  CHECK(nothing->is_null());
+  CHECK(caching.Deallocate(*nothing).ok());
+  CHECK(caching.Stats()->num_allocs == 0);
+  driver.capacity = 1 << 20;
+  for (uint64_t size : {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX / 2,
+                        UINT64_MAX / 4 + 2, uint64_t{2} << 20}) {
+    CAPTURE(size);
+    CHECK(absl::IsResourceExhausted(caching.Allocate(size, 0).status()));
+  }
+  REQUIRE(caching.Allocate(1000, 0).ok());
+  CHECK(caching.Allocate(2 << 20, 0).status().message() ==
+        "out of device memory allocating 2097152 bytes: 1024 bytes in use, "
+        "1048576 reserved in 1 region, largest free block 1047552: error 2");
+}
+
+TEST_CASE("CachingAllocator: free regions go back before memory is out") {
+  Driver driver;
+  driver.capacity = 64 << 10;
+  driver.options.first_region = 16 << 10;
+  driver.options.largest_region = 16 << 10;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  DeviceMemory held[4];
+  for (DeviceMemory& memory : held) {
+    memory = caching.Allocate(16 << 10, 0).value();
+  }
+  for (int i = 1; i < 4; ++i) CHECK(caching.Deallocate(held[i]).ok());
+  CHECK(driver.freed.empty());
+  CHECK(caching.Allocate(64 << 10, 0).status().message() ==
+        "out of device memory allocating 65536 bytes: 16384 bytes in use, "
+        "16384 reserved in 1 region, largest free block 0: error 2");
+  CHECK(driver.freed.size() == 3);
+  CHECK(caching.Allocate(48 << 10, 0).ok());
+}
+
+TEST_CASE("CachingAllocator: any call of the driver may fail in any way") {
+  for (int failure = Driver::kExhausted; failure <= Driver::kThrows;
+       ++failure) {
+    for (int fail_at = 0; fail_at < 16; ++fail_at) {
+      CAPTURE(failure);
+      CAPTURE(fail_at);
+      Driver driver;
+      driver.capacity = 300 << 10;
+      driver.options.first_region = 4096;
+      driver.fail_at = fail_at;
+      driver.failure = static_cast<Driver::Failure>(failure);
+      Caching caching(driver);
+      REQUIRE(caching.Init().ok());
+      std::map<uint64_t, DeviceMemory> held;
+      int internal = 0, exhausted = 0;
+      for (int i = 1; i <= 30; ++i) {
+        const auto memory = caching.Allocate(static_cast<uint64_t>(i) * 999, 0);
+        if (memory.ok()) {
+          held[reinterpret_cast<uint64_t>(memory->opaque())] = *memory;
+        } else if (absl::IsResourceExhausted(memory.status())) {
+          ++exhausted;
+        } else {
+          CHECK(absl::IsInternal(memory.status()));
+          ++internal;
+        }
+        if (i % 7 == 0) {
+          CHECK(caching.Deallocate(held.begin()->second).ok());
+          held.erase(held.begin());
+        }
+        CHECK(static_cast<uint64_t>(caching.Stats()->bytes_reserved) ==
+              driver.in_use);
+      }
+      const bool broke =
+          failure == Driver::kBroken && fail_at < driver.allocations;
+      CHECK(internal == (broke || driver.gave_short ? 1 : 0));
+      CHECK(exhausted > 0);
+      uint64_t end = 0;
+      for (const auto& [address, memory] : held) {
+        CHECK(address >= end);
+        end = address + memory.size();
+      }
+      for (const auto& [address, memory] : held)
+        CHECK(caching.Deallocate(memory).ok());
+      caching.ReleaseFreeRegions();
+      CHECK(driver.live.empty());
+    }
+  }
+}
+
+TEST_CASE("CachingAllocator: an error of the driver's keeps its words") {
+  Driver driver;
+  driver.fail_at = 0;
+  driver.failure = Driver::kBroken;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  CHECK(caching.Allocate(1, 0).status() == absl::InternalError("error 719"));
+  driver.failure = Driver::kShort;
+  driver.fail_at = 1;
+  CHECK(caching.Allocate(3 << 20, 0).status().message() ==
+        "the allocator under CachingAllocator was asked for 3145728 bytes and "
+        "gave 3145727");
+  CHECK(driver.live.empty());
+}
+
+TEST_CASE("CachingAllocator: the limit") {
+  Driver driver;
+  driver.capacity = 1 << 20;
+  driver.options.limit = 10000;
+  driver.options.first_region = 8192;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  CHECK(caching.Usage()->free == 10000);
+  CHECK(caching.Usage()->total == 10000);
+  const DeviceMemory memory = caching.Allocate(4000, 0).value();
+  REQUIRE(caching.Allocate(4000, 0).ok());
+  CHECK(caching.Usage()->free == 10000 - 2 * 4096);
+  CHECK(caching.Allocate(1793, 0).status().message() ==
+        "out of device memory allocating 1793 bytes: 8192 bytes in use, 8192 "
+        "reserved in 1 region, largest free block 0, limit 10000: "
+        "CachingAllocatorOptions::limit");
+  CHECK(caching.Allocate(1000, 0).ok());
+  CHECK(driver.in_use == 8192 + 1792);
+  CHECK(caching.Deallocate(memory).ok());
+  CHECK(caching.Usage()->free == 10000 - 4096 - 1024);
+  CHECK(caching.Stats()->bytes_limit == 10000);
+  CHECK(caching.Stats()->bytes_reservable_limit == 10000);
+}
+
+TEST_CASE("CachingAllocator: usage counts what is kept as free") {
+  Driver driver;
+  driver.capacity = 10 << 20;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  REQUIRE(caching.Allocate(1 << 20, 0).ok());
+  CHECK(driver.in_use == 2 << 20);
+  CHECK(caching.Usage()->free == 9 << 20);
+  CHECK(caching.Usage()->total == 10 << 20);
+  CHECK(!caching.Stats()->bytes_limit.has_value());
+}
+
+TEST_CASE("CachingAllocator: other memory spaces are not cached") {
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const DeviceMemory memory = caching.Allocate(1000, 1).value();
+  CHECK(driver.in_use == 1024);
+  CHECK(caching.Stats()->bytes_in_use == 1024);
+  REQUIRE(caching.Allocate(1000, 0).ok());
+  CHECK(caching.Deallocate(memory).ok());
+  CHECK(driver.in_use == 2 << 20);
+  CHECK(caching.Stats()->bytes_reserved == 2 << 20);
+  CHECK(caching.Allocate(1000, 0)->opaque() != memory.opaque());
+}
+
+TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
+  Driver driver;
+  driver.next = 0x10000;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const DeviceMemory memory = caching.Allocate(1000, 0).value();
+  const DeviceMemory other = caching.Allocate(1000, 0).value();
+  CHECK(caching.Deallocate(DeviceMemory(reinterpret_cast<void*>(0x4000), 8)) ==
+        absl::InvalidArgumentError("ignored: nothing is handed out at 0x4000, "
+                                   "which is not this allocator's"));
+  CHECK(caching.Deallocate(memory).ok());
+  CHECK(caching.Deallocate(memory) ==
+        absl::InvalidArgumentError(
+            "ignored: nothing is handed out at 0x10000, which is this "
+            "allocator's: freed twice, or not the start"));
+  for (const DeviceMemory& stray :
+       {DeviceMemory(other.as<char>() + 256, 8),
+        DeviceMemory(memory.as<char>() + (2 << 20), 8)}) {
+    CHECK(absl::IsInvalidArgument(caching.Deallocate(stray)));
+  }
+  CHECK(caching.Stats()->bytes_in_use == 1024);
+  CHECK(caching.Deallocate(other).ok());
+  CHECK(caching.Allocate(2 << 20, 0)->opaque() == memory.opaque());
+}
+
+TEST_CASE("CachingAllocator: what the driver says of memory given back") {
+  testing::ScopedFakeTensorFlow core(Fixture<CachingPlatform>::WithLog());
+  testing::LogCapture log;
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const DeviceMemory uncached = caching.Allocate(1000, 1).value();
+  const DeviceMemory cached = caching.Allocate(1000, 0).value();
+  driver.free_result = absl::DataLossError("driver error 7");
+  CHECK(caching.Deallocate(uncached) == driver.free_result);
+  // A region goes later, when there is nobody to tell.
+  CHECK(caching.Deallocate(cached).ok());
+  CHECK(log.text() == "");
+  CHECK(caching.ReleaseFreeRegions() > 0);
+  CHECK(log.text() == "tfplug: deallocate: DATA_LOSS: driver error 7\n");
+  driver.free_result = absl::OkStatus();
+}
+
+TEST_CASE("CachingAllocator: goes with all its regions") {
+  Driver driver;
+  {
+    Caching caching(driver);
+    REQUIRE(caching.Init().ok());
+    REQUIRE(caching.Allocate(1, 0).ok());
+    REQUIRE(caching.Allocate(3 << 20, 0).ok());
+    CHECK(driver.live.size() == 2);
+  }
+  CHECK(driver.live.empty());
+}
+
+TEST_CASE("CachingAllocator: refuses a rounding that cannot be") {
+  for (uint64_t rounding : {0, 32, 96, 257}) {
+    Driver driver;
+    driver.options.rounding = rounding;
+    CHECK(absl::IsInvalidArgument(Caching(driver).Init()));
+  }
+}
+
+// Real memory, made with nothing; host and unified memory of its own.
+class HostMemory : public Allocator {
+ public:
+  absl::Status Init() override {
+    return fail_init ? absl::UnavailableError("no driver") : absl::OkStatus();
+  }
+  absl::StatusOr<DeviceMemory> Allocate(uint64_t size, int64_t) override {
+    return DeviceMemory(std::aligned_alloc(256, size), size);
+  }
+  absl::Status Deallocate(DeviceMemory memory) override {
+    std::free(memory.opaque());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<void*> AllocateHost(uint64_t) override { return &host; }
+  absl::Status DeallocateHost(void* memory) override {
+    host_freed = memory;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<void*> AllocateUnified(uint64_t) override { return &unified; }
+  absl::Status DeallocateUnified(void* memory) override {
+    unified_freed = memory;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<MemoryUsage> Usage() override {
+    return absl::UnavailableError("no driver");
+  }
+
+  char host, unified;
+  void* host_freed = nullptr;
+  void* unified_freed = nullptr;
+  static inline bool fail_init = false;
+};
+
+TEST_CASE("CachingAllocator: unified memory exactly where Source has it") {
+  using WithUnified = CachingAllocator<HostMemory>;
+  static_assert(!internal::Overrides(&Caching::AllocateUnified,
+                                     &Allocator::AllocateUnified));
+  static_assert(!internal::Overrides(&Caching::DeallocateUnified,
+                                     &Allocator::DeallocateUnified));
+  static_assert(internal::Overrides(&WithUnified::AllocateUnified,
+                                    &Allocator::AllocateUnified));
+  static_assert(internal::Overrides(&WithUnified::DeallocateUnified,
+                                    &Allocator::DeallocateUnified));
+  WithUnified caching;
+  CHECK(caching.AllocateUnified(1).value() == &caching.source().unified);
+  CHECK(caching.DeallocateUnified(&caching).ok());
+  CHECK(caching.source().unified_freed == &caching);
+  CHECK(caching.AllocateHost(1).value() == &caching.source().host);
+  CHECK(caching.DeallocateHost(&caching).ok());
+  CHECK(caching.source().host_freed == &caching);
+}
+
+TEST_CASE("CachingAllocator: is made as Source would be") {
+  static_assert(std::is_constructible_v<Caching, Driver&>);
+  static_assert(!std::is_default_constructible_v<Caching>);
+  static_assert(
+      !std::is_constructible_v<CachingAllocator<HostMemory>, Driver&>);
+  Driver driver;
+  CHECK(internal::Create<Caching>(driver).ok());
+  CHECK(internal::Create<CachingAllocator<HostMemory>>(driver).ok());
+  HostMemory::fail_init = true;
+  CHECK(internal::Create<CachingAllocator<HostMemory>>(driver).status() ==
+        absl::UnavailableError("no driver"));
+  HostMemory::fail_init = false;
+  CHECK(CachingAllocator<HostMemory>().Usage().status() ==
+        absl::UnavailableError("no driver"));
+}
+
+TEST_CASE("CachingAllocator: threads never share memory") {
+  CachingAllocator<HostMemory> caching;
+  REQUIRE(caching.Init().ok());
+  const auto work = [&](uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<DeviceMemory> held;
+    int wrong = 0;
+    for (int i = 0; i < 5000; ++i) {
+      if (held.empty() || (held.size() < 50 && random() % 2 == 0)) {
+        held.push_back(caching.Allocate(8 + random() % 20000, 0).value());
+        held.back().as<uint32_t>()[0] = seed;
+        held.back().as<uint32_t>()[held.back().size() / 4 - 1] = seed;
+      } else {
+        std::swap(held[random() % held.size()], held.back());
+        const DeviceMemory memory = held.back();
+        wrong += memory.as<uint32_t>()[0] != seed;
+        wrong += memory.as<uint32_t>()[memory.size() / 4 - 1] != seed;
+        CHECK(caching.Deallocate(memory).ok());
+        held.pop_back();
+      }
+      if (i % 100 == 0) {
+        const AllocatorStats stats = caching.Stats().value();
+        wrong += stats.bytes_in_use > stats.bytes_reserved;
+        if (seed == 1) caching.ReleaseFreeRegions();
+      }
+    }
+    for (const DeviceMemory& memory : held)
+      CHECK(caching.Deallocate(memory).ok());
+    return wrong;
+  };
+  int wrong[4];
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] { wrong[i] = work(i + 1); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : wrong) CHECK(count == 0);
+  CHECK(caching.Stats()->bytes_in_use == 0);
+  caching.ReleaseFreeRegions();
+  CHECK(caching.Stats()->bytes_reserved == 0);
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/device/host_task.h>
+#include <tfplug/testing.h>
+
+#include <type_traits>
+#include <utility>
+
+namespace tfplug {
+namespace {
+
+using testing::FakeOptions;
+using testing::LogCapture;
+using testing::ScopedFakeTensorFlow;
+
+// A core with TF_Log, so that the log can be read.
+FakeOptions WithLog() {
+  FakeOptions options;
+  options.release = {2, 18};
+  return options;
+}
+
+struct Counter {
+  int runs = 0;
+  absl::Status result;
+
+  static void Run(void* self, capi::TF_Status* status) {
+    auto* counter = static_cast<Counter*>(self);
+    ++counter->runs;
+    testing::ToCore(counter->result, status);
+  }
+  HostTask Task() { return HostTask(&Run, this); }
+};
+
+static_assert(!std::is_copy_constructible_v<HostTask>);
+static_assert(!std::is_copy_assignable_v<HostTask>);
+static_assert(std::is_nothrow_move_constructible_v<HostTask>);
+
+TEST_CASE("HostTask runs once, and returns what core's function says") {
+  ScopedFakeTensorFlow core(WithLog());
+  LogCapture log;
+  const int64_t before = testing::LiveStatusCount();
+  Counter counter;
+  counter.result = absl::CancelledError("step is over");
+  HostTask task = counter.Task();
+  CHECK(task.Run() == absl::CancelledError("step is over"));
+  CHECK(task() == absl::OkStatus());
+  CHECK(counter.runs == 1);
+  CHECK(testing::LiveStatusCount() == before);
+  CHECK(log.lines().empty());
+}
+
+TEST_CASE("HostTask that is dropped says so, once") {
+  ScopedFakeTensorFlow core(WithLog());
+  LogCapture log;
+  Counter counter;
+  {
+    HostTask dropped = counter.Task();
+    HostTask moved = std::move(dropped);
+  }
+  CHECK(counter.runs == 0);
+  REQUIRE(log.lines().size() == 1);
+  CHECK(log.lines()[0] ==
+        "tfplug: host_callback: a host task was dropped without having been "
+        "run; unless RunOnHost failed, TensorFlow waits for it forever");
+}
+
+TEST_CASE("HostTask moves: the last owner runs it") {
+  ScopedFakeTensorFlow core(WithLog());
+  LogCapture log;
+  Counter a, b;
+  {
+    HostTask first = a.Task();
+    HostTask second = std::move(first);
+    CHECK(first.Run().ok());  // NOLINT(bugprone-use-after-move): moved from
+    CHECK(a.runs == 0);
+    HostTask third = b.Task();
+    CHECK(third.Run().ok());
+    third = std::move(second);
+    CHECK(third.Run().ok());
+  }
+  CHECK(a.runs == 1);
+  CHECK(b.runs == 1);
+  CHECK(log.lines().empty());
+}
+
+TEST_CASE("HostTask: move assignment drops nothing without a line") {
+  ScopedFakeTensorFlow core(WithLog());
+  LogCapture log;
+  Counter a, b;
+  {
+    HostTask task = a.Task();
+    task = b.Task();  // the temporary has a's task now, and goes
+    CHECK(task.Run().ok());
+  }
+  CHECK(a.runs == 0);
+  CHECK(b.runs == 1);
+  CHECK(log.lines().size() == 1);
+}
+
+TEST_CASE("HostTask::Release hands over to a C driver") {
+  ScopedFakeTensorFlow core(WithLog());
+  LogCapture log;
+  Counter counter;
+  std::pair<capi::SE_StatusCallbackFn, void*> released;
+  {
+    HostTask task = counter.Task();
+    released = task.Release();
+  }
+  CHECK(log.lines().empty());
+  CHECK(released.second == &counter);
+  CHECK(HostTask(released.first, released.second).Run().ok());
+  CHECK(counter.runs == 1);
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/kernel/async_kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using capi::TF_OpKernelContext;
+using testing::LeakCheckedFake;
+
+std::function<absl::Status(AsyncRun&)> on_compute;
+
+class Scripted : public AsyncKernel {
+ public:
+  absl::Status ComputeAsync(AsyncRun& run) override { return on_compute(run); }
+};
+using Table = internal::AsyncKernelTable<Scripted>;
+
+// What core sees of one run.
+struct Seen {
+  absl::Status status;
+  int done_calls = 0;
+};
+
+// Runs the kernel as core does: the callback is gone when the call returns.
+// `after` runs then, before the end of the run is looked at.
+Seen Run(
+    std::function<absl::Status(AsyncRun&)> compute,
+    std::function<void()> after = [] {}) {
+  on_compute = std::move(compute);
+  capi::TF_OpKernelConstruction node;
+  void* const kernel = Table::create_func(&node);
+  auto context = std::make_unique<TF_OpKernelContext>();
+  Seen seen;
+  std::atomic<int> calls{0};
+  {
+    std::function<void()> done = [&] {
+      ++calls;
+      seen.status = context->status;
+      context.reset();  // core may end it with the call
+    };
+    Table::compute_async_func(
+        kernel, context.get(),
+        reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
+    done = [] { FAIL("a callback that was gone"); };
+  }
+  after();
+  seen.done_calls = calls;
+  Table::delete_func(kernel);
+  return seen;
+}
+
+TEST_CASE("a run that is over when the hook returns") {
+  LeakCheckedFake core;
+  Seen seen = Run([](AsyncRun&) { return absl::OkStatus(); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status == absl::OkStatus());
+  seen = Run([](AsyncRun&) { return absl::AbortedError("no"); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status == absl::AbortedError("node 'node': no"));
+  seen = Run([](AsyncRun& run) {
+    run.Finish(absl::UnavailableError("inside"));
+    CHECK(!run);
+    run.Finish(absl::OkStatus());
+    return absl::OkStatus();
+  });
+  CHECK(seen.done_calls == 1);
+  CHECK(absl::IsUnavailable(seen.status));
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("an exception ends the run, once") {
+  LeakCheckedFake core;
+  Seen seen = Run(
+      [](AsyncRun&) -> absl::Status { throw std::runtime_error("thrown"); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status ==
+        absl::InternalError("node 'node': C++ exception: thrown"));
+  seen = Run([](AsyncRun& run) -> absl::Status {
+    const AsyncRun mine = std::move(run);
+    throw std::runtime_error("thrown");
+  });
+  CHECK(seen.done_calls == 1);
+  CHECK(absl::IsInternal(seen.status));
+}
+#endif
+
+TEST_CASE("a run that is finished later, on another thread") {
+  LeakCheckedFake core;
+  for (const absl::Status& result :
+       {absl::OkStatus(), absl::AbortedError("later")}) {
+    std::unique_ptr<AsyncRun> kept;
+    const Seen seen = Run(
+        [&](AsyncRun& run) {
+          kept = std::make_unique<AsyncRun>(std::move(run));
+          return absl::OkStatus();
+        },
+        [&] {
+          std::thread([&] {
+            CHECK(kept->context().num_inputs() == 0);
+            kept->Finish(result);
+            kept->Finish(absl::InternalError("twice"));
+          }).join();
+        });
+    CHECK(seen.done_calls == 1);
+    CHECK(seen.status.code() == result.code());
+  }
+}
+
+TEST_CASE("a run goes through a callback that takes a pointer") {
+  LeakCheckedFake core;
+  void* released = nullptr;
+  const Seen seen = Run(
+      [&](AsyncRun& run) {
+        released = run.Release();
+        CHECK(!run);
+        return absl::OkStatus();
+      },
+      [&] { AsyncRun::Take(released).Finish(absl::AbortedError("later")); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status == absl::AbortedError("node 'node': later"));
+}
+
+TEST_CASE("a run that is dropped fails, before and after the hook returns") {
+  LeakCheckedFake core;
+  Seen seen = Run([](AsyncRun& run) {
+    const AsyncRun dropped = std::move(run);
+    return absl::OkStatus();
+  });
+  CHECK(seen.done_calls == 1);
+  CHECK(absl::IsInternal(seen.status));
+  std::unique_ptr<AsyncRun> kept;
+  seen = Run(
+      [&](AsyncRun& run) {
+        kept = std::make_unique<AsyncRun>(std::move(run));
+        return absl::OkStatus();
+      },
+      [&] { kept.reset(); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.status.message().find("without a call of Finish") !=
+        absl::string_view::npos);
+}
+
+TEST_CASE("finishing races with the return of the hook") {
+  LeakCheckedFake core;
+  for (int i = 0; i < 300; ++i) {
+    std::thread thread;
+    const Seen seen = Run(
+        [&](AsyncRun& run) {
+          thread = std::thread([mine = std::move(run)]() mutable {
+            mine.Finish(absl::AbortedError("raced"));
+          });
+          return absl::OkStatus();
+        },
+        [&] { thread.join(); });
+    CHECK(seen.done_calls == 1);
+    CHECK(absl::IsAborted(seen.status));
+  }
+}
+
+TEST_CASE("an error after the run was moved away goes to the log") {
+  LeakCheckedFake core({{2, 20}, {}});
+  testing::LogCapture log;
+  std::unique_ptr<AsyncRun> kept;
+  const Seen seen = Run(
+      [&](AsyncRun& run) {
+        kept = std::make_unique<AsyncRun>(std::move(run));
+        return absl::InternalError("too late");
+      },
+      [&] { kept->Finish(absl::OkStatus()); });
+  CHECK(seen.status.ok());
+  CHECK(log.text().find("too late") != std::string::npos);
+}
+
+// Where core's callback cannot be kept, the call waits for the end.
+void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
+  LeakCheckedFake core(options);
+  on_compute = [](AsyncRun& run) {
+    std::thread([mine = std::move(run)]() mutable {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      mine.Finish(absl::AbortedError("waited"));
+    }).detach();
+    return absl::OkStatus();
+  };
+  capi::TF_OpKernelConstruction node;
+  void* const kernel = Table::create_func(&node);
+  TF_OpKernelContext context;
+  int calls = 0;
+  std::function<void()> done = [&] { ++calls; };
+  if (has_callback) {
+    Table::compute_async_func(
+        kernel, &context,
+        reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
+    CHECK(calls == 1);
+  } else {
+    Table::compute_func(kernel, &context);
+  }
+  CHECK(absl::IsAborted(context.status));
+  Table::delete_func(kernel);
+}
+
+TEST_CASE("releases before 2.13: core's thread waits") {
+  CheckWaits({{2, 12}, {}}, false);
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/kernel/attributes.h>
+#include <tfplug/kernel/kernel_construction.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using testing::LeakCheckedFake;
+using testing::TestAttr;
+
+template <class Field, class Value>
+TestAttr Attr(TestAttr::Kind kind, Field field, Value values, bool is_list) {
+  TestAttr attr;
+  attr.kind = kind;
+  attr.*field = values;
+  attr.is_list = is_list;
+  return attr;
+}
+TestAttr Numbers(TestAttr::Kind kind, std::vector<int64_t> values,
+                 bool is_list) {
+  return Attr(kind, &TestAttr::numbers, values, is_list);
+}
+TestAttr Strings(TestAttr::Kind kind, std::vector<std::string> values,
+                 bool is_list) {
+  return Attr(kind, &TestAttr::strings, values, is_list);
+}
+
+// A node with one attribute of each kind, single and as a list.
+capi::TF_OpKernelConstruction MakeNode() {
+  const auto tensor = testing::MakeTensor<float>({2}, {1, 2});
+  capi::TF_OpKernelConstruction node;
+  node.op = "Conv2D";
+  node.node = "model/conv";
+  node.attrs = {
+      {"bool", Numbers(TestAttr::kBool, {1}, false)},
+      {"bools", Numbers(TestAttr::kBool, {1, 0}, true)},
+      {"int", Numbers(TestAttr::kInt, {-5}, false)},
+      {"ints", Numbers(TestAttr::kInt, {1, -2, 3}, true)},
+      {"big", Numbers(TestAttr::kInt, {int64_t{1} << 40}, false)},
+      {"bigs", Numbers(TestAttr::kInt, {1, int64_t{1} << 40}, true)},
+      {"none", Numbers(TestAttr::kInt, {}, true)},
+      {"type", Numbers(TestAttr::kType, {capi::TF_HALF}, false)},
+      {"types", Numbers(TestAttr::kType, {capi::TF_HALF, capi::TF_INT4}, true)},
+      {"float", Attr(TestAttr::kFloat, &TestAttr::floats,
+                     std::vector<float>{0.5f}, false)},
+      {"floats", Attr(TestAttr::kFloat, &TestAttr::floats,
+                      std::vector<float>{0.5f, 2}, true)},
+      {"string", Strings(TestAttr::kString, {std::string("a\0b", 3)}, false)},
+      {"empty", Strings(TestAttr::kString, {""}, false)},
+      {"strings", Strings(TestAttr::kString, {"one", "", "three"}, true)},
+      {"shape", Attr(TestAttr::kShape, &TestAttr::shapes,
+                     std::vector<PartialShape>{Shape{2, 3}}, false)},
+      {"partial", Attr(TestAttr::kShape, &TestAttr::shapes,
+                       std::vector<PartialShape>{Shape{2, -1}}, false)},
+      {"shapes",
+       Attr(TestAttr::kShape, &TestAttr::shapes,
+            std::vector<PartialShape>{Shape{2}, PartialShape()}, true)},
+      {"scalar_shape", Attr(TestAttr::kShape, &TestAttr::shapes,
+                            std::vector<PartialShape>{Shape{}}, false)},
+      {"tensor", Attr(TestAttr::kTensor, &TestAttr::tensors,
+                      std::vector<testing::TF_Tensor>{tensor}, false)},
+      {"tensors", Attr(TestAttr::kTensor, &TestAttr::tensors,
+                       std::vector<testing::TF_Tensor>{tensor, tensor}, true)},
+      {"func", Strings(TestAttr::kFunction, {"body"}, false)},
+      {"funcs", Strings(TestAttr::kFunction, {"then", "else"}, true)},
+  };
+  return node;
+}
+
+TEST_CASE("every kind of attribute, single and as a list") {
+  LeakCheckedFake core;
+  auto node = MakeNode();
+  const KernelConstruction c(&node);
+  CHECK(c.GetAttr<bool>("bool").value());
+  CHECK(c.GetAttr<std::vector<bool>>("bools").value() ==
+        std::vector<bool>{true, false});
+  CHECK(c.GetAttr<int32_t>("int").value() == -5);
+  CHECK(c.GetAttr<int64_t>("big").value() == int64_t{1} << 40);
+  CHECK(c.GetAttr<std::vector<int32_t>>("ints").value() ==
+        std::vector<int32_t>{1, -2, 3});
+  CHECK(c.GetAttr<std::vector<int64_t>>("bigs").value()[1] == int64_t{1} << 40);
+  CHECK(c.GetAttr<std::vector<int32_t>>("none").value().empty());
+  CHECK(c.GetAttr<std::vector<std::string>>("none").status().code() ==
+        absl::StatusCode::kInvalidArgument);
+  CHECK(c.GetAttr<float>("float").value() == 0.5f);
+  CHECK(c.GetAttr<std::vector<float>>("floats").value()[1] == 2);
+  CHECK(c.GetAttr<DataType>("type").value() == DataType::kHalf);
+  CHECK(c.GetAttr<std::vector<DataType>>("types").value()[1] ==
+        DataType::kInt4);
+  CHECK(c.GetAttr<std::string>("string").value() == std::string("a\0b", 3));
+  CHECK(c.GetAttr<std::string>("empty").value().empty());
+  CHECK(c.GetAttr<std::vector<std::string>>("strings").value() ==
+        std::vector<std::string>{"one", "", "three"});
+  CHECK(c.GetAttr<Shape>("shape").value() == Shape({2, 3}));
+  CHECK(c.GetAttr<Shape>("scalar_shape").value() == Shape());
+  CHECK(c.GetAttr<PartialShape>("partial").value().ToString() == "[2,?]");
+  const auto shapes = c.GetAttr<std::vector<PartialShape>>("shapes").value();
+  CHECK(shapes.size() == 2);
+  CHECK(!shapes[1].has_rank());
+  CHECK(c.GetAttr<Tensor>("tensor").value().ToString() == "float[2]");
+  CHECK(c.GetAttr<std::vector<Tensor>>("tensors").value().size() == 2);
+  CHECK(c.GetAttr<Function>("func").value().name == "body");
+  CHECK(!c.GetAttr<Function>("func").value().name_attr_list.empty());
+  CHECK(c.GetAttr<std::vector<Function>>("funcs").value()[1].name == "else");
+  CHECK(c.name() == "model/conv");
+  CHECK(c.op() == "Conv2D");
+  CHECK(!c.node_def().value().bytes().empty());
+  CHECK(c.HasAttr("int"));
+  CHECK(!c.HasAttr("nothing"));
+}
+
+// Reading any attribute but one of its own kind is INVALID_ARGUMENT, reading
+// none is NOT_FOUND; both name the attribute.
+template <class T>
+void CheckOnly(const std::vector<std::string>& good) {
+  auto node = MakeNode();
+  const KernelConstruction c(&node);
+  for (const auto& attr : node.attrs) {
+    const std::string& name = attr.first;
+    const auto value = c.GetAttr<T>(name.c_str());
+    bool expected = false;
+    for (const std::string& one : good) expected = expected || one == name;
+    CAPTURE(name);
+    CHECK(value.ok() == expected);
+    if (value.ok()) continue;
+    CAPTURE(value.status().ToString());
+    CHECK(value.status().code() == absl::StatusCode::kInvalidArgument);
+    CHECK(value.status().message().find("attribute '" + name + "'") !=
+          absl::string_view::npos);
+  }
+  const absl::Status absent = c.GetAttr<T>("absent").status();
+  CHECK(absent.code() == absl::StatusCode::kNotFound);
+  CHECK(absent.message().find("attribute 'absent'") != absl::string_view::npos);
+}
+
+TEST_CASE("wrong kinds and absent attributes are errors that name them") {
+  LeakCheckedFake core;
+  CheckOnly<bool>({"bool"});
+  CheckOnly<int32_t>({"int"});
+  CheckOnly<int64_t>({"int", "big"});
+  CheckOnly<float>({"float"});
+  CheckOnly<DataType>({"type"});
+  CheckOnly<std::string>({"string", "empty"});
+  CheckOnly<Shape>({"shape", "scalar_shape"});
+  CheckOnly<PartialShape>({"shape", "partial", "scalar_shape"});
+  CheckOnly<Tensor>({"tensor"});
+  CheckOnly<Function>({"func"});
+  CheckOnly<std::vector<bool>>({"bools"});
+  CheckOnly<std::vector<int32_t>>({"ints", "none"});
+  CheckOnly<std::vector<int64_t>>({"ints", "bigs", "none"});
+  CheckOnly<std::vector<float>>({"floats"});
+  CheckOnly<std::vector<DataType>>({"types"});
+  CheckOnly<std::vector<std::string>>({"strings"});
+  CheckOnly<std::vector<Tensor>>({"tensors"});
+  // An empty list has no kind in a NodeDef.
+  CheckOnly<std::vector<PartialShape>>({"shapes", "none"});
+  CheckOnly<std::vector<Function>>({"funcs", "none"});
+}
+
+template <class T>
+void CheckFaults(const char* attr) {
+  auto node = MakeNode();
+  const KernelConstruction c(&node);
+  testing::FailEachCall([&] { return c.GetAttr<T>(attr).status(); });
+}
+
+TEST_CASE("whatever core fails at, the status is core's and nothing leaks") {
+  LeakCheckedFake core;
+  CheckFaults<bool>("bool");
+  CheckFaults<int32_t>("int");
+  CheckFaults<int64_t>("int");
+  CheckFaults<float>("float");
+  CheckFaults<DataType>("type");
+  CheckFaults<std::string>("string");
+  CheckFaults<Shape>("shape");
+  CheckFaults<Tensor>("tensor");
+  CheckFaults<Function>("func");
+  CheckFaults<std::vector<bool>>("bools");
+  CheckFaults<std::vector<int32_t>>("ints");
+  CheckFaults<std::vector<int64_t>>("ints");
+  CheckFaults<std::vector<float>>("floats");
+  CheckFaults<std::vector<DataType>>("types");
+  CheckFaults<std::vector<std::string>>("strings");
+  CheckFaults<std::vector<PartialShape>>("shapes");
+  CheckFaults<std::vector<Tensor>>("tensors");
+  CheckFaults<std::vector<Function>>("funcs");
+}
+
+TEST_CASE("older releases: shapes by the C function, or a clear error") {
+  auto node = MakeNode();
+  const KernelConstruction c(&node);
+  {
+    LeakCheckedFake core({{2, 10}, {}});
+    CHECK(c.GetAttr<Shape>("shape").value() == Shape({2, 3}));
+    CHECK(c.GetAttr<PartialShape>("partial").status().code() ==
+          absl::StatusCode::kInvalidArgument);
+    CHECK(c.GetAttr<Function>("func").status().code() ==
+          absl::StatusCode::kUnimplemented);
+    CHECK(c.op().empty());
+    testing::FailEachCall([&] { return c.GetAttr<Shape>("shape").status(); });
+  }
+  LeakCheckedFake core({{2, 5}, {}});
+  const absl::Status tensor = c.GetAttr<Tensor>("tensor").status();
+  CHECK(tensor.code() == absl::StatusCode::kUnimplemented);
+  CHECK(tensor.message().find("from 2.8 on") != absl::string_view::npos);
+  CHECK(c.GetAttr<Shape>("shape").status().code() ==
+        absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace tfplug

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using capi::TF_OpKernelContext;
+using testing::LeakCheckedFake;
+using testing::MakeTensor;
+
+struct FakeStream {};
+
+// What the kernels below do, set by a test.
+std::function<absl::Status(KernelContext&)> on_compute;
+absl::Status init_status;
+int live_kernels = 0;
+
+class Scripted : public Kernel {
+ public:
+  Scripted() { ++live_kernels; }
+  ~Scripted() override { --live_kernels; }
+  absl::Status Init(KernelConstruction&) override {
+#if defined(__cpp_exceptions)
+    if (init_status.code() == absl::StatusCode::kDataLoss) {
+      throw std::runtime_error("thrown by Init");
+    }
+#endif
+    return init_status;
+  }
+  absl::Status Compute(KernelContext& context) override {
+    return on_compute(context);
+  }
+};
+using Table = internal::SyncKernelTable<Scripted>;
+const bool op_is_named = [] {
+  internal::AddOp(internal::RegisteredOps<Scripted>(), "MyOp");
+  return true;
+}();
+
+// Two inputs, a list of two, and two outputs.
+TF_OpKernelContext MakeContext() {
+  internal::registered_platform.stream_type = internal::TypeTag<FakeStream>();
+  static FakeStream stream;
+  TF_OpKernelContext context;
+  context.node = "model/my_op";
+  context.inputs = {MakeTensor<float>({2, 3}, {0, 1, 2, 3, 4, 5}),
+                    MakeTensor<float>({1}, {7}), MakeTensor<float>({1}, {8})};
+  context.ranges = {{"x", {0, 1}}, {"more", {1, 3}}, {"none", {3, 3}}};
+  context.requested_inputs = {"x", "y", "z:1"};
+  context.output_types = {capi::TF_FLOAT, capi::TF_FLOAT};
+  context.stream = reinterpret_cast<capi::SP_Stream>(&stream);
+  context.host_inputs = {1};
+  context.host_outputs = {0};
+  context.resource_handle = "handle";
+  context.config = "config";
+  context.function_library = "library";
+  context.step_id = 11;
+  context.frame_id = 12;
+  context.iter_id = 13;
+  context.device_id = 14;
+  context.graph_def_version = 15;
+  return context;
+}
+
+// Makes a kernel that does `compute`, runs it, and says what core was told.
+absl::Status Run(TF_OpKernelContext& context,
+                 std::function<absl::Status(KernelContext&)> compute) {
+  on_compute = std::move(compute);
+  capi::TF_OpKernelConstruction node;
+  void* const kernel = Table::create_func(&node);
+  Table::compute_func(kernel, &context);
+  Table::delete_func(kernel);
+  CHECK(live_kernels == 0);
+  return context.status;
+}
+absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
+  TF_OpKernelContext context = MakeContext();
+  return Run(context, std::move(compute));
+}
+
+// All that a kernel does with inputs, outputs, temporaries and the stream.
+absl::Status DoEverything(KernelContext& context) {
+  TFPLUG_ASSIGN_OR_RETURN(Tensor x, context.GetInput(0));
+  TFPLUG_ASSIGN_OR_RETURN(Tensor by_name, context.GetInput("x"));
+  TFPLUG_ASSIGN_OR_RETURN(std::vector<Tensor> more,
+                          context.GetInputList("more"));
+  TFPLUG_ASSIGN_OR_RETURN(Tensor y, context.AllocateOutput(0, x.shape()));
+  TFPLUG_ASSIGN_OR_RETURN(Tensor again, context.GetOutput(0));
+  TFPLUG_ASSIGN_OR_RETURN(Tensor temp,
+                          context.AllocateTemp(DataType::kHalf, {4}));
+  TFPLUG_ASSIGN_OR_RETURN(Tensor host,
+                          context.AllocateHostTemp(DataType::kInt32, {4}));
+  TFPLUG_ASSIGN_OR_RETURN(FakeStream * stream, context.GetStream<FakeStream>());
+  if (stream == nullptr) return absl::InternalError("no stream");
+  if (more.size() != 2 || more[1].scalar<float>() != 8) {
+    return absl::InternalError("wrong list");
+  }
+  if (by_name.data() != x.data() || again.data() != y.data()) {
+    return absl::InternalError("a copy that nobody asked for");
+  }
+  TFPLUG_ASSIGN_OR_RETURN(Tensor z,
+                          context.ForwardOrAllocateOutput(1, {0}, x.shape()));
+  return context.SetOutput(1, z);
+}
+
+TEST_CASE("inputs, outputs, temporaries and the stream") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  CHECK(Run(context, DoEverything) == absl::OkStatus());
+  CHECK(context.outputs[0]->dims == std::vector<int64_t>{2, 3});
+  CHECK(context.temporaries == 1);
+  CHECK(context.host_temporaries == 1);
+}
+
+TEST_CASE("each failure of core's reaches core with op and node") {
+  LeakCheckedFake core;
+  testing::FailEachCall([] {
+    const absl::Status status = Run(DoEverything);
+    if (!status.ok()) {
+      const std::string words(status.message());
+      CAPTURE(words);
+      CHECK(words.rfind("op 'MyOp', node 'model/my_op': ", 0) == 0);
+      CHECK(words.find("injected into TF_") != std::string::npos);
+    }
+    return status;
+  });
+}
+
+TEST_CASE("an input is forwarded when nobody holds it, and says which") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  CHECK(Run(context, [](KernelContext& c) -> absl::Status {
+          int forwarded = 7;
+          TFPLUG_ASSIGN_OR_RETURN(
+              Tensor y, c.ForwardOrAllocateOutput(0, {1, 0}, {6}, &forwarded));
+          CHECK(forwarded == 0);
+          CHECK(y.shape() == Shape({6}));
+          TFPLUG_ASSIGN_OR_RETURN(
+              Tensor z, c.ForwardOrAllocateOutput(1, {0}, {9}, &forwarded));
+          CHECK(forwarded == -1);
+          return absl::OkStatus();
+        }) == absl::OkStatus());
+  CHECK(context.forwarded == 1);
+}
+
+TEST_CASE("what core would end the process over is an error") {
+  LeakCheckedFake core;
+  CHECK(Run([](KernelContext& c) {
+          CHECK(c.output_dtype(2) == DataType(0));
+          CHECK(c.output_dtype(-1) == DataType(0));
+          for (int i : {-1, 2, 1000}) {
+            CHECK(absl::IsOutOfRange(c.AllocateOutput(i, {1}).status()));
+            CHECK(absl::IsOutOfRange(
+                c.ForwardOrAllocateOutput(i, {0}, {1}).status()));
+            CHECK(absl::IsOutOfRange(c.GetOutput(i).status()));
+            CHECK(absl::IsOutOfRange(c.IsHostMemoryOutput(i).status()));
+          }
+          for (int i : {-1, 3}) {
+            CHECK(absl::IsOutOfRange(c.GetInput(i).status()));
+            CHECK(absl::IsOutOfRange(c.GetInputType(i).status()));
+            CHECK(absl::IsOutOfRange(c.GetRequestedInput(i).status()));
+            CHECK(absl::IsOutOfRange(c.IsHostMemoryInput(i).status()));
+            CHECK(absl::IsOutOfRange(c.GetResourceHandle(i).status()));
+          }
+          const int64_t big = int64_t{1} << 40;
+          std::vector<int64_t> deep(255, 1);
+          for (const Shape& bad : {Shape{-1}, Shape{2, -3}, Shape{big, big},
+                                   Shape(absl::MakeConstSpan(deep))}) {
+            CHECK(absl::IsInvalidArgument(c.AllocateOutput(0, bad).status()));
+            CHECK(absl::IsInvalidArgument(
+                c.ForwardOrAllocateOutput(0, {0}, bad).status()));
+            CHECK(absl::IsInvalidArgument(
+                c.AllocateTemp(DataType::kFloat, bad).status()));
+          }
+          CHECK(absl::IsFailedPrecondition(c.GetOutput(0).status()));
+          CHECK(absl::IsInvalidArgument(c.GetResourceHandle(0).status()));
+          return absl::AbortedError("enough");
+        }).code() == absl::StatusCode::kAborted);
+}
+
+TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  context.inputs.push_back(std::nullopt);  // optional, and not there
+  CHECK(Run(context, [](KernelContext& c) -> absl::Status {
+          CHECK(c.GetInputRange("more")->start == 1);
+          CHECK(c.GetInputRange("more")->size() == 2);
+          CHECK(c.GetInputList("none")->empty());
+          CHECK(absl::IsInvalidArgument(c.GetInput("more").status()));
+          const absl::Status unknown = c.GetInput("nothing").status();
+          CHECK(absl::IsInvalidArgument(unknown));
+          CHECK(unknown.message() == "argument 'nothing': Unknown input name");
+          // After a failure the status is as new.
+          CHECK(c.GetInput(3).status() == absl::InternalError("no tensor"));
+          CHECK(c.GetInput(0).ok());
+          c.AllowUnsetOutput(0);
+          c.AllowUnsetOutput(1);
+          return absl::OkStatus();
+        }) == absl::OkStatus());
+}
+
+TEST_CASE("names, numbers, places and protos of a run") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  context.variables[2] = nullptr;  // makes input 2 a resource
+  const absl::Status status = Run(context, [](KernelContext& c) {
+    CHECK(c.GetNodeName().value() == "model/my_op");
+    CHECK(c.GetRequestedInput(2).value() == "z:1");
+    CHECK(c.GetDeviceName().value() == "/device:MY_DEVICE:0");
+    CHECK(c.GetDefaultContainer().value() == "localhost");
+    CHECK(c.step_id() == 11);
+    CHECK(c.GetFrameId().value() == 12);
+    CHECK(c.GetIterationId().value() == 13);
+    CHECK(c.GetDeviceId().value() == 14);
+    CHECK(c.GetGraphDefVersion().value() == 15);
+    CHECK(c.GetInputType(0).value() == DataType::kFloat);
+    CHECK(c.IsHostMemoryInput(1).value());
+    CHECK(!c.IsHostMemoryInput(0).value());
+    CHECK(c.IsHostMemoryOutput(0).value());
+    CHECK(!c.IsHostMemoryOutput(1).value());
+    CHECK(c.GetSessionConfig()->bytes() == "config");
+    CHECK(c.GetFunctionLibrary()->bytes() == "library");
+    CHECK(c.GetResourceHandle(2)->bytes() == "handle");
+    for (int n = 1; n <= 2; ++n) {
+      testing::Fault fault(n);
+      CHECK(absl::IsResourceExhausted(c.GetSessionConfig().status()));
+    }
+    testing::Fault fault(1);
+    CHECK(absl::IsResourceExhausted(c.IsHostMemoryInput(0).status()));
+    return absl::AbortedError("enough");
+  });
+  CHECK(absl::IsAborted(status));
+}
+
+TEST_CASE("an old release lacks most of it, in words") {
+  LeakCheckedFake core({{2, 9}, {}});
+  const absl::Status status = Run([](KernelContext& c) {
+    for (const absl::Status& status :
+         {c.GetNodeName().status(), c.GetRequestedInput(0).status(),
+          c.GetDeviceName().status(), c.GetDefaultContainer().status(),
+          c.GetFrameId().status(), c.GetIterationId().status(),
+          c.GetDeviceId().status(), c.GetGraphDefVersion().status(),
+          c.GetInputType(0).status(), c.IsHostMemoryInput(0).status(),
+          c.IsHostMemoryOutput(0).status(), c.GetSessionConfig().status(),
+          c.GetFunctionLibrary().status(), c.GetInputRange("x").status(),
+          c.GetOutput(0).status(), c.BeginDeferredOp()}) {
+      CHECK(absl::IsUnimplemented(status));
+      CHECK(status.message().find("(2.9.0) lacks TF_") != std::string::npos);
+    }
+    CHECK(c.step_id() == 11);
+    CHECK(c.GetInput("x").ok());  // by TF_GetInputByName
+    return absl::AbortedError("enough");
+  });
+  CHECK(absl::IsAborted(status));
+}
+
+TEST_CASE("the wrong Stream class and a device without streams are errors") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  context.stream = nullptr;
+  const absl::Status status = Run(context, [](KernelContext& c) {
+    CHECK(absl::IsInternal(c.GetStream<int>().status()));
+    CHECK(absl::IsFailedPrecondition(c.GetStream<FakeStream>().status()));
+    return absl::AbortedError("enough");
+  });
+  CHECK(absl::IsAborted(status));
+}
+
+TEST_CASE("OK with an output unset is an error that names the output") {
+  LeakCheckedFake core;
+  const absl::Status status = Run([](KernelContext& c) {
+    return c.AllocateOutput(0, {0}).status();  // an empty tensor, and no more
+  });
+  CHECK(status ==
+        absl::InternalError("op 'MyOp', node 'model/my_op': Compute returned "
+                            "OK and has not set output 1 of 2"));
+  CHECK(Run([](KernelContext& c) {
+          c.AllowUnsetOutput(0);
+          c.AllowUnsetOutput(1);
+          return absl::OkStatus();
+        }) == absl::OkStatus());
+}
+
+TEST_CASE("deferred ops are counted down at the latest when the run ends") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  CHECK(Run(context, [](KernelContext& c) -> absl::Status {
+          c.EndDeferredOp();  // one too many does nothing
+          TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
+          c.EndDeferredOp();
+          TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
+          TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
+          return absl::UnavailableError("x");
+        }).code() == absl::StatusCode::kUnavailable);
+  CHECK(context.most_deferred_ops == 2);
+  CHECK(context.deferred_ops == 0);
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("exceptions become statuses, once") {
+  LeakCheckedFake core;
+  TF_OpKernelContext context = MakeContext();
+  const absl::Status status = Run(context, [](KernelContext&) -> absl::Status {
+    throw std::runtime_error("thrown");
+  });
+  CHECK(status == absl::InternalError("op 'MyOp', node 'model/my_op': C++ "
+                                      "exception: thrown"));
+  CHECK(context.failures == 1);
+  CHECK(absl::IsResourceExhausted(
+      Run([](KernelContext&) -> absl::Status { throw std::bad_alloc(); })));
+}
+
+TEST_CASE("a kernel whose construction failed is destroyed and never run") {
+  LeakCheckedFake core;
+  for (const absl::Status& failure :
+       {absl::NotFoundError("no such thing"), absl::DataLossError("")}) {
+    init_status = failure;
+    capi::TF_OpKernelConstruction node;
+    node.op = "MyOp";
+    node.node = "n";
+    CHECK(Table::create_func(&node) == nullptr);
+    CHECK(live_kernels == 0);
+    CAPTURE(node.status.ToString());
+    CHECK(node.status.message().rfind("op 'MyOp', node 'n': ", 0) == 0);
+    bool ran = false;
+    on_compute = [&](KernelContext&) {
+      ran = true;
+      return absl::OkStatus();
+    };
+    TF_OpKernelContext context = MakeContext();
+    Table::compute_func(nullptr, &context);
+    CHECK(!ran);
+    CHECK(absl::IsFailedPrecondition(context.status));
+    Table::delete_func(nullptr);
+  }
+  init_status = absl::OkStatus();
+}
+#endif
+
+}  // namespace
+}  // namespace tfplug

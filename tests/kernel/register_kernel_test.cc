@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/kernel/async_kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+
+#include <string>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using testing::LeakCheckedFake;
+using testing::RegisteredKernels;
+
+class Nothing : public Kernel {
+ public:
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+class NothingLater : public AsyncKernel {
+ public:
+  absl::Status ComputeAsync(AsyncRun&) override { return absl::OkStatus(); }
+};
+
+// Registers what `add` adds, in a library of its own as it were.
+template <class Add>
+std::string Init(Add add) {
+  testing::LogCapture log;
+  internal::registered_platform.device_type = "MY_DEVICE";
+  internal::KernelRegistrations().clear();
+  add();
+  TF_InitKernel();
+  return log.text();
+}
+
+KernelDef Full() {
+  return KernelDef("MatMul")
+      .TypeConstraint<float, Half>("T")
+      .TypeConstraint("S", {DataType::kInt32})
+      .HostMemory("a")
+      .HostMemory("b")
+      .Priority(3)
+      .Label("special");
+}
+
+TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
+  LeakCheckedFake core({{2, 20}, {}});
+  CHECK(Init([] { RegisterKernel<Nothing>(Full()); }).empty());
+  REQUIRE(RegisteredKernels().size() == 1);
+  const auto& kernel = *RegisteredKernels()[0];
+  CHECK(kernel.op == "MatMul");
+  CHECK(kernel.device == "MY_DEVICE");
+  const std::string expected(
+      "\x0a\x06MatMul\x12\x09MY_DEVICE"
+      "\x1a\x0b\x0a\x01T\x12\x06\x0a\x04\x32\x02\x01\x13"
+      "\x1a\x0a\x0a\x01S\x12\x05\x0a\x03\x32\x01\x03"
+      "\x22\x01\x61\x22\x01\x62\x2a\x07special\x30\x03");
+  CHECK(kernel.kernel_def == expected);
+  CHECK(kernel.types.empty());
+}
+
+TEST_CASE("before, a kernel is registered for each combination of types") {
+  LeakCheckedFake core({{2, 9}, {}});
+  CHECK(Init([] {
+          RegisterKernel<Nothing>(KernelDef("Cast")
+                                      .TypeConstraint<float, double>("A")
+                                      .TypeConstraint<int, bool, Half>("B")
+                                      .HostMemory("x")
+                                      .Priority(2));
+        }).empty());
+  REQUIRE(RegisteredKernels().size() == 6);
+  CHECK(RegisteredKernels()[5]->types ==
+        std::vector<std::pair<std::string, int>>{{"A", capi::TF_DOUBLE},
+                                                 {"B", capi::TF_HALF}});
+  CHECK(RegisteredKernels()[5]->host_memory == std::vector<std::string>{"x"});
+  CHECK(RegisteredKernels()[5]->priority == 2);
+  CHECK(RegisteredKernels()[5]->kernel_def.empty());
+}
+
+TEST_CASE("what a release cannot do is left out with a line in the log") {
+  LeakCheckedFake core({{2, 9}, {}});
+  const std::string log = Init([] {
+    RegisterKernel<Nothing>(KernelDef("A").Label("x"));
+    RegisterKernel<Nothing>(KernelDef("B").TypeConstraint<Int4, float>("T"));
+    RegisterKernel<Nothing>(KernelDef("C"));
+  });
+  CHECK(log.find("A on MY_DEVICE labelled x: this TensorFlow (2.9.0) lacks "
+                 "TF_KernelBuilder_Label") != std::string::npos);
+  CHECK(log.find("B on MY_DEVICE with T=int4: Unexpected type") !=
+        std::string::npos);
+  REQUIRE(RegisteredKernels().size() == 2);
+  CHECK(RegisteredKernels()[1]->op == "C");
+}
+
+TEST_CASE("types that the builder does not know go by KernelDef") {
+  LeakCheckedFake core;
+  CHECK(Init([] {
+          RegisterKernel<Nothing>(KernelDef("B").TypeConstraint<Int4>("T"));
+        }).empty());
+  CHECK(RegisteredKernels().size() == 1);
+}
+
+TEST_CASE("two kernels for the same op and types: the second is left out") {
+  LeakCheckedFake core({{2, 20}, {}});
+  const std::string log = Init([] {
+    RegisterKernel<Nothing>(KernelDef("A").TypeConstraint<float>("T"));
+    RegisterKernel<Nothing>(KernelDef("A").TypeConstraint<float, double>("T"));
+    RegisterKernel<Nothing>(
+        KernelDef("A").TypeConstraint<float>("T").Priority(1));
+    RegisterKernel<Nothing>(
+        KernelDef("A").TypeConstraint<float>("T").Label("l"));
+    RegisterKernel<Nothing>(
+        KernelDef("A").TypeConstraint<float>("T").Device("CPU"));
+  });
+  CHECK(log.find("two kernels for A on MY_DEVICE with T=float;") !=
+        std::string::npos);
+  REQUIRE(RegisteredKernels().size() == 5);
+  CHECK(RegisteredKernels()[1]->types.size() == 1);
+  CHECK(RegisteredKernels()[1]->types[0].second == capi::TF_DOUBLE);
+  CHECK(RegisteredKernels()[4]->device == "CPU");
+}
+
+TEST_CASE("conditions, devices and asynchronous kernels") {
+  {
+    LeakCheckedFake core({{2, 20}, {}});
+    const std::string log = Init([] {
+      RegisterKernel<Nothing>(KernelDef("A").OnlyIf([] { return false; }));
+      RegisterKernel<NothingLater>(KernelDef("B").OnlyIf([] { return true; }));
+      internal::registered_platform.device_type = nullptr;
+      RegisterKernel<Nothing>(KernelDef("C"));
+    });
+    REQUIRE(RegisteredKernels().size() == 0);
+    CHECK(log.find("write KernelDef(...).Device(\"TYPE\")") !=
+          std::string::npos);
+    Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
+    REQUIRE(RegisteredKernels().size() == 1);
+    CHECK((RegisteredKernels()[0]->compute_async != nullptr));
+    CHECK((RegisteredKernels()[0]->compute == nullptr));
+  }
+  LeakCheckedFake core({{2, 12}, {}});
+  Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
+  REQUIRE(RegisteredKernels().size() == 1);
+  CHECK((RegisteredKernels()[0]->compute != nullptr));
+}
+
+TEST_CASE("core fails at registering: a line in the log, nothing leaked") {
+  for (const testing::Release release :
+       {testing::Release{2, 20}, testing::Release{2, 9}}) {
+    LeakCheckedFake core({release, {}});
+    const auto init = [] {
+      return Init([] {
+        RegisterKernel<Nothing>(
+            KernelDef("A").TypeConstraint<float, double>("T"));
+      });
+    };
+    const int64_t calls = testing::CountCalls(init);
+    CHECK(calls > 1);
+    for (int64_t n = 1; n <= calls; ++n) {
+      testing::Fault fault(n);
+      const std::string log = init();
+      CAPTURE(fault.failed());
+      CHECK(log.find("RESOURCE_EXHAUSTED: A") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a name with a NUL byte is refused") {
+  LeakCheckedFake core({{2, 20}, {}});
+  const std::string log =
+      Init([] { RegisterKernel<Nothing>(KernelDef(std::string("A\0B", 3))); });
+  CHECK(log.find("a name with a NUL byte") != std::string::npos);
+  CHECK(RegisteredKernels().empty());
+}
+
+}  // namespace
+}  // namespace tfplug

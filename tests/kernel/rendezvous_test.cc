@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/kernel/kernel_context.h>
+#include <tfplug/kernel/rendezvous.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using capi::TF_OpKernelContext;
+using testing::FailEachCall;
+using testing::FakeRendezvous;
+using testing::LeakCheckedFake;
+using testing::MakeTensor;
+
+constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:TOY:0";
+
+RendezvousKey Key(const char* edge = "edge") {
+  return RendezvousKey::Make(kDevice, kDevice, edge).value();
+}
+
+// A run and what is at its disposal.
+struct Run {
+  FakeRendezvous exchange;
+  TF_OpKernelContext c;
+  KernelContext context{&c};
+  Rendezvous rendezvous;
+
+  Run()
+      : rendezvous(
+            (c.rendezvous = &exchange, Rendezvous::Of(context)).value()) {}
+};
+
+Tensor Floats(const std::vector<float>& values) {
+  return Tensor(new capi::TF_Tensor(
+      MakeTensor<float>({static_cast<int64_t>(values.size())}, values)));
+}
+
+// What a callback was told, and how often.
+struct Seen {
+  int calls = 0;
+  absl::Status status;
+  std::vector<float> values;
+  bool has_tensor = false, is_dead = false;
+};
+
+auto Into(Seen& seen) {
+  return
+      [&seen](const absl::Status& status, const Tensor& tensor, bool is_dead) {
+        ++seen.calls;
+        seen.status = status;
+        seen.has_tensor = static_cast<bool>(tensor);
+        seen.is_dead = is_dead;
+        if (!tensor) return;
+        const auto values = tensor.flat<float>();
+        seen.values.assign(values.begin(), values.end());
+      };
+}
+
+TEST_CASE("a key, as core reads it") {
+  CHECK(Key().text() ==
+        std::string(kDevice) + ";0000000000000000;" + kDevice + ";edge;0:0");
+  CHECK(RendezvousKey::Make(kDevice, kDevice, "e", 7, 8, 0xabc)->text() ==
+        std::string(kDevice) + ";0000000000000abc;" + kDevice + ";e;7:8");
+}
+
+TEST_CASE("a key that core would end the process over") {
+  for (const char* device :
+       {"", "TOY", "/device:TOY:0", "/job:localhost/replica:0/task:0",
+        "/job:localhost/replica:0/task:0/device:TOY",
+        "/job:localhost/replica:0/task:0/device:TOY:",
+        "/job:localhost/replica:0/task:0/device:TOY:0;",
+        "/job:localhost/replica:x/task:0/device:TOY:0",
+        "/job:localhost/replica:0/task:0/device:TOY:12345678901",
+        "/job:9/replica:0/task:0/device:TOY:0"}) {
+    CAPTURE(device);
+    for (const auto& key : {RendezvousKey::Make(device, kDevice, "edge"),
+                            RendezvousKey::Make(kDevice, device, "edge")}) {
+      CHECK(absl::IsInvalidArgument(key.status()));
+      CHECK(key.status().message().find("not a full device name") == 0);
+    }
+  }
+  for (const char* edge : {"", ";", "a;b"}) {
+    CHECK(absl::IsInvalidArgument(
+        RendezvousKey::Make(kDevice, kDevice, edge).status()));
+  }
+}
+
+TEST_CASE("a tensor is received after and before it is sent") {
+  LeakCheckedFake core;
+  Seen first, second, other;  // They outlive the run, whose end calls back.
+  Run run;
+  CHECK(run.rendezvous.Send(Key(), Floats({1, 2})).ok());
+  run.rendezvous.RecvAsync(Key("other"), Into(other));
+  run.rendezvous.RecvAsync(Key(), Into(first));
+  CHECK(first.calls == 1);
+  CHECK(first.status.ok());
+  CHECK(first.values == std::vector<float>{1, 2});
+  CHECK_FALSE(first.is_dead);
+  run.rendezvous.RecvAsync(Key(), Into(second));
+  CHECK(second.calls == 0);
+  CHECK(run.rendezvous.Send(Key(), Floats({3}), /*is_dead=*/true).ok());
+  CHECK(second.calls == 1);
+  CHECK(second.values == std::vector<float>{3});
+  CHECK(second.is_dead);
+  CHECK(other.calls == 0);
+  CHECK(first.calls == 1);
+}
+
+TEST_CASE("the buffer is shared, and a received tensor can be kept") {
+  LeakCheckedFake core;
+  Run run;
+  const Tensor sent = Floats({4});
+  std::optional<Tensor> kept;
+  CHECK(run.rendezvous.Send(Key(), sent).ok());
+  run.rendezvous.RecvAsync(
+      Key(), [&](const absl::Status&, const Tensor& tensor, bool) {
+        CHECK(tensor.data() == sent.data());
+        kept = tensor.Reshape(tensor.shape()).value();
+      });
+  REQUIRE(kept.has_value());
+  CHECK(kept->flat<float>()[0] == 4);
+}
+
+TEST_CASE("an abort ends what waits and what comes, once each") {
+  LeakCheckedFake core;
+  for (const absl::Status& status :
+       {absl::Status(absl::UnavailableError("gone")), absl::OkStatus()}) {
+    const absl::StatusCode code =
+        status.ok() ? absl::StatusCode::kAborted : status.code();
+    Seen waiting, late;
+    Run run;
+    run.rendezvous.RecvAsync(Key(), Into(waiting));
+    run.rendezvous.StartAbort(status);
+    CHECK(waiting.calls == 1);
+    CHECK(waiting.status.code() == code);
+    CHECK_FALSE(waiting.has_tensor);
+    run.rendezvous.RecvAsync(Key(), Into(late));
+    CHECK(late.calls == 1);
+    CHECK(late.status.code() == code);
+    CHECK(run.rendezvous.Send(Key(), Floats({1})).code() == code);
+    CHECK(waiting.calls == 1);
+  }
+}
+
+TEST_CASE("the step's end ends what waits") {
+  LeakCheckedFake core;
+  Seen seen;
+  { Run().rendezvous.RecvAsync(Key(), Into(seen)); }
+  CHECK(seen.calls == 1);
+  CHECK(absl::IsCancelled(seen.status));
+}
+
+TEST_CASE("sending no tensor") {
+  LeakCheckedFake core;
+  Run run;
+  CHECK(absl::IsInvalidArgument(run.rendezvous.Send(Key(), Tensor())));
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("a callback that throws does not reach core") {
+  LeakCheckedFake core;
+  Run run;
+  run.rendezvous.RecvAsync(
+      Key(), [](const absl::Status&, const Tensor&, bool) -> void {
+        throw std::runtime_error("thrown");
+      });
+  CHECK(run.rendezvous.Send(Key(), Floats({1})).ok());
+  CHECK(run.exchange.waiting() == 0);
+}
+#endif
+
+TEST_CASE("core fails each call") {
+  LeakCheckedFake core;
+  FailEachCall([] {
+    Seen seen;
+    Run run;
+    absl::Status result = run.rendezvous.Send(Key(), Floats({1}));
+    run.rendezvous.RecvAsync(Key(), Into(seen));
+    if (result.ok()) {
+      CHECK(seen.calls == 1);
+      result = seen.status;
+    }
+    return result;
+  });
+}
+
+TEST_CASE("a run and a release without a rendezvous") {
+  TF_OpKernelContext c;
+  {
+    LeakCheckedFake core;
+    KernelContext context(&c);
+    CHECK(Rendezvous::Of(context).status() ==
+          absl::FailedPreconditionError("this run has no rendezvous"));
+  }
+  testing::FakeOptions options;
+  options.release = {2, 15};
+  LeakCheckedFake core(options);
+  KernelContext context(&c);
+  const absl::Status status = Rendezvous::Of(context).status();
+  CHECK(absl::IsUnimplemented(status));
+  CHECK(
+      status.message() ==
+      "this TensorFlow (2.15.0) lacks TF_GetRendezvous; releases from 2.16 on "
+      "have it");
+}
+
+}  // namespace
+}  // namespace tfplug

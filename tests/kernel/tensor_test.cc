@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/base/narrow_types.h>
+#include <tfplug/base/tstring.h>
+#include <tfplug/kernel/host_tensor.h>
+#include <tfplug/kernel/tensor.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fault_core/leaks.h"
+
+namespace tfplug {
+namespace {
+
+using testing::LeakCheckedFake;
+
+Tensor Make(const std::vector<int64_t>& dims, const std::vector<float>& v) {
+  return Tensor(new testing::TF_Tensor(testing::MakeTensor<float>(dims, v)));
+}
+
+TEST_CASE("a shape counts and prints") {
+  CHECK(Shape{}.num_elements() == 1);
+  CHECK(Shape({2, 0, 3}).num_elements() == 0);
+  CHECK(Shape({2, 3}).ToString() == "[2,3]");
+  CHECK(Shape().ToString() == "[]");
+  CHECK(Shape({2, 3}) != Shape({3, 2}));
+  // More dimensions than have room in the object, and back.
+  Shape deep;
+  for (int i = 1; i <= 8; ++i) deep.add_dim(i);
+  CHECK(deep.ToString() == "[1,2,3,4,5,6,7,8]");
+  const Shape copy = deep;
+  deep.set_rank(5);
+  CHECK(deep == Shape({1, 2, 3, 4, 5}));
+  deep.set_rank(7);
+  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0}));
+  Shape taken = std::move(deep);
+  CHECK(taken == Shape({1, 2, 3, 4, 5, 0, 0}));
+  CHECK(deep.rank() == 0);
+  deep = taken;
+  deep.add_dim(8);
+  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0, 8}));
+  CHECK(taken.rank() == 7);
+  Shape& itself = deep;
+  deep = itself;
+  deep = std::move(itself);
+  CHECK(deep.rank() == 8);
+  deep = Shape{4};
+  CHECK(deep == Shape({4}));
+  taken.set_rank(2);
+  CHECK(taken == Shape({1, 2}));
+
+  CHECK(copy.num_elements() == 40320);
+  CHECK(PartialShape().ToString() == "<unknown rank>");
+  CHECK(PartialShape(Shape{1, -1}).ToString() == "[1,?]");
+  CHECK(!PartialShape(Shape{1, -1}).is_fully_known());
+  CHECK(!PartialShape().is_fully_known());
+  CHECK(PartialShape(Shape{}).is_fully_known());
+}
+
+TEST_CASE("a data type has a name and a size") {
+  CHECK(DataTypeName(DataType::kFloat) == "float");
+  CHECK(DataTypeName(DataType::kFloat4E2m1fn) == "float4_e2m1fn");
+  CHECK(DataTypeName(static_cast<DataType>(103)) == "int32_ref");
+  CHECK(DataTypeName(static_cast<DataType>(99)) == "type 99");
+  CHECK(DataTypeName(DataType(0)) == "type 0");
+  CHECK(DataTypeSize(DataType::kComplex128) == 16);
+  CHECK(DataTypeSize(DataType::kInt4) == 1);
+  CHECK(DataTypeSize(DataType::kString) == 0);
+  CHECK(DataTypeSize(static_cast<DataType>(99)) == 0);
+  LeakCheckedFake core;
+  CHECK(DataTypeSizeInCore(DataType::kHalf) == 2);
+}
+
+TEST_CASE("a tensor shows its elements in row-major order, at any rank") {
+  LeakCheckedFake core;
+  const Tensor x = Make({2, 3}, {0, 1, 2, 10, 11, 12});
+  CHECK(x.ToString() == "float[2,3]");
+  CHECK(x.byte_size() == 24);
+  CHECK(x.is_aligned());
+  CHECK(x.flat<float>()[4] == 11);
+  const auto view = x.view<float, 2>();
+  CHECK(view(1, 2) == 12);
+  CHECK(view.dim(1) == 3);
+  CHECK(view.size() == 6);
+  view(0, 1) = 7;
+  CHECK(x.flat<float>()[1] == 7);
+
+  const Tensor cube = Make({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK((cube.view<float, 3>()(1, 0, 1)) == 5);
+  const Tensor scalar = Make({}, {5});
+  CHECK((scalar.view<float, 0>()()) == 5);
+  CHECK(scalar.scalar<float>() == 5);
+  const Tensor one = Make({1, 1}, {6});
+  CHECK(one.scalar<float>() == 6);
+  const Tensor empty = Make({3, 0}, {});
+  CHECK(empty.flat<float>().empty());
+  CHECK((empty.view<float, 2>().size()) == 0);
+}
+
+#if defined(__cpp_exceptions)
+TEST_CASE("a wrong type, rank or size is the author's mistake, in words") {
+  LeakCheckedFake core;
+  const Tensor x = Make({2, 3}, std::vector<float>(6));
+  CHECK_THROWS_WITH_AS(
+      x.flat<int32_t>(),
+      "int32 was asked for, the tensor is float[2,3]; check it, or give the "
+      "kernel a TypeConstraint",
+      std::invalid_argument);
+  CHECK_THROWS_AS((x.view<float, 3>()), std::invalid_argument);
+  CHECK_THROWS_AS(x.scalar<float>(), std::invalid_argument);
+}
+#endif
+
+TEST_CASE("bitcast and reshape share the buffer") {
+  LeakCheckedFake core;
+  const Tensor x = Make({2, 3}, {0, 1, 2, 3, 4, 5});
+  const Tensor y = x.Reshape({3, 2}).value();
+  CHECK(y.data() == x.data());
+  CHECK(y.shape() == Shape({3, 2}));
+  const Tensor bytes = x.Bitcast(DataType::kUint8, {24}).value();
+  CHECK(bytes.dtype() == DataType::kUint8);
+  CHECK(x.Reshape({7}).status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(!x.Bitcast(DataType::kString, {1}).ok());
+  testing::FailEachCall([&] { return x.Reshape({6}).status(); });
+}
+
+TEST_CASE("SetShape keeps the number of elements, and needs 2.11") {
+  Tensor x;
+  {
+    LeakCheckedFake core;
+    Tensor y = Make({2, 3}, std::vector<float>(6));
+    CHECK(y.SetShape({6}).ok());
+    CHECK(y.shape() == Shape({6}));
+    CHECK(y.SetShape({5}).code() == absl::StatusCode::kInvalidArgument);
+    CHECK(y.shape() == Shape({6}));
+  }
+  LeakCheckedFake old({{2, 10}, {}});
+  Tensor z = Make({2, 3}, std::vector<float>(6));
+  CHECK(z.SetShape({6}).code() == absl::StatusCode::kUnimplemented);
+}
+
+TEST_CASE("MaybeMove takes a buffer that nobody else holds") {
+  LeakCheckedFake core;
+  Tensor x = Make({1}, {1});
+  {
+    const Tensor other(new testing::TF_Tensor(*x.get()));
+    CHECK(!x.MaybeMove().has_value());
+    CHECK(x);
+  }
+  const std::optional<Tensor> moved = x.MaybeMove();
+  CHECK(moved.has_value());
+  CHECK(!x);
+}
+
+TEST_CASE("host tensors: new ones, wrapped ones, strings") {
+  LeakCheckedFake core;
+  CHECK(TensorAlignment() == 64);
+  const Tensor made = NewHostTensor(DataType::kFloat, {2, 2}).value();
+  CHECK(made.byte_size() == 16);
+  CHECK(!NewHostTensor(DataType::kVariant, {1}).ok());
+  CHECK(!NewHostTensor(DataType::kFloat, {-1}).ok());
+
+  int released = 0;
+  float data[2] = {1, 2};
+  const auto release = [&](void* at, size_t size) {
+    CHECK(at == data);
+    CHECK(size == sizeof(data));
+    ++released;
+  };
+  {
+    const Tensor x =
+        WrapHostTensor(DataType::kFloat, {2}, data, 8, release).value();
+    CHECK(x.data() == data);
+    CHECK(released == 0);
+  }
+  CHECK(released == 1);
+  // Whatever fails, the memory is given back.
+  CHECK(!WrapHostTensor(DataType::kFloat, {3}, data, 8, release).ok());
+  CHECK(released == 2);
+  CHECK(!WrapHostTensor(DataType::kFloat, {-1}, data, 8, release).ok());
+  CHECK(released == 3);
+  testing::Fault fault(1);
+  CHECK(!WrapHostTensor(DataType::kFloat, {2}, data, 8, release).ok());
+  CHECK(released == 4);
+}
+
+TEST_CASE("strings are read and written by core's functions") {
+  LeakCheckedFake core;
+  const Tensor x = NewHostTensor(DataType::kString, {3}).value();
+  const std::string text(100, 'x');
+  auto strings = x.flat<TString>();
+  strings[0].Assign(text);
+  strings[0].Assign("short");
+  strings[1].AssignView(text);
+  CHECK(strings[0].view() == "short");
+  CHECK(strings[0].capacity() >= 5);
+  CHECK(strings[1].data() == text.data());
+  CHECK(strings[1].type() == capi::TF_TSTR_VIEW);
+  CHECK(strings[2].view().empty());
+  OwnedTString own(text);
+  own.Assign(strings[0].view());
+  CHECK(own.view() == "short");
+}
+
+}  // namespace
+}  // namespace tfplug

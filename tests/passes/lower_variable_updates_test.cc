@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <tfplug/graph/constant.h>
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/passes/lower_variable_updates.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fault_core/core.h"
+#include "graph/build_graph.h"
+
+namespace tfplug {
+namespace {
+
+const testing::FakeOptions kWithout{{2, 21}, {}};  // the variable functions
+const testing::FakeOptions kWith{{2, 18}, {}};
+
+struct NoKernel : Kernel {
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+
+// The library's kernels, while it lives.
+struct Kernels {
+  Kernels() { internal::KernelRegistrations().clear(); }
+  ~Kernels() { internal::KernelRegistrations().clear(); }
+  template <class... Types>
+  void Add(const char* op, const char* attr) {
+    RegisterKernel<NoKernel>(
+        KernelDef(op).Device("SIM").TypeConstraint<Types...>(attr));
+  }
+};
+
+Node AddUpdate(Graph& graph, const std::string& name, const std::string& op,
+               std::initializer_list<std::string> inputs,
+               const char* device = kSimDevice,
+               DataType dtype = DataType::kFloat) {
+  const Node node = Add(graph, name, op, inputs, device);
+  node.SetAttr("dtype", dtype);
+  return node;
+}
+
+void Run(Graph& graph) {
+  const testing::TF_GrapplerItem item;
+  const PassContext context("SIM", "", &item);
+  LowerVariableUpdates pass;
+  const absl::Status status = pass.Run(graph, context);
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  REQUIRE(graph.status().ok());
+}
+
+TEST_CASE("an update becomes a read, a sum and an assignment") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  Add(graph, "before", "NoOp");
+  const Node node =
+      AddUpdate(graph, "sub", "AssignSubVariableOp", {"v", "x:1", "^before"});
+  node.SetAttr("_class", std::vector<std::string>{"loc:@v"});
+  Add(graph, "after", "NoOp", {"^sub"});
+  Run(graph);
+  CHECK(Describe(graph) == Lines{"after = NoOp(^sub)", "before = NoOp()",
+                                 "sub = AssignVariableOp(v, sub/sub, ^before)",
+                                 "sub/read = ReadVariableOp(v, ^before, ^x)",
+                                 "sub/sub = Sub(sub/read, x:1)",
+                                 "v = VarHandleOp()", "x = Const()"});
+  CHECK(node.GetAttr<bool>("validate_shape").value());
+  CHECK(node.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  const Node read = graph.FindNode("sub/read");
+  CHECK(read.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  CHECK(read.device() == kSimDevice);
+  CHECK(read.GetAttr<std::vector<std::string>>("_class").value()[0] ==
+        "loc:@v");
+  const Node sub = graph.FindNode("sub/sub");
+  CHECK(sub.GetAttr<DataType>("T").value() == DataType::kFloat);
+  CHECK(sub.device() == kSimDevice);
+  CHECK(sub.HasAttr("_class"));
+}
+
+// An update of slices, or a look at them.
+Node AddIndexed(Graph& graph, const std::string& name, const std::string& op,
+                std::initializer_list<std::string> inputs,
+                DataType dtype = DataType::kFloat) {
+  const Node node = AddUpdate(graph, name, op, inputs, kSimDevice, dtype);
+  node.SetAttr("Tindices", DataType::kInt64);
+  return node;
+}
+
+TEST_CASE("an update of slices is a scatter between read and assignment") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  for (const char* how : {"Add", "Sub", "Update", "Max", "Min"}) {
+    Graph graph;
+    Add(graph, "v", "VarHandleOp");
+    Add(graph, "i", "Const");
+    Add(graph, "x", "Const");
+    Add(graph, "before", "NoOp");
+    const Node node =
+        AddIndexed(graph, "s", std::string("ResourceScatter") + how,
+                   {"v", "i", "x:1", "^before"});
+    Run(graph);
+    const std::string math = std::string("TensorScatter") + how;
+    CHECK(Describe(graph) ==
+          Lines{"before = NoOp()", "i = Const()",
+                "s = AssignVariableOp(v, s/scatter, ^before)",
+                "s/index = ExpandDims(i, s/last_dim)", "s/last_dim = Const(^i)",
+                "s/read = ReadVariableOp(v, ^before, ^i, ^x)",
+                "s/scatter = " + math + "(s/read, s/index, x:1)",
+                "v = VarHandleOp()", "x = Const()"});
+    CHECK(node.GetAttr<bool>("validate_shape").value());
+    CHECK(!node.HasAttr("Tindices"));
+    const Node scatter = graph.FindNode("s/scatter");
+    CHECK(scatter.GetAttr<DataType>("T").value() == DataType::kFloat);
+    CHECK(scatter.GetAttr<DataType>("Tindices").value() == DataType::kInt64);
+    const Node index = graph.FindNode("s/index");
+    CHECK(index.GetAttr<DataType>("T").value() == DataType::kInt64);
+    CHECK(index.GetAttr<DataType>("Tdim").value() == DataType::kInt32);
+    CHECK(Constant::Read(graph.FindNode("s/last_dim"))
+              ->GetElements<int32_t>()
+              .value() == std::vector<int32_t>{-1});
+  }
+}
+
+TEST_CASE("a gather of a variable is one of what is read") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "before", "NoOp");
+  const Node node =
+      AddIndexed(graph, "g", "ResourceGather", {"v", "i:1", "^before"});
+  node.SetAttr("batch_dims", int64_t{1});
+  node.SetAttr("validate_indices", true);
+  AddIndexed(graph, "list", "ResourceGather", {"v", "i"}, DataType::kVariant);
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"before = NoOp()", "g = GatherV2(g/read, i:1, g/axis, ^before)",
+              "g/axis = Const(^i)", "g/read = ReadVariableOp(v, ^before, ^i)",
+              "i = Const()", "list = ResourceGather(v, i)",
+              "v = VarHandleOp()"});
+  CHECK(node.GetAttr<DataType>("Tparams").value() == DataType::kFloat);
+  CHECK(node.GetAttr<DataType>("Tindices").value() == DataType::kInt64);
+  CHECK(node.GetAttr<DataType>("Taxis").value() == DataType::kInt32);
+  CHECK(node.GetAttr<int64_t>("batch_dims").value() == 1);
+  CHECK(!node.HasAttr("dtype"));
+  CHECK(!node.HasAttr("validate_indices"));
+  CHECK(Constant::Read(graph.FindNode("g/axis"))->GetIntegers().value() ==
+        std::vector<int64_t>{1});
+}
+
+TEST_CASE("a gather whose batch depends on the index is left alone") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  AddIndexed(graph, "g", "ResourceGather", {"v", "i"})
+      .SetAttr("batch_dims", int64_t{-1});
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"g = ResourceGather(v, i)", "i = Const()", "v = VarHandleOp()"});
+}
+
+TEST_CASE("updates of slices and of the whole get one order") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "x", "Const");
+  const Node whole =
+      AddUpdate(graph, "whole", "AssignAddVariableOp", {"v", "x"});
+  const Node some =
+      AddIndexed(graph, "some", "ResourceScatterAdd", {"v", "i", "x"});
+  REQUIRE(some.AddControl(whole).ok());
+  Run(graph);
+  CHECK(graph.TopologicalOrder().ok());
+  CHECK(Describe(graph.FindNode("some/read")) ==
+        "some/read = ReadVariableOp(v, ^i, ^whole, ^x)");
+}
+
+TEST_CASE("slices: kernels decide, by both types") {
+  Kernels kernels;
+  RegisterKernel<NoKernel>(KernelDef("TensorScatterAdd")
+                               .Device("SIM")
+                               .TypeConstraint<float>("T")
+                               .TypeConstraint<int32_t>("Tindices"));
+  kernels.Add<float>("GatherV2", "Tparams");
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "i", "Const");
+  Add(graph, "x", "Const");
+  AddIndexed(graph, "long", "ResourceScatterAdd", {"v", "i", "x"});
+  AddIndexed(graph, "short", "ResourceScatterAdd", {"v", "i", "x"})
+      .SetAttr("Tindices", DataType::kInt32);
+  AddIndexed(graph, "gather", "ResourceGather", {"v", "i"});
+  AddIndexed(graph, "other", "ResourceGather", {"v", "i"}, DataType::kInt64);
+  Run(graph);
+  CHECK(graph.FindNode("long/scatter").device() == kCpuDevice);
+  CHECK(graph.FindNode("long/index").device() == kCpuDevice);
+  CHECK(graph.FindNode("long/read").device() == kSimDevice);
+  CHECK(graph.FindNode("short/scatter").device() == kSimDevice);
+  CHECK(graph.FindNode("gather").device() == kSimDevice);
+  CHECK(graph.FindNode("other").device() == kCpuDevice);
+  CHECK(graph.FindNode("other/read").device() == kSimDevice);
+}
+
+TEST_CASE("names that are taken") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "a/read", "Const");
+  AddUpdate(graph, "a", "AssignAddVariableOp", {"v", "a/read"});
+  Run(graph);
+  CHECK(Describe(graph) ==
+        Lines{"a = AssignVariableOp(v, a/add)",
+              "a/add = AddV2(a/read_1, a/read)", "a/read = Const()",
+              "a/read_1 = ReadVariableOp(v, ^a/read)", "v = VarHandleOp()"});
+}
+
+TEST_CASE("updates of one variable without an order get one") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "same", "Identity", {"v"});
+  Add(graph, "other", "VarHandleOp");
+  Add(graph, "x", "Const");
+  AddUpdate(graph, "a", "AssignAddVariableOp", {"v", "x"});
+  AddUpdate(graph, "b", "AssignSubVariableOp", {"same", "x"});
+  AddUpdate(graph, "c", "AssignAddVariableOp", {"other", "x"});
+  Run(graph);
+  const bool a_first = Describe(graph.FindNode("b/read")) ==
+                       "b/read = ReadVariableOp(same, ^a, ^x)";
+  CHECK(Describe(graph.FindNode("a/read")) ==
+        std::string(a_first ? "a/read = ReadVariableOp(v, ^x)"
+                            : "a/read = ReadVariableOp(v, ^b, ^x)"));
+  CHECK(Describe(graph.FindNode("b/read")) ==
+        std::string(a_first ? "b/read = ReadVariableOp(same, ^a, ^x)"
+                            : "b/read = ReadVariableOp(same, ^x)"));
+  CHECK(Describe(graph.FindNode("c/read")) ==
+        "c/read = ReadVariableOp(other, ^x)");
+  CHECK(graph.TopologicalOrder().ok());
+}
+
+TEST_CASE("an order that is there is followed") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  // In the file the later one comes first.
+  const Node late = AddUpdate(graph, "late", "AssignSubVariableOp", {"v", "x"});
+  const Node early =
+      AddUpdate(graph, "early", "AssignSubVariableOp", {"v", "x"});
+  REQUIRE(late.AddControl(early).ok());
+  Run(graph);
+  CHECK(graph.TopologicalOrder().ok());
+  CHECK(Describe(graph.FindNode("early/read")) ==
+        "early/read = ReadVariableOp(v, ^x)");
+  CHECK(Describe(graph.FindNode("late/read")) ==
+        "late/read = ReadVariableOp(v, ^early, ^x)");
+}
+
+TEST_CASE("no edge joins the branches of a condition") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "p", "Const");
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  Add(graph, "switch", "Switch", {"v", "p"});
+  AddUpdate(graph, "no", "AssignAddVariableOp", {"switch", "x"});
+  AddUpdate(graph, "yes", "AssignAddVariableOp", {"switch:1", "x"});
+  Add(graph, "pivot", "Identity", {"switch"});
+  AddUpdate(graph, "no_too", "AssignAddVariableOp", {"v", "x", "^pivot"});
+  AddUpdate(graph, "always", "AssignAddVariableOp", {"v", "x"});
+  Run(graph);
+  CHECK(Describe(graph.FindNode("no/read")) ==
+        "no/read = ReadVariableOp(switch, ^x)");
+  CHECK(Describe(graph.FindNode("yes/read")) ==
+        "yes/read = ReadVariableOp(switch:1, ^x)");
+  CHECK(Describe(graph.FindNode("no_too/read")) ==
+        "no_too/read = ReadVariableOp(v, ^pivot, ^x)");
+  CHECK(Describe(graph.FindNode("always/read")) ==
+        "always/read = ReadVariableOp(v, ^x)");
+}
+
+TEST_CASE("a cycle is an error that names it, and nothing is changed") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph built;
+  Add(built, "v", "VarHandleOp");
+  Add(built, "x", "Const");
+  AddUpdate(built, "a", "AssignAddVariableOp", {"v", "x"});
+  AddUpdate(built, "b", "AssignAddVariableOp", {"v", "x", "^a"});
+  REQUIRE(built.FindNode("a").AddControl(built.FindNode("b")).ok());
+  const std::string bytes = built.ToString();
+  Graph graph = Graph::Parse(bytes).value();
+  const testing::TF_GrapplerItem item;
+  const absl::Status status =
+      LowerVariableUpdates().Run(graph, PassContext("SIM", bytes, &item));
+  CHECK(absl::IsInvalidArgument(status));
+  CHECK(status.message().find("'a'") != absl::string_view::npos);
+  CHECK(!graph.changed());
+}
+
+TEST_CASE("other devices are left alone, no device is not") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph graph;
+  Add(graph, "v", "VarHandleOp");
+  Add(graph, "x", "Const");
+  AddUpdate(graph, "cpu", "AssignAddVariableOp", {"v", "x"}, kCpuDevice);
+  AddUpdate(graph, "simon", "AssignAddVariableOp", {"v", "x"},
+            "/device:SIMON:0");
+  AddUpdate(graph, "none", "AssignAddVariableOp", {"v", "x"}, "");
+  AddUpdate(graph, "short", "AssignAddVariableOp", {"v", "x"}, "/device:SIM:*");
+  Run(graph);
+  CHECK(graph.FindNode("cpu").op() == "AssignAddVariableOp");
+  CHECK(graph.FindNode("simon").op() == "AssignAddVariableOp");
+  CHECK(graph.FindNode("none").op() == "AssignVariableOp");
+  CHECK(graph.FindNode("short").op() == "AssignVariableOp");
+}
+
+TEST_CASE("core's functions and the library's kernels decide") {
+  Kernels kernels;
+  kernels.Add<float>("AssignAddVariableOp", "dtype");
+  kernels.Add<float>("AddV2", "T");
+  const auto make = [](Graph& graph, const char* device) {
+    Add(graph, "v", "VarHandleOp");
+    Add(graph, "w", "VarHandleOp");
+    Add(graph, "x", "Const");
+    AddUpdate(graph, "f", "AssignAddVariableOp", {"v", "x"}, device);
+    AddUpdate(graph, "i", "AssignAddVariableOp", {"w", "x"}, device,
+              DataType::kInt64);
+  };
+  SUBCASE("2.18 has what the kernel needs, and none is for int64") {
+    testing::ScopedFakeTensorFlow core(kWith);
+    Graph graph;
+    make(graph, kSimDevice);
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignAddVariableOp");
+    CHECK(graph.FindNode("i").op() == "AssignVariableOp");
+  }
+  SUBCASE("2.21 has not; the CPU adds what the device cannot") {
+    testing::ScopedFakeTensorFlow core(kWithout);
+    Graph graph;
+    make(graph, kSimDevice);
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("f/add").device() == kSimDevice);
+    CHECK(graph.FindNode("i").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("i/add").device() == kCpuDevice);
+    CHECK(graph.FindNode("i/read").device() == kSimDevice);
+  }
+  SUBCASE("what has no device yet waits for one") {
+    testing::ScopedFakeTensorFlow core(kWithout);
+    Graph graph;
+    make(graph, "");
+    Run(graph);
+    CHECK(graph.FindNode("f").op() == "AssignVariableOp");
+    CHECK(graph.FindNode("i").op() == "AssignAddVariableOp");
+  }
+}
+
+TEST_CASE("nothing to do is nothing done") {
+  testing::ScopedFakeTensorFlow core(kWithout);
+  Graph built;
+  Add(built, "v", "VarHandleOp");
+  Add(built, "broken", "AssignAddVariableOp", {"v"});
+  const std::string bytes = built.ToString();
+  Graph graph = Graph::Parse(bytes).value();
+  Run(graph);
+  CHECK(!graph.changed());
+}
+
+TEST_CASE("the type in a device's name") {
+  using internal::DeviceTypeOf;
+  CHECK(DeviceTypeOf(kSimDevice) == "SIM");
+  CHECK(DeviceTypeOf("/device:SIM:*") == "SIM");
+  CHECK(DeviceTypeOf("/job:a/device:SIM") == "SIM");
+  CHECK(DeviceTypeOf("/gpu:0") == "GPU");
+  CHECK(DeviceTypeOf("/job:localhost") == "");
+  CHECK(DeviceTypeOf("") == "");
+  CHECK(internal::OnCpu(kSimDevice) == kCpuDevice);
+  CHECK(internal::OnCpu("/device:SIM:1/job:a") == "/device:CPU:0/job:a");
+}
+
+}  // namespace
+}  // namespace tfplug

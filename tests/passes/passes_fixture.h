@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_
+#define TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_
+
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/ops/b.h>
+#include <tfplug/ops/c.h>
+#include <tfplug/ops/d.h>
+#include <tfplug/ops/internal.h>
+
+#include <string>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+namespace tfplug {
+
+// A kernel that is only there.
+class Nothing : public Kernel {
+ public:
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+TFPLUG_REGISTER_KERNEL(Nothing,
+                       ops::InternalFusedMatMul().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(Nothing,
+                       ops::InternalFusedConv2D().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(Nothing, ops::Conv2D().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(Nothing, ops::BiasAdd().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(Nothing,
+                       ops::DepthwiseConv2dNative().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(
+    Nothing,
+    ops::InternalFusedDepthwiseConv2dNative().T<float>().Device("SIM"));
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+// Core's definitions of the ops that the passes make, and nodes to put before
+// them.
+struct PassesFixture : RulesFixture {
+  PassesFixture() {
+    DefineOp("_FusedMatMul",
+             {"T: type", "transpose_a: bool", "transpose_b: bool",
+              "num_args: int", "fused_ops: list(string)", "epsilon: float",
+              "leakyrelu_alpha: float"});
+    const std::vector<std::string> conv = {
+        "T: type", "strides: list(int)", "padding: string",
+        "data_format: string", "dilations: list(int)"};
+    auto with = [&conv](std::vector<std::string> more) {
+      more.insert(more.end(), conv.begin(), conv.end());
+      return more;
+    };
+    DefineOp("Conv2D",
+             with({"explicit_paddings: list(int)", "use_cudnn_on_gpu: bool"}));
+    DefineOp("DepthwiseConv2dNative", with({"explicit_paddings: list(int)"}));
+    const std::vector<std::string> fused = {
+        "num_args: int", "fused_ops: list(string)", "epsilon: float",
+        "leakyrelu_alpha: float"};
+    std::vector<std::string> all = with(fused);
+    DefineOp("_FusedDepthwiseConv2dNative", all);
+    all.insert(all.end(), {"explicit_paddings: list(int)",
+                           "use_cudnn_on_gpu: bool", "TArgs: list(type)"});
+    DefineOp("_FusedConv2D", all);
+    DefineOp("BiasAdd", {"T: type", "data_format: string"});
+    for (const char* name : {"x", "w", "b", "v"}) Add(name, "Placeholder");
+  }
+
+  Node AddConv(const std::string& op, const std::vector<std::string>& inputs) {
+    const Node conv = Add("conv", op, inputs);
+    conv.SetAttr("strides", Ints{1, 2, 2, 1});
+    conv.SetAttr("dilations", Ints{1, 1, 1, 1});
+    conv.SetAttr("padding", "VALID");
+    conv.SetAttr("data_format", "NHWC");
+    conv.SetAttr("explicit_paddings", Ints{});
+    return conv;
+  }
+  Node AddBias(const std::string& name, const std::string& value) {
+    const Node bias = Add(name, "BiasAdd", {value, "b"});
+    bias.SetAttr("data_format", "NHWC");
+    return bias;
+  }
+  Node AddNorm(const std::string& value, const std::string& format = "NHWC") {
+    const Node norm = Add("norm", "FusedBatchNormV3",
+                          {value, "scale", "offset", "mean", "variance"});
+    norm.SetAttr("U", DataType::kFloat);
+    norm.SetAttr("is_training", false);
+    norm.SetAttr("data_format", format);
+    norm.SetAttr("epsilon", 0.25f);
+    return norm;
+  }
+  void State(const std::string& node, const Shape& shape) {
+    context().properties().StateOutputs(node, {{DataType::kFloat, shape}});
+  }
+  std::string FusedOps(const std::string& node) {
+    return absl::StrJoin(graph.FindNode(node)
+                             .GetAttr<std::vector<std::string>>("fused_ops")
+                             .value(),
+                         "+");
+  }
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/all.h>
+#include <tfplug/patterns/pattern.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+// What patterns match. The rules put a Neg of the first value in the place of
+// whatever matched, or just say why they do not.
+namespace tfplug {
+namespace {
+
+Rules Negate(const Pattern& root, const Pattern& x) {
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("negate", root)
+          .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat)));
+  return Rules(std::move(rules));
+}
+
+const auto& words = [](RulesFixture& f, const Rules& rules,
+                       const std::string& node) {
+  return rules.Explain("negate", f[node], f.context());
+};
+
+TEST_CASE_FIXTURE(RulesFixture, "ops, inputs and their number") {
+  Add("x", "Placeholder");
+  Add("y", "Placeholder");
+  Add("sum", "AddV2", {"x", "y"});
+  Add("relu", "Relu", {"sum"});
+  Add("three", "AddV2", {"x", "y", "x"});
+  Add("relu3", "Relu", {"three"});
+  Add("elu", "Elu", {"x"});
+
+  const Pattern x = Any(), y = Any();
+  const auto sum = Match<ops::AddV2, ops::Add>(x, y);
+  const Rules rules = Negate(Match<ops::Relu, ops::Elu>(sum), x);
+  CHECK(words(*this, rules, "relu") == "negate: it matches");
+  CHECK(words(*this, rules, "sum") == "negate: 'sum' (AddV2) is not Relu|Elu");
+  CHECK(words(*this, rules, "elu") ==
+        "negate: input 0 of 'elu' (Elu) is 'x' (Placeholder), not AddV2|Add");
+  CHECK(words(*this, rules, "relu3") ==
+        "negate: 'three' (AddV2) has 3 inputs, not 2");
+  // Without inputs, they are not looked at.
+  const Rules loose =
+      Negate(Match<ops::Relu>(Match<ops::AddV2>().Named("a")), x);
+  CHECK(words(*this, loose, "relu3") == "negate: it matches");
+  CHECK(Explain(rules, "x") == "no rule has a Placeholder as its root\n");
+  CHECK(Explain(rules, "elu") == words(*this, rules, "elu") + "\n");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "plain names of ops and attributes") {
+  Add("x", "Placeholder");
+  const Node node = Add("mine", "MyOp", {"x"});
+  const Pattern x = Any();
+  const Rules rules = Negate(Match("MyOp", x).Where("n", 2), x);
+  CHECK(words(*this, rules, "mine") ==
+        "negate: 'mine' (MyOp): attribute n is absent, not 2");
+  node.SetAttr("n", 3);
+  CHECK(words(*this, rules, "mine") ==
+        "negate: 'mine' (MyOp): attribute n is 3, not 2");
+  node.SetAttr("n", 2);
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "mine = Neg(x)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "attributes") {
+  Add("x", "Placeholder");
+  Add("w", "Placeholder");
+  const Node node = Add("product", "MatMul", {"x", "w"});
+  node.SetAttr("transpose_a", true);
+  node.SetAttr("transpose_b", false);
+  const Pattern x = Any(), w = Any();
+  const auto check = [&](const Pattern& pattern) {
+    return words(*this, Negate(pattern, x), "product");
+  };
+  const auto match = [&] { return Match<ops::MatMul>(x, w); };
+  const std::string yes = "negate: it matches";
+  CHECK(check(match().Where(ops::MatMul::transpose_a, true)) == yes);
+  CHECK(check(match().Where(ops::MatMul::transpose_a, false)) ==
+        "negate: 'product' (MatMul): attribute transpose_a is true, not false");
+  CHECK(check(match().Where(ops::MatMul::T_attr, DataType::kFloat)) == yes);
+  CHECK(check(match().Where(ops::MatMul::T_attr, DataType::kHalf)) ==
+        "negate: 'product' (MatMul): attribute T is float, not half");
+  CHECK(check(match().WhereOneOf(ops::MatMul::T_attr,
+                                 {DataType::kHalf, DataType::kFloat})) == yes);
+  CHECK(check(match().WhereOneOf(ops::MatMul::T_attr,
+                                 {DataType::kHalf, DataType::kDouble})) ==
+        "negate: 'product' (MatMul): attribute T is float, not one of half, "
+        "double");
+  const auto is_narrow = [](DataType type) { return DataTypeSize(type) < 4; };
+  CHECK(check(match().WhereHolds(ops::MatMul::T_attr, "narrow", is_narrow)) ==
+        "negate: 'product' (MatMul): attribute T is float, not narrow");
+  CHECK(check(match().Where("T", DataType::kFloat)) == yes);
+  // Of another kind.
+  CHECK(check(match().Where("T", 1)) ==
+        "negate: 'product' (MatMul): attribute T is float, not 1");
+  CHECK(check(match().Where(ops::MatMul::grad_a, false)) ==
+        "negate: 'product' (MatMul): attribute grad_a is absent, not false");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "an attribute of one of several ops") {
+  Add("x", "Placeholder");
+  Add("relu", "Relu", {"x"});
+  const Node leaky = Add("leaky", "LeakyRelu", {"x"});
+  leaky.SetAttr("alpha", 0.5f);
+  const Pattern x = Any();
+  const Rules rules = Negate(
+      Match<ops::Relu, ops::LeakyRelu>(x).Where(ops::LeakyRelu::alpha, 0.25f),
+      x);
+  CHECK(words(*this, rules, "relu") == "negate: it matches");
+  CHECK(words(*this, rules, "leaky") ==
+        "negate: 'leaky' (LeakyRelu): attribute alpha is 0.500000, not "
+        "0.250000");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "commutative nodes") {
+  Add("x", "Placeholder");
+  Add("b", "Placeholder");
+  Add("neg", "Sigmoid", {"x"});
+  Add("ab", "AddV2", {"neg", "b"});
+  Add("ba", "AddV2", {"b", "neg"});
+  Add("bb", "AddV2", {"b", "b"});
+  const Pattern x = Any(), b = Any();
+  const auto inner = Match<ops::Sigmoid>(x).MayHaveOtherUses();
+  const Rules one_way = Negate(Match<ops::AddV2>(inner, b), b);
+  CHECK(words(*this, one_way, "ab") == "negate: it matches");
+  CHECK(words(*this, one_way, "ba") ==
+        "negate: input 0 of 'ba' (AddV2) is 'b' (Placeholder), not Sigmoid");
+  const Rules both = Negate(Match<ops::AddV2>(inner, b).Commutative(), x);
+  CHECK(words(*this, both, "ab") == "negate: it matches");
+  CHECK(words(*this, both, "ba") == "negate: it matches");
+  CHECK(words(*this, both, "bb") ==
+        "negate: input 1 of 'bb' (AddV2) is 'b' (Placeholder), not Sigmoid");
+  CHECK(Run(both) == "2");
+  CHECK(Text() == "ab = Neg(x)\nba = Neg(x)\nbb = AddV2(b, b)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "one handle twice is one value, or one node") {
+  Add("x", "Split");
+  Add("y", "Placeholder");
+  Add("sigmoid", "Sigmoid", {"x"});
+  Add("swish", "Mul", {"x", "sigmoid"});
+  Add("other", "Mul", {"y", "sigmoid"});
+  Add("port", "Mul", {"x:1", "sigmoid"});
+  const Pattern x = Any("the argument");
+  const auto sigmoid = Match<ops::Sigmoid>(x).MayHaveOtherUses();
+  const Rules rules = Negate(Match<ops::Mul>(x, sigmoid), x);
+  CHECK(words(*this, rules, "swish") == "negate: it matches");
+  const std::string no =
+      "negate: input 0 of 'sigmoid' (Sigmoid) is not the value that the "
+      "argument stands for";
+  CHECK(words(*this, rules, "other") == no);
+  CHECK(words(*this, rules, "port") == no);
+
+  Add("sigmoid2", "Sigmoid", {"y"});
+  Add("square", "Mul", {"sigmoid2", "sigmoid2"});
+  Add("both", "Mul", {"sigmoid", "sigmoid2"});
+  const Rules square = Negate(Match<ops::Mul>(sigmoid, sigmoid), x);
+  CHECK(words(*this, square, "square") == "negate: it matches");
+  CHECK(words(*this, square, "both") ==
+        "negate: input 1 of 'both' (Mul) is not the value that the pattern met "
+        "before");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "outputs") {
+  Add("x", "Placeholder");
+  Add("norm", "FusedBatchNormV3", {"x", "x", "x", "x", "x"});
+  Add("y", "Relu", {"norm"});
+  Add("mean", "Relu", {"norm:1"});
+  const Pattern x = Any();
+  const auto norm = Match<ops::FusedBatchNormV3>().MayHaveOtherUses();
+  const Rules first = Negate(Match<ops::Relu>(norm), x);
+  CHECK(words(*this, first, "y") == "negate: it matches");
+  CHECK(words(*this, first, "mean") ==
+        "negate: input 0 of 'mean' (Relu) is another output of 'norm' "
+        "(FusedBatchNormV3) than the pattern's");
+  const Rules second =
+      Negate(Match<ops::Relu>(norm[ops::FusedBatchNormV3::batch_mean]), x);
+  CHECK(words(*this, second, "mean") == "negate: it matches");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "alternatives, in their order") {
+  Add("x", "Placeholder");
+  Add("b", "Placeholder");
+  Add("bias", "BiasAdd", {"x", "b"});
+  Add("relu1", "Relu", {"bias"});
+  Add("sum", "AddV2", {"b", "x"});
+  Add("relu2", "Relu", {"sum"});
+  Add("relu3", "Relu", {"x"});
+  const Pattern x = Any(), b = Any();
+  const Pattern biased =
+      OneOf(Match<ops::BiasAdd>(x, b), Match<ops::AddV2>(b, x));
+  CHECK(Run(Negate(Match<ops::Relu>(biased), x)) == "2");
+  CHECK(Text() == "relu1 = Neg(x)\nrelu2 = Neg(x)\nrelu3 = Relu(x)");
+  CHECK(words(*this, Negate(Match<ops::Relu>(biased), x), "relu3") ==
+        "negate: input 0 of 'relu3' (Relu) is 'x' (Placeholder), not BiasAdd");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "optional nodes, inside and as the root") {
+  Add("x", "Placeholder");
+  Add("cast", "Cast", {"x"});
+  Add("sqrt1", "Sqrt", {"cast"});
+  Add("sqrt2", "Sqrt", {"x"});
+  Add("tanh", "Tanh", {"sqrt2"});
+  const Pattern x = Any();
+  const auto cast = Match<ops::Cast>(x);
+  const auto sqrt = Match<ops::Sqrt>(Optional(cast));
+  const auto root = Optional(Match<ops::Tanh>(sqrt));
+  bool had_cast = false, had_tanh = false;
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("negate", root)
+          .OnlyIf("it looks",
+                  [&](const Matched& m) {
+                    had_cast = had_cast || m.has(cast);
+                    had_tanh = had_tanh || m.node(root).op() == "Tanh";
+                    return true;
+                  })
+          .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat)));
+  CHECK(Run(Rules(std::move(rules))) == "2");
+  CHECK(had_cast);
+  CHECK(had_tanh);
+  CHECK(Text() == "sqrt1 = Neg(x)\ntanh = Neg(x)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "what is no pattern") {
+  Add("x", "Placeholder");
+  const Pattern x = Any();
+  CHECK(Run(Negate(x, x)) ==
+        "rule 'negate': a pattern's root must be a node: Match<...>(...)");
+  CHECK(Run(Negate(Match<ops::Relu>(Optional(Match<ops::Neg>())), x)) ==
+        "rule 'negate': an Optional node must have inputs: without it, its "
+        "first one is there instead");
+  Pattern deep = x;
+  for (int i = 0; i < 9; ++i) deep = Optional(Match<ops::Neg>(deep));
+  for (int i = 0; i < 9; ++i) deep = Match<ops::AddV2>(deep, x).Commutative();
+  CHECK(Run(Negate(deep, x)) ==
+        "rule 'negate': the pattern can be met in more than 256 ways; make "
+        "several rules of it, with fewer choices each");
+  std::vector<Rule> nothing;
+  nothing.push_back(Rule("nothing", Match<ops::Relu>(x)));
+  CHECK(Run(Rules(std::move(nothing))) ==
+        "rule 'nothing': it has no replacement: say ReplaceBy(...)");
+}
+
+}  // namespace
+}  // namespace tfplug

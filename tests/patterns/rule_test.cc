@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/ops/all.h>
+#include <tfplug/patterns/rule.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+// What replacements are made of.
+namespace tfplug {
+namespace {
+
+class Nothing : public Kernel {
+ public:
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+TFPLUG_REGISTER_KERNEL(Nothing, ops::Neg().T<float>().Device("SIM"));
+
+Rules Just(Rule rule) {
+  std::vector<Rule> rules;
+  rules.push_back(std::move(rule));
+  return Rules(std::move(rules));
+}
+
+struct Fixture : RulesFixture {
+  Fixture() {
+    Add("x", "Placeholder");
+    Add("relu", "Relu", {"x"});
+  }
+  const Pattern x = Any();
+  const NodePattern<ops::Relu> relu = Match<ops::Relu>(x);
+};
+
+TEST_CASE_FIXTURE(Fixture, "new nodes within new nodes, and constants") {
+  const auto two = NewConst([](const Matched&) {
+    return Constant::Of(Shape{}, std::vector<float>{2});
+  });
+  const auto neg = New<ops::Neg>(x).Copy(relu, ops::Neg::T_attr);
+  const Rules rules = Just(
+      Rule("nest", relu)
+          .ReplaceBy(New<ops::AddV2>(neg, two).Copy(relu, ops::AddV2::T_attr)));
+  Add("relu/Neg", "Placeholder");
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "relu = AddV2(relu/Neg_1, relu/Const)\n"
+        "relu/Neg_1 = Neg(x)");
+  const Node constant = graph.FindNode("relu/Const");
+  CHECK(constant.device() == device);
+  CHECK(constant.GetAttr<DataType>("dtype").value() == DataType::kFloat);
+  CHECK(Constant::Read(constant)->GetElements<float>().value() ==
+        std::vector<float>{2});
+  CHECK(graph.FindNode("relu/Neg_1").device() == device);
+  CHECK(graph.FindNode("relu/Neg_1").GetAttr<DataType>("T").ok());
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
+  const auto c = Match<ops::Const>().MayHaveOtherUses();
+  const Pattern x = Any();
+  const auto root = Match<ops::Mul>(x, c);
+  const auto negative =
+      NewConst([c](const Matched& m) -> absl::StatusOr<Constant> {
+        TFPLUG_ASSIGN_OR_RETURN(const Constant old, Constant::Read(m.node(c)));
+        TFPLUG_ASSIGN_OR_RETURN(std::vector<float> values,
+                                old.GetElements<float>());
+        for (float& value : values) value = -value;
+        return Constant::Of(old.shape(), values);
+      });
+  const Rules rules = Just(
+      Rule("subtract", root)
+          .ReplaceBy(
+              New<ops::AddV2>(x, negative).Copy(root, ops::AddV2::T_attr)));
+  Add("x", "Placeholder");
+  const Node loop = Add("in_loop", "NoOp");
+  const Node c2 =
+      AddConst("c", Constant::Of(Shape{2}, std::vector<float>{1, 2}));
+  CHECK(c2.AddControl(loop).ok());
+  Add("mul", "Mul", {"x", "c"});
+  SUBCASE("whose elements can be read") {
+    SUBCASE("used once") {}
+    SUBCASE("used elsewhere too") { Add("other", "Neg", {"c"}); }
+    CHECK(Run(rules) == "1");
+    const Node made = graph.FindNode("mul/Const");
+    CHECK(Constant::Read(made)->GetElements<float>().value() ==
+          std::vector<float>{-1, -2});
+    CHECK(Constant::Read(made)->shape() == Shape{2});
+    // It belongs to the loop's body, too.
+    CHECK(made.num_controls() == 1);
+    CHECK(static_cast<bool>(graph.FindNode("c")) ==
+          static_cast<bool>(graph.FindNode("other")));
+  }
+  SUBCASE("of another type") {
+    c2.SetRawAttr("value", "");
+    CHECK(Explain(rules, "mul") ==
+          "subtract: node 'c' has no tensor as its 'value'\n");
+    CHECK(Run(rules) == "0");
+    CHECK(graph.FindNode("mul").op() == "Mul");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "only where there is a kernel") {
+  const Rules rules = Just(
+      Rule("negate", relu)
+          .ReplaceBy(
+              New<ops::Neg>(x).Copy(relu, ops::Neg::T_attr).RequireKernel()));
+  graph.FindNode("relu").SetAttr("T", DataType::kHalf);
+  CHECK(Explain(rules, "relu") ==
+        "negate: there is no kernel for Neg with T=half on SIM\n");
+  CHECK(Run(rules) == "0");
+  graph.FindNode("relu").SetAttr("T", DataType::kFloat);
+  graph.FindNode("relu").SetDevice("");
+  CHECK(
+      Explain(rules, "relu") ==
+      "negate: 'relu' (Relu) has no device yet, so that it is not known which "
+      "kernel it will have\n");
+  graph.FindNode("relu").SetDevice(device);
+  CHECK(Run(rules) == "1");
+}
+TEST_CASE_FIXTURE(Fixture, "a kernel for a type that is set, not copied") {
+  const auto negate = [&](DataType type) {
+    return Just(
+        Rule("negate", relu)
+            .ReplaceBy(
+                New<ops::Neg>(x).Set(ops::Neg::T_attr, type).RequireKernel()));
+  };
+  CHECK(Run(negate(DataType::kDouble)) == "0");
+  CHECK(Run(negate(DataType::kFloat)) == "1");
+}
+
+TEST_CASE_FIXTURE(Fixture, "the op as this TensorFlow has it") {
+  const Rules cosine = Just(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
+  CHECK(Explain(cosine, "relu") ==
+        "cosine: TensorFlow says of the op Cos: there is no such op\n");
+  CHECK(Run(cosine) == "0");
+}
+TEST_CASE_FIXTURE(Fixture, "an attribute that this TensorFlow's op demands") {
+  const Rules cosine = Just(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
+  DefineOp("Cos", {"T: type", "fast: bool"});
+  CHECK(Explain(cosine, "relu") ==
+        "cosine: this TensorFlow's Cos wants the attribute T, which the rule "
+        "does not set\n");
+  CHECK(Run(cosine) == "0");
+}
+TEST_CASE_FIXTURE(Fixture, "attributes that not all releases have") {
+  const auto cos = New<ops::Cos>(x).Copy(relu, ops::Cos::T_attr);
+  SUBCASE("set all the same") {
+    DefineOp("Cos", {"T: type"});
+    const Rules rules =
+        Just(Rule("cosine", relu).ReplaceBy(cos.Set("n", true)));
+    CHECK(Explain(rules, "relu") ==
+          "cosine: this TensorFlow's Cos has no attribute n\n");
+    CHECK(Run(rules) == "0");
+  }
+  SUBCASE("set where known: not") {
+    DefineOp("Cos", {"T: type"});
+    CHECK(
+        Run(Just(Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
+        "1");
+    CHECK_FALSE(graph.FindNode("relu").HasAttr("n"));
+  }
+  SUBCASE("set where known") {
+    DefineOp("Cos", {"T: type", "n: bool"});
+    CHECK(
+        Run(Just(Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
+        "1");
+    CHECK(graph.FindNode("relu").GetAttr<bool>("n").value());
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "attributes of all kinds") {
+  DefineOp("Cos", {"T: type", "b: bool", "i: int", "f: float", "s: string",
+                   "t: type", "h: shape", "bs: list(bool)", "is: list(int)",
+                   "fs: list(float)", "ts: list(type)", "ss: list(string)"});
+  CHECK(Run(Just(Rule("all", relu)
+                     .ReplaceBy(New<ops::Cos>(x)
+                                    .Copy(relu, ops::Cos::T_attr)
+                                    .Set("b", true)
+                                    .Set("i", int64_t{-3})
+                                    .Set("f", 0.5f)
+                                    .Set("s", std::string("text"))
+                                    .Set("t", DataType::kHalf)
+                                    .Set("h", PartialShape(Shape{2, -1}))
+                                    .Set("bs", std::vector<bool>{true, false})
+                                    .Set("is", std::vector<int64_t>{1, -1})
+                                    .Set("fs", std::vector<float>{0.25f})
+                                    .Set("ts", std::vector<DataType>{})
+                                    .Set("ss", std::vector<std::string>{
+                                                   "a"})))) == "1");
+  const Node node = graph.FindNode("relu");
+  CHECK(node.GetAttr<bool>("b").value());
+  CHECK(node.GetAttr<int64_t>("i").value() == -3);
+  CHECK(node.GetAttr<float>("f").value() == 0.5f);
+  CHECK(node.GetAttr<std::string>("s").value() == "text");
+  CHECK(node.GetAttr<DataType>("t").value() == DataType::kHalf);
+  CHECK(node.GetAttr<PartialShape>("h")->ToString() == "[2,?]");
+  CHECK(node.GetAttr<std::vector<bool>>("bs").value() ==
+        std::vector<bool>{true, false});
+  CHECK(node.GetAttr<std::vector<int64_t>>("is").value() ==
+        std::vector<int64_t>{1, -1});
+  CHECK(node.GetAttr<std::vector<float>>("fs").value() ==
+        std::vector<float>{0.25f});
+  CHECK(node.GetAttr<std::vector<DataType>>("ts")->empty());
+  CHECK(node.GetAttr<std::vector<std::string>>("ss").value() ==
+        std::vector<std::string>{"a"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a replacement that needs what goes") {
+  const auto inner = Match<ops::Relu>(x);
+  const Rules rules =
+      Just(Rule("wrong", Match<ops::Sqrt>(inner))
+               .ReplaceBy(New<ops::Neg>(inner).Copy(inner, ops::Neg::T_attr)));
+  Add("sqrt", "Sqrt", {"relu"});
+  CHECK(Run(rules) ==
+        "rule 'wrong', node 'sqrt': the replacement still uses 'relu', which "
+        "goes: let it be MayHaveOtherUses(), or use its inputs");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "inputs that the match came without") {
+  DefineOp("MyOp", {"T: type"});
+  const Pattern x = Any(), b = Any();
+  const auto bias = Match<ops::BiasAdd>(x, b);
+  const auto root = Match<ops::Relu>(Optional(bias));
+  const Rules rules =
+      Just(Rule("fuse", root)
+               .ReplaceBy(
+                   New<ops::InternalFusedMatMul>(x, x, b)
+                       .Copy(root, ops::InternalFusedMatMul::T_attr)
+                       .Set(ops::InternalFusedMatMul::num_args,
+                            [=](const Matched& m) { return m.has(b) ? 1 : 0; })
+                       .Set(ops::InternalFusedMatMul::fused_ops,
+                            std::vector<std::string>{"Relu"})));
+  Add("x", "Placeholder");
+  Add("b", "Placeholder");
+  Add("bias", "BiasAdd", {"x", "b"});
+  Add("relu1", "Relu", {"bias"});
+  Add("relu2", "Relu", {"x"});
+  CHECK(Run(rules) == "2");
+  CHECK(Text() ==
+        "relu1 = _FusedMatMul(x, x, b)\n"
+        "relu2 = _FusedMatMul(x, x)");
+  CHECK(graph.FindNode("relu1").GetAttr<int64_t>("num_args").value() == 1);
+  CHECK(graph.FindNode("relu2").GetAttr<int64_t>("num_args").value() == 0);
+}
+
+}  // namespace
+}  // namespace tfplug

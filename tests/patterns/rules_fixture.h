@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_
+#define TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_
+
+#include <doctest/doctest.h>
+#include <tfplug/graph_pass.h>
+#include <tfplug/patterns/rules.h>
+#include <tfplug/testing.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tfplug {
+
+// A graph, rules over it, and what core would say: which nodes to preserve,
+// which ops there are, which shapes nodes have.
+class RulesFixture {
+ public:
+  RulesFixture() {
+    preserved_.clear();
+    op_defs_.clear();
+    using internal::tensorflow;
+    tensorflow.TF_GetNodesToPreserveListSize = &ListSize;
+    tensorflow.TF_GetNodesToPreserveList = &List;
+    tensorflow.TF_NewFunctionLibraryDefinition = [](const capi::TF_Buffer*,
+                                                    capi::TF_Status*) {
+      return reinterpret_cast<capi::TF_FunctionLibraryDefinition*>(&op_defs_);
+    };
+    tensorflow.TF_DeleteFunctionLibraryDefinition =
+        [](capi::TF_FunctionLibraryDefinition*) {};
+    tensorflow.TF_LookUpOpDef = &LookUpOpDef;
+    // Shapes are known that a test states.
+    tensorflow.TF_NewGraphProperties = nullptr;
+    // What the tests' rules make, as far as it matters.
+    DefineOp("_FusedMatMul",
+             {"T: type", "transpose_a: bool", "transpose_b: bool",
+              "num_args: int", "fused_ops: list(string)", "epsilon: float"});
+    DefineOp("Identity", {"T: type"});
+    DefineOp("Neg", {"T: type"});
+    DefineOp("AddV2", {"T: type"});
+    DefineOp("Transpose", {"T: type", "Tperm: type"});
+    DefineOp("Relu", {"T: type"});
+  }
+
+  // "name", or "name:1", or "^name" for a control edge, as in a NodeDef.
+  Node Add(const std::string& name, const std::string& op,
+           const std::vector<std::string>& inputs = {}) {
+    const Node node = graph.AddNode(name, op).value();
+    node.SetDevice(device);
+    node.SetAttr("T", DataType::kFloat);
+    for (std::string input : inputs) {
+      if (input[0] == '^') {
+        REQUIRE(node.AddControl(graph.FindNode(input.substr(1))).ok());
+        continue;
+      }
+      const size_t colon = input.find(':');
+      const int port =
+          colon == input.npos ? 0 : std::atoi(input.c_str() + colon + 1);
+      const Node from = graph.FindNode(input.substr(0, colon));
+      REQUIRE_MESSAGE(from, input);
+      REQUIRE(node.AddInput({from, port}).ok());
+    }
+    return node;
+  }
+  Node AddConst(const std::string& name, const Constant& value) {
+    const Node node = Add(name, "Const");
+    node.RemoveAttr("T");
+    node.SetAttr("dtype", value.dtype());
+    std::string tensor;
+    internal::AppendField(tensor, 8, value.Serialize());
+    node.SetRawAttr("value", tensor);
+    return node;
+  }
+  Node operator[](const std::string& name) { return graph.FindNode(name); }
+  void Preserve(const std::string& name) { preserved_.insert(name); }
+
+  // An op of core's registry: "name: kind", with a default value if the kind
+  // is one of bool and float.
+  static void DefineOp(const std::string& name,
+                       const std::vector<std::string>& attrs) {
+    std::string op, output;
+    internal::AppendField(op, 1, name);
+    internal::AppendField(output, 1, "output");
+    internal::AppendField(output, 4, "T");
+    internal::AppendField(op, 3, output);
+    for (const std::string& spec : attrs) {
+      const size_t colon = spec.find(':');
+      const std::string kind = spec.substr(colon + 2);
+      std::string attr;
+      internal::AppendField(attr, 1, spec.substr(0, colon));
+      internal::AppendField(attr, 2, kind);
+      if (kind == "bool") {
+        internal::AppendField(attr, 3, internal::AttrCodec<bool>::Encode(0));
+      } else if (kind == "float") {
+        internal::AppendField(attr, 3, internal::AttrCodec<float>::Encode(1));
+      }
+      internal::AppendField(op, 4, attr);
+    }
+    op_defs_[name] = op;
+  }
+
+  PassContext& context() {
+    if (!context_.has_value()) context_.emplace("SIM", "", nullptr);
+    return *context_;
+  }
+  // How many replacements; the error's words in place of it.
+  std::string Run(const Rules& rules) {
+    const absl::StatusOr<int64_t> count = rules.Run(graph, context());
+    if (!count.ok()) return std::string(count.status().message());
+    REQUIRE(graph.status().ok());
+    REQUIRE(graph.TopologicalOrder().ok());
+    return std::to_string(*count);
+  }
+  std::string Explain(const Rules& rules, const std::string& node) {
+    return rules.Explain((*this)[node], context());
+  }
+
+  // "name = Op(inputs)", by name; what has no inputs is left out.
+  std::string Text() {
+    std::vector<std::string> lines;
+    for (const Node node : graph.nodes()) {
+      std::vector<std::string> inputs;
+      for (int i = 0; i < node.num_inputs(); ++i) {
+        const Output input = node.input(i);
+        const std::string port =
+            input.port == 0 ? "" : absl::StrCat(":", input.port);
+        inputs.push_back(absl::StrCat(input.node.name(), port));
+      }
+      for (int i = 0; i < node.num_controls(); ++i) {
+        inputs.push_back(absl::StrCat("^", node.control(i).name()));
+      }
+      if (inputs.empty()) continue;
+      lines.push_back(absl::StrCat(node.name(), " = ", node.op(), "(",
+                                   absl::StrJoin(inputs, ", "), ")"));
+    }
+    std::sort(lines.begin(), lines.end());
+    return absl::StrJoin(lines, "\n");
+  }
+
+  Graph graph;
+  std::string device = "/job:localhost/replica:0/task:0/device:SIM:0";
+
+ private:
+  static void ListSize(const capi::TF_GrapplerItem*, int* count, size_t* bytes,
+                       capi::TF_Status*) {
+    *count = static_cast<int>(preserved_.size());
+    *bytes = 0;
+    for (const std::string& name : preserved_) *bytes += name.size();
+  }
+  static void List(const capi::TF_GrapplerItem*, char** values, size_t* lengths,
+                   int, void* storage, size_t, capi::TF_Status*) {
+    char* to = static_cast<char*>(storage);
+    for (const std::string& name : preserved_) {
+      std::memcpy(to, name.data(), name.size());
+      *values++ = to;
+      *lengths++ = name.size();
+      to += name.size();
+    }
+  }
+  static void LookUpOpDef(capi::TF_FunctionLibraryDefinition*, const char* name,
+                          capi::TF_Buffer* buffer, capi::TF_Status* status) {
+    const auto found = op_defs_.find(name);
+    if (found == op_defs_.end()) {
+      internal::tensorflow.TF_SetStatus(status, capi::TF_NOT_FOUND,
+                                        "there is no such op");
+      return;
+    }
+    buffer->data = found->second.data();
+    buffer->length = found->second.size();
+  }
+
+  static inline std::set<std::string> preserved_;
+  static inline std::map<std::string, std::string> op_defs_;
+
+  testing::ScopedFakeTensorFlow core_;
+  std::optional<PassContext> context_;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/all.h>
+#include <tfplug/patterns/rules.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+// What the engine does with a match, and when it leaves it alone.
+namespace tfplug {
+namespace {
+
+// relu(bias(matmul(x, w), b)), as a rule and as a graph.
+struct FuseMatMul {
+  Pattern x = Any(), w = Any(), b = Any();
+  NodePattern<ops::MatMul> product = Match<ops::MatMul>(x, w);
+  NodePattern<ops::BiasAdd> biased = Match<ops::BiasAdd>(product, b);
+  NodePattern<ops::Relu, ops::Elu> activation =
+      Match<ops::Relu, ops::Elu>(biased);
+
+  Rule MakeRule(std::string name, const Pattern& root) const {
+    using New_ = ops::InternalFusedMatMul;
+    return Rule(std::move(name), root)
+        .ReplaceBy(New<ops::InternalFusedMatMul>(x, w, b)
+                       .Copy(product, New_::T_attr)
+                       .Copy(product, New_::transpose_a)
+                       .Copy(product, New_::transpose_b)
+                       .Set(New_::num_args, 1)
+                       .Set(New_::fused_ops, [*this](const Matched& m) {
+                         std::vector<std::string> ops{"BiasAdd"};
+                         if (m.has(activation)) {
+                           ops.emplace_back(m.node(activation).op());
+                         }
+                         return ops;
+                       }));
+  }
+  Rules MakeRules() const {
+    std::vector<Rule> rules;
+    rules.push_back(MakeRule("fuse", Optional(activation)));
+    return Rules(std::move(rules));
+  }
+};
+
+struct Fixture : RulesFixture {
+  Fixture() {
+    Add("x", "Placeholder");
+    Add("w", "Placeholder");
+    Add("b", "Placeholder");
+    Add("matmul", "MatMul", {"x", "w"});
+    Add("bias", "BiasAdd", {"matmul", "b"});
+    Add("relu", "Relu", {"bias"});
+    graph.FindNode("matmul").SetAttr("transpose_b", true);
+  }
+  std::string Why() {
+    return rules.Explain("fuse", graph.FindNode("relu"), context());
+  }
+  const Rules rules = FuseMatMul().MakeRules();
+};
+
+TEST_CASE_FIXTURE(Fixture, "the new node takes the root's place") {
+  Add("user", "Neg", {"relu", "^relu"});
+  const Node root = graph.FindNode("relu");
+  root.SetAttr("_output_shapes", "kept");
+  root.SetAttr("old", 1);
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "relu = _FusedMatMul(x, w, b)\n"
+        "user = Neg(relu, ^relu)");
+  CHECK(root.device() == device);
+  CHECK(graph.num_nodes() == 5);
+  CHECK(root.GetAttr<DataType>("T").value() == DataType::kFloat);
+  CHECK(root.GetAttr<bool>("transpose_b").value());
+  CHECK(root.GetAttr<int64_t>("num_args").value() == 1);
+  CHECK(root.GetAttr<std::vector<std::string>>("fused_ops").value() ==
+        std::vector<std::string>{"BiasAdd", "Relu"});
+  CHECK(root.GetAttr<std::string>("_output_shapes").value() == "kept");
+  CHECK_FALSE(root.HasAttr("old"));
+  // Neither copied, for it was not there, nor set: the op's defaults.
+  CHECK_FALSE(root.GetAttr<bool>("transpose_a").value());
+  CHECK(root.GetAttr<float>("epsilon").value() == 1);
+  // Nothing is left to do.
+  CHECK(Run(rules) == "0");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a graph without the ops is not touched") {
+  for (const char* name : {"relu", "bias"}) {
+    CHECK(graph.RemoveNode(graph.FindNode(name)).ok());
+  }
+  const std::string before = graph.ToString();
+  absl::StatusOr<Graph> again = Graph::Parse(before);
+  REQUIRE(again.ok());
+  CHECK(rules.Run(*again, context()).value() == 0);
+  CHECK_FALSE(again->changed());
+}
+
+TEST_CASE_FIXTURE(Fixture, "used outside the match") {
+  SUBCASE("the innermost") {
+    Add("other", "Neg", {"matmul"});
+    CHECK(Why() == "fuse: 'matmul' (MatMul) is also used by 'other' (Neg)");
+  }
+  SUBCASE("by a control edge") {
+    Add("other", "Neg", {"x", "^matmul"});
+    CHECK(Why() == "fuse: 'other' (Neg) waits for 'matmul' (MatMul)");
+  }
+  SUBCASE("preserved") {
+    Preserve("matmul");
+    CHECK(Why() == "fuse: 'matmul' (MatMul) is to be preserved");
+  }
+  SUBCASE("elsewhere") {
+    graph.FindNode("matmul").SetDevice("/device:CPU:0");
+    CHECK(Why() ==
+          "fuse: 'matmul' (MatMul) is on the device '/device:CPU:0', 'relu' "
+          "(Relu) on '" +
+              device + "'");
+  }
+  CHECK(Run(rules) == "0");
+  CHECK_FALSE(graph.FindNode("relu").op() == "_FusedMatMul");
+}
+
+TEST_CASE_FIXTURE(Fixture, "used by a gradient") {
+  Add("grad", "ReluGrad", {"x", "bias"});
+  CHECK(Why() == "fuse: 'bias' (BiasAdd) is also used by 'grad' (ReluGrad)");
+  // What can be had without the activation, the gradient uses as well.
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "bias = _FusedMatMul(x, w, b)\ngrad = ReluGrad(x, bias)\n"
+        "relu = Relu(bias)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a preserved root keeps its name") {
+  Preserve("relu");
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "relu = _FusedMatMul(x, w, b)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "only on the pass's device, or on none yet") {
+  const Pattern x = Any();
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("negate", Match<ops::Relu>(x))
+          .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat)));
+  const Rules negate(std::move(rules));
+  Add("x", "Placeholder");
+  Add("there", "Relu", {"x"});
+  Add("elsewhere", "Relu", {"x"}).SetDevice("/device:CPU:0");
+  Add("nowhere", "Relu", {"x"}).SetDevice("");
+  CHECK(Explain(negate, "elsewhere") ==
+        "negate: 'elsewhere' (Relu) is on the device '/device:CPU:0', which is "
+        "not the pass's\n");
+  CHECK(Run(negate) == "2");
+  CHECK(Text() == "elsewhere = Relu(x)\nnowhere = Neg(x)\nthere = Neg(x)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what the nodes waited for, the new one waits for") {
+  for (const char* name : {"a", "c", "d"}) Add(name, "NoOp");
+  CHECK(graph.FindNode("matmul").AddControl(graph.FindNode("a")).ok());
+  CHECK(graph.FindNode("matmul").AddControl(graph.FindNode("c")).ok());
+  CHECK(graph.FindNode("bias").AddControl(graph.FindNode("c")).ok());
+  CHECK(graph.FindNode("relu").AddControl(graph.FindNode("d")).ok());
+  // Among themselves.
+  CHECK(graph.FindNode("relu").AddControl(graph.FindNode("matmul")).ok());
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "relu = _FusedMatMul(x, w, b, ^d, ^c, ^a)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "another output of the root is used") {
+  const Pattern x = Any();
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("norm", Match<ops::FusedBatchNormV3>(x, Any(), Any(), Any(), Any()))
+          .ReplaceBy(x));
+  const Rules norm(std::move(rules));
+  Add("x", "Placeholder");
+  Add("n", "FusedBatchNormV3", {"x", "x", "x", "x", "x"});
+  Add("user", "Neg", {"n"});
+  SUBCASE("not") {
+    CHECK(Run(norm) == "1");
+    CHECK(Text() == "user = Neg(x)");
+  }
+  SUBCASE("by a node") {
+    Add("mean", "Neg", {"n:1"});
+    CHECK(Explain(norm, "n") ==
+          "norm: output 1 of 'n' (FusedBatchNormV3) may be used, and the "
+          "replacement has none such\n");
+    CHECK(Run(norm) == "0");
+  }
+  SUBCASE("by whoever has it preserved") {
+    Preserve("n");
+    CHECK(Run(norm) == "0");
+  }
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "an operand that would go") {
+  const Pattern x = Any(), y = Any();
+  std::vector<Rule> rules;
+  rules.push_back(Rule("add", Match<ops::Mul>(Match<ops::Relu>(x), y))
+                      .ReplaceBy(New<ops::AddV2>(x, y).Set(ops::AddV2::T_attr,
+                                                           DataType::kFloat)));
+  const Rules add(std::move(rules));
+  Add("x", "Placeholder");
+  Add("relu", "Relu", {"x"});
+  Add("mul", "Mul", {"relu", "relu"});
+  CHECK(Explain(add, "mul") ==
+        "add: 'relu' (Relu) would go, and is an operand of the pattern as "
+        "well\n");
+  CHECK(Run(add) == "0");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "two places of a pattern, one node") {
+  const Pattern x = Any(), y = Any();
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("two", Match<ops::Mul>(Match<ops::Relu>(x), Match<ops::Relu>(y)))
+          .ReplaceBy(x));
+  const Rules two(std::move(rules));
+  Add("x", "Placeholder");
+  Add("relu", "Relu", {"x"});
+  Add("mul", "Mul", {"relu", "relu"});
+  CHECK(Explain(two, "mul") ==
+        "two: 'relu' (Relu) is met in two places of the pattern\n");
+  CHECK(Run(two) == "0");
+}
+
+// Transpose(Transpose(x)) -> x, whatever the permutations.
+Rules CancelTransposes() {
+  const Pattern x = Any();
+  const auto inner = Match<ops::Transpose>(x, Any()).MayHaveOtherUses();
+  std::vector<Rule> rules;
+  rules.push_back(
+      Rule("cancel", Match<ops::Transpose>(inner, Any())).ReplaceBy(x));
+  return Rules(std::move(rules));
+}
+
+struct TransposeFixture : RulesFixture {
+  TransposeFixture() {
+    Add("x", "Placeholder");
+    Add("p", "Placeholder");
+    Add("t1", "Transpose", {"x", "p"});
+    Add("t2", "Transpose", {"t1", "p"});
+    Add("user", "Neg", {"t2"});
+  }
+  const Rules rules = CancelTransposes();
+};
+
+TEST_CASE_FIXTURE(TransposeFixture, "a value in the root's place") {
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "user = Neg(x)");
+  CHECK(graph.num_nodes() == 3);
+}
+TEST_CASE_FIXTURE(TransposeFixture, "a node with other uses stays") {
+  Add("other", "Neg", {"t1"});
+  SUBCASE("another node's") {}
+  SUBCASE("preserved") {
+    CHECK(graph.RemoveNode(graph.FindNode("other")).ok());
+    Add("other", "Neg", {"x"});
+    Preserve("t1");
+  }
+  CHECK(Run(rules) == "1");
+  CHECK(graph.FindNode("t1"));
+  CHECK_FALSE(graph.FindNode("t2"));
+}
+TEST_CASE_FIXTURE(TransposeFixture, "a root whose name must stay") {
+  graph.FindNode("t2").SetAttr("_class", "kept");
+  SUBCASE("preserved") {
+    Preserve("t2");
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "t2 = Identity(x)\nuser = Neg(t2)");
+  }
+  SUBCASE("waited for") {
+    Add("waits", "Neg", {"x", "^t2"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "t2 = Identity(x)\nuser = Neg(t2)\nwaits = Neg(x, ^t2)");
+  }
+  SUBCASE("waits itself") {
+    CHECK(graph.FindNode("t1").AddControl(Add("a", "NoOp")).ok());
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "t2 = Identity(x, ^a)\nuser = Neg(t2)");
+  }
+  const Node identity = graph.FindNode("t2");
+  CHECK(identity.GetAttr<DataType>("T").value() == DataType::kFloat);
+  CHECK(identity.GetAttr<std::string>("_class").value() == "kept");
+  CHECK(identity.attrs().size() == 2);
+}
+TEST_CASE_FIXTURE(TransposeFixture, "overlapping matches, one after another") {
+  Add("t3", "Transpose", {"t2", "p"});
+  Add("user3", "Neg", {"t3"});
+  // Either pair may go: the first in the graph does.
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "t3 = Transpose(x, p)\nuser = Neg(x)\nuser3 = Neg(t3)");
+}
+TEST_CASE_FIXTURE(RulesFixture, "until nothing changes") {
+  // Pairs within pairs, which the graph lists from the outside in.
+  Add("x", "Placeholder");
+  Add("p", "Placeholder");
+  for (int i = 0; i < 8; ++i) Add("t" + std::to_string(i), "Transpose");
+  for (int i = 0; i < 8; ++i) {
+    const Node from = i == 7 ? graph.FindNode("x")
+                             : graph.FindNode("t" + std::to_string(i + 1));
+    const Node node = graph.FindNode("t" + std::to_string(i));
+    CHECK(node.AddInput(from).ok());
+    CHECK(node.AddInput(graph.FindNode("p")).ok());
+  }
+  Add("user", "Neg", {"t0"});
+  CHECK(Run(CancelTransposes()) == "4");
+  CHECK(Text() == "user = Neg(x)");
+}
+
+TEST_CASE_FIXTURE(RulesFixture, "a rule that never comes to rest") {
+  const Pattern x = Any();
+  std::vector<Rule> rules;
+  SUBCASE("it becomes what it was") {
+    rules.push_back(Rule("same", Match<ops::Neg>(x))
+                        .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr,
+                                                        DataType::kFloat)));
+  }
+  SUBCASE("it grows") {
+    const auto neg = New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat);
+    rules.push_back(Rule("same", Match<ops::Neg>(x))
+                        .ReplaceBy(New<ops::Neg>(neg).Set(ops::Neg::T_attr,
+                                                          DataType::kFloat)));
+  }
+  Add("x", "Placeholder");
+  Add("n", "Neg", {"x"});
+  CHECK(Run(Rules(std::move(rules))).find("rule 'same', node 'n") == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "bigger patterns and higher priorities first") {
+  const FuseMatMul fuse;
+  std::vector<Rule> rules;
+  rules.push_back(fuse.MakeRule("small", fuse.biased));
+  rules.push_back(fuse.MakeRule("big", fuse.activation));
+  SUBCASE("by size") {
+    CHECK(Run(Rules(std::move(rules))) == "1");
+    CHECK(Text() == "relu = _FusedMatMul(x, w, b)");
+  }
+  SUBCASE("by priority") {
+    rules[0] = std::move(rules[0]).Priority(1);
+    CHECK(Run(Rules(std::move(rules))) == "1");
+    CHECK(Text() == "bias = _FusedMatMul(x, w, b)\nrelu = Relu(bias)");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "several rules at one root: the first that applies") {
+  const Pattern x = Any();
+  std::vector<Rule> rules;
+  const auto to = [&](const char* name, bool holds) {
+    rules.push_back(Rule(name, Match<ops::Relu>(x))
+                        .OnlyIf(std::string("it is time for ") + name,
+                                [=](const Matched&) { return holds; })
+                        .ReplaceBy(New<ops::Neg>(x)
+                                       .Set(ops::Neg::T_attr, DataType::kFloat)
+                                       .Set("name", std::string(name))));
+  };
+  DefineOp("Neg", {"T: type", "name: string"});
+  to("first", false);
+  to("second", true);
+  to("third", true);
+  const Rules several(std::move(rules));
+  CHECK(Explain(several, "relu") ==
+        "first: it does not hold that it is time for first\n"
+        "second: it matches\n"
+        "third: it matches\n");
+  CHECK(several.Explain("fourth", graph.FindNode("relu"), context()) ==
+        "there is no rule 'fourth'");
+  CHECK(Run(several) == "1");
+  CHECK(graph.FindNode("relu").GetAttr<std::string>("name").value() ==
+        "second");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a rule's result is matched by the next rule") {
+  FuseMatMul fuse;
+  std::vector<Rule> rules;
+  const Pattern y = Any();
+  rules.push_back(
+      Rule("negate", Match<ops::InternalFusedMatMul>(y, Any(), Any()))
+          .ReplaceBy(New<ops::Neg>(y).Set(ops::Neg::T_attr, DataType::kFloat)));
+  rules.push_back(fuse.MakeRule("fuse", fuse.activation));
+  CHECK(Run(Rules(std::move(rules))) == "2");
+  CHECK(Text() == "relu = Neg(x)");
+}
+
+}  // namespace
+}  // namespace tfplug
