@@ -14,7 +14,7 @@ HEADERS = tuple("tensorflow/c/" + name for name in (
 
 
 def read_sections(path):
-    """{section: {C function: what stands for it}}, in order."""
+    """{section: {C function: the C++ for it}}, in order."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                        comment_prefixes=("#",))
     parser.optionxform = str
@@ -24,7 +24,7 @@ def read_sections(path):
 
 
 def kernel_api(model, path=HERE / "kernel_api.ini"):
-    """The page; exits with what is missing in the description or unknown."""
+    """Returns the page; exits with the functions that are missing or unknown."""
     sections = read_sections(path)
     functions = {f.name: f for f in model.functions if f.header in HEADERS}
     described = [name for rows in sections.values() for name in rows]
@@ -37,10 +37,10 @@ def kernel_api(model, path=HERE / "kernel_api.ini"):
     for section, rows in sections.items():
         title, _, headers = section.partition(": ")
         table = ["| C function | C++ | releases |", "| --- | --- | --- |"]
-        for name, words in rows.items():
+        for name, text in rows.items():
             f = functions[name]
             releases = f"{f.since}–" + (f.last or "")
-            table.append(f"| `{name}` | {words} | {releases} |")
+            table.append(f"| `{name}` | {text} | {releases} |")
         names = ", ".join(f"`{h}`" for h in headers.split(", "))
         parts.append(f"## {title}\n\n{names}\n\n" + "\n".join(table))
     template = (HERE / "templates/kernel_api.md.in").read_text(encoding="utf-8")
