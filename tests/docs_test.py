@@ -25,7 +25,7 @@ def main() -> int:
     args = parser.parse_args()
 
     failed = count = 0
-    for page in [args.root / "README.md", *sorted(args.root.glob("docs/*.md"))]:
+    for page in [args.root / "README.md", *sorted(args.root.glob("docs/**/*.md"))]:
         text = page.read_text()
         for block in BLOCK.finditer(text):
             count += 1

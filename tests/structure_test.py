@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the structure of the project against its documentation.
+
+  structure_test.py PROJECT
+
+* Includes go one way. docs/architecture.md lists, for each directory of
+  include/tfplug, the directories that it may include. An edge that is not
+  listed, a listed edge that no header uses, a cycle between headers, and an
+  include of another directory's internal/ that is not listed there are errors.
+* The maps are complete. docs/architecture.md and CONTRIBUTING.md name
+  directories that exist, and together with their parents name every directory
+  that git tracks at that depth.
+* docs/architecture.md names paths and functions that exist.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<](tfplug/[^">]+)[">]', re.M)
+
+
+def directory(header):
+    """The directory of 'tfplug/base/shape.h' ('base'); 'umbrella' for
+    headers directly in tfplug/."""
+    parts = pathlib.PurePath(header).parts
+    return parts[1] if len(parts) > 2 else "umbrella"
+
+
+def read_includes(root):
+    """{header: [headers it includes]}, as paths that begin with tfplug/."""
+    include = root / "include"
+    return {
+        path.relative_to(include).as_posix(): INCLUDE.findall(path.read_text())
+        for path in sorted((include / "tfplug").rglob("*.h"))
+    }
+
+
+def block_after(text, title):
+    """The lines of the first fenced block after the heading `title`."""
+    section = text.split(f"\n## {title}\n", 1)[1]
+    return section.split("```", 2)[1].split("\n", 1)[1].strip().splitlines()
+
+
+def read_rules(page):
+    """{directory: {directories it may include}} and the internal headers
+    that other directories may include."""
+    rules, shared = {}, set()
+    for line in block_after(page, "Include direction"):
+        name, _, rest = line.partition(":")
+        if name.endswith(".h"):
+            shared.add(f"tfplug/{name}")
+        else:
+            rules[name] = set(rest.split())
+    return rules, shared
+
+
+def check_edges(includes, rules, shared):
+    wrong, used, used_shared = [], {}, set()
+    for header, targets in includes.items():
+        here = directory(header)
+        if here not in rules:
+            wrong.append(f"{header}: directory {here} has no line")
+            continue
+        for target in targets:
+            there = directory(target)
+            if here == there:
+                continue
+            used.setdefault(here, set()).add(there)
+            if there not in rules[here]:
+                wrong.append(f"{header} includes {target}: {here} must not "
+                             f"include {there}")
+            if "/internal/" in target and there != "base":
+                used_shared.add(target)
+                if target not in shared:
+                    wrong.append(f"{header} includes {target}, which is "
+                                 f"internal to {there}")
+    for name, allowed in rules.items():
+        for unused in sorted(allowed - used.get(name, set())):
+            wrong.append(f"{name}: no header includes {unused}; "
+                         "remove it from the list")
+    wrong += [f"{name}: listed as shared, but no other directory includes it"
+              for name in sorted(shared - used_shared)]
+    return wrong
+
+
+def find_cycle(edges):
+    """A cycle as a list of nodes whose last equals its first, or None."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node):] + [node]
+        if node in done:
+            return None
+        path.append(node)
+        for target in sorted(edges.get(node, ())):
+            cycle = visit(target)
+            if cycle:
+                return cycle
+        path.pop()
+        done.add(node)
+        return None
+
+    for node in sorted(edges):
+        cycle = visit(node)
+        if cycle:
+            return cycle
+    return None
+
+
+def check_map(root, page, tracked):
+    """The first table whose rows begin with a path in back quotes."""
+    text = (root / page).read_text()
+    listed = [path.rstrip("/")
+              for path in re.findall(r"^\| `([\w./-]+/)` \|", text, re.M)]
+    if not listed:
+        return [f"{page}: has no map of directories"]
+    wrong = [f"{page}: `{path}/` does not exist"
+             for path in listed if path not in tracked]
+    # A parent that is listed with a child lists all of its children.
+    for parent in {str(pathlib.PurePath(p).parent) for p in listed}:
+        siblings = {p for p in tracked - {"."}
+                    if str(pathlib.PurePath(p).parent) == parent}
+        covered = {p for p in siblings
+                   if any(q == p or q.startswith(p + "/") for q in listed)}
+        wrong += [f"{page}: `{p}/` is missing" for p in sorted(siblings - covered)
+                  if not pathlib.PurePath(p).name.startswith(".")]
+    return wrong
+
+
+def check_names(root, page):
+    """Every path and every `Class::Function` of the page is in the tree."""
+    text = (root / page).read_text()
+    sources = "".join(p.read_text() for folder in ("include", "examples")
+                      for p in sorted((root / folder).rglob("*"))
+                      if p.suffix in (".h", ".cc"))
+    wrong = []
+    for path in set(re.findall(r"`((?:[\w-]+/)+[\w.-]+\.\w+)`", text)):
+        places = [root / path, root / "include/tfplug" / path]
+        if not any(place.exists() for place in places):
+            wrong.append(f"{page}: `{path}` does not exist")
+    for scope, name in set(re.findall(r"`(\w+)(?:<\w+>)?::(\w+)(?:\(\))?`", text)):
+        if not (re.search(rf"\b{scope}\b", sources)
+                and re.search(rf"\b{name}\b", sources)):
+            wrong.append(f"{page}: `{scope}::{name}` does not exist")
+    return wrong
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    page = (root / "docs/architecture.md").read_text()
+    includes = read_includes(root)
+    rules, shared = read_rules(page)
+    wrong = check_edges(includes, rules, shared)
+    for what, edges in (("headers", includes), ("directories", rules)):
+        cycle = find_cycle(edges)
+        if cycle:
+            wrong.append(f"cycle of {what}: {' -> '.join(cycle)}")
+    files = subprocess.run(["git", "-C", str(root), "ls-files"], check=True,
+                           text=True, stdout=subprocess.PIPE).stdout.split()
+    tracked = {str(parent) for f in files if (root / f).exists()
+               for parent in pathlib.PurePath(f).parents}
+    for map_page in ("docs/architecture.md", "CONTRIBUTING.md"):
+        wrong += check_map(root, map_page, tracked)
+    wrong += check_names(root, "docs/architecture.md")
+    edges = sum(len(allowed) for allowed in rules.values())
+    print(f"{len(includes)} headers in {len(rules)} directories, {edges} "
+          f"edges, {len(wrong)} mistakes")
+    print("\n".join(wrong))
+    return 1 if wrong or not includes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
