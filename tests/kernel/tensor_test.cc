@@ -22,45 +22,6 @@ Tensor Make(const std::vector<int64_t>& dims, const std::vector<float>& v) {
   return Tensor(new testing::TF_Tensor(testing::MakeTensor<float>(dims, v)));
 }
 
-TEST_CASE("a shape counts and prints") {
-  CHECK(Shape{}.num_elements() == 1);
-  CHECK(Shape({2, 0, 3}).num_elements() == 0);
-  CHECK(Shape({2, 3}).ToString() == "[2,3]");
-  CHECK(Shape().ToString() == "[]");
-  CHECK(Shape({2, 3}) != Shape({3, 2}));
-  // More dimensions than have room in the object, and back.
-  Shape deep;
-  for (int i = 1; i <= 8; ++i) deep.add_dim(i);
-  CHECK(deep.ToString() == "[1,2,3,4,5,6,7,8]");
-  const Shape copy = deep;
-  deep.set_rank(5);
-  CHECK(deep == Shape({1, 2, 3, 4, 5}));
-  deep.set_rank(7);
-  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0}));
-  Shape taken = std::move(deep);
-  CHECK(taken == Shape({1, 2, 3, 4, 5, 0, 0}));
-  CHECK(deep.rank() == 0);
-  deep = taken;
-  deep.add_dim(8);
-  CHECK(deep == Shape({1, 2, 3, 4, 5, 0, 0, 8}));
-  CHECK(taken.rank() == 7);
-  Shape& itself = deep;
-  deep = itself;
-  deep = std::move(itself);
-  CHECK(deep.rank() == 8);
-  deep = Shape{4};
-  CHECK(deep == Shape({4}));
-  taken.set_rank(2);
-  CHECK(taken == Shape({1, 2}));
-
-  CHECK(copy.num_elements() == 40320);
-  CHECK(PartialShape().ToString() == "<unknown rank>");
-  CHECK(PartialShape(Shape{1, -1}).ToString() == "[1,?]");
-  CHECK(!PartialShape(Shape{1, -1}).is_fully_known());
-  CHECK(!PartialShape().is_fully_known());
-  CHECK(PartialShape(Shape{}).is_fully_known());
-}
-
 TEST_CASE("a data type has a name and a size") {
   CHECK(DataTypeName(DataType::kFloat) == "float");
   CHECK(DataTypeName(DataType::kFloat4E2m1fn) == "float4_e2m1fn");

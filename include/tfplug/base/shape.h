@@ -2,7 +2,6 @@
 #ifndef TFPLUG_BASE_SHAPE_H_
 #define TFPLUG_BASE_SHAPE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,69 +10,48 @@
 #include <utility>
 
 #include "absl/base/optimization.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 
 namespace tfplug {
 
-class Tensor;
-
-// The dimensions of a tensor, outermost first. Rank 0 is a scalar, with one
-// element.
+// The dimensions of a tensor, outermost first. Rank 0 is a scalar, which has
+// one element.
 class Shape {
  public:
-  Shape() = default;
-  Shape(std::initializer_list<int64_t> dims)
-      : Shape(absl::MakeConstSpan(dims.begin(), dims.size())) {}
-  explicit Shape(absl::Span<const int64_t> dims)
-      : Shape(static_cast<int>(dims.size()), NotInitialized()) {
-    std::copy(dims.begin(), dims.end(), data());
-  }
-  Shape(const Shape& other) : Shape(other.dims()) {}
-  Shape(Shape&& other) noexcept { Take(other); }
-  Shape& operator=(const Shape& other) { return *this = Shape(other); }
-  Shape& operator=(Shape&& other) noexcept {
-    if (this != &other) {
-      Free();
-      Take(other);
-    }
-    return *this;
-  }
-  ~Shape() { Free(); }
+  // TensorFlow's limit.
+  static constexpr int kMaxRank = 254;
 
-  int rank() const { return rank_; }
-  int64_t dim(int i) const { return data()[i]; }
-  absl::Span<const int64_t> dims() const {
-    return absl::MakeConstSpan(data(), static_cast<size_t>(rank_));
-  }
-  void add_dim(int64_t size) {
-    if (ABSL_PREDICT_FALSE(rank_ >= kInline)) {
-      set_rank(rank_ + 1);
-      return set_dim(rank_ - 1, size);
-    }
-    dims_.few[rank_++] = size;
-  }
-  void set_dim(int i, int64_t size) { data()[i] = size; }
-  // Dimensions of before keep their sizes, new ones are 0.
-  void set_rank(int rank) {
-    if (ABSL_PREDICT_FALSE(rank > kInline || rank_ > kInline)) {
-      Shape resized(rank, NotInitialized());
-      std::copy_n(data(), std::min(rank, rank_), resized.data());
-      std::swap(rank_, resized.rank_);
-      std::swap(dims_, resized.dims_);
-      return InitializeFrom(resized.rank_);
-    }
-    InitializeFrom(std::exchange(rank_, rank));
-  }
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims) : dims_(dims) {}
+  explicit Shape(absl::Span<const int64_t> dims)
+      : dims_(dims.begin(), dims.end()) {}
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
+  absl::Span<const int64_t> dims() const { return dims_; }
+  void add_dim(int64_t size) { dims_.push_back(size); }
+  void set_dim(int i, int64_t size) { dims_[static_cast<size_t>(i)] = size; }
+  // Keeps the first `rank` dimensions; new ones are 0.
+  void set_rank(int rank) { dims_.resize(static_cast<size_t>(rank)); }
+
+  // Returns -1 if no tensor can have this shape: a dimension is negative, the
+  // number of elements overflows, or there are more than kMaxRank dimensions.
   int64_t num_elements() const {
-    int64_t n = 1;
-    for (int64_t dim : dims()) n *= dim;
-    return n;
+    int64_t count = 1, signs = 0;
+    for (int64_t dim : dims_) {
+      signs |= dim;
+      if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(count, dim, &count))) {
+        return -1;
+      }
+    }
+    return ABSL_PREDICT_TRUE(signs >= 0 && rank() <= kMaxRank) ? count : -1;
   }
 
   // "[2,3]"; an unknown dimension is "?".
   std::string ToString() const {
     std::string text = "[";
-    for (int64_t dim : dims()) {
+    for (int64_t dim : dims_) {
       if (text.size() > 1) text += ',';
       text += dim < 0 ? "?" : std::to_string(dim);
     }
@@ -81,57 +59,27 @@ class Shape {
   }
 
   friend bool operator==(const Shape& a, const Shape& b) {
-    return a.dims() == b.dims();
+    return a.dims_ == b.dims_;
   }
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 
  private:
-  friend class Tensor;
-  struct NotInitialized {};
-  // For a caller that sets every dimension.
-  Shape(int rank, NotInitialized) : rank_(rank) {
-    if (ABSL_PREDICT_FALSE(rank > kInline)) dims_.many = new int64_t[Count()];
-  }
-
-  // Few enough to need no memory of their own: most tensors.
-  static constexpr int kInline = 6;
-  union Dims {
-    int64_t few[kInline];
-    int64_t* many;
-  };
-
-  size_t Count() const { return static_cast<size_t>(rank_); }
-  int64_t* data() { return rank_ > kInline ? dims_.many : dims_.few; }
-  const int64_t* data() const {
-    return rank_ > kInline ? dims_.many : dims_.few;
-  }
-  void InitializeFrom(int rank) {
-    for (int i = rank; i < rank_; ++i) set_dim(i, 0);
-  }
-  void Take(Shape& other) {
-    rank_ = std::exchange(other.rank_, 0);
-    dims_ = other.dims_;
-  }
-  void Free() {
-    if (ABSL_PREDICT_FALSE(rank_ > kInline)) delete[] dims_.many;
-  }
-
-  int rank_ = 0;
-  Dims dims_;
+  // Most tensors have at most 6 dimensions, which need no heap memory.
+  absl::InlinedVector<int64_t, 6> dims_;
 };
 
-// A shape that need not be known: its rank may be missing, or a dimension,
-// which is then -1. What an attribute of type "shape" may hold.
+// The value of an attribute of type "shape": the rank may be unknown, and so
+// may each dimension, which is then -1.
 class PartialShape {
  public:
-  // Of unknown rank.
+  // Constructs a shape of unknown rank.
   PartialShape() = default;
   PartialShape(Shape dims) : dims_(std::move(dims)) {}
 
   bool has_rank() const { return dims_.has_value(); }
   // -1 if unknown.
   int rank() const { return has_rank() ? dims_->rank() : -1; }
-  // -1 if unknown; only with has_rank().
+  // -1 if unknown. Requires has_rank().
   int64_t dim(int i) const { return dims_->dim(i); }
   bool is_fully_known() const {
     if (!has_rank()) return false;
@@ -140,7 +88,7 @@ class PartialShape {
     }
     return true;
   }
-  // Only with has_rank(); unknown dimensions are -1.
+  // Unknown dimensions are -1. Requires has_rank().
   const Shape& shape() const { return *dims_; }
 
   std::string ToString() const {

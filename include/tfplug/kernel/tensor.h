@@ -56,9 +56,8 @@ class Tensor {
   int64_t dim(int i) const { return internal::tensorflow.TF_Dim(tensor_, i); }
   Shape shape() const {
     const int n = rank();
-    Shape shape(n, Shape::NotInitialized());
-    int64_t* const dims = shape.data();
-    for (int i = 0; i < n; ++i) dims[i] = dim(i);
+    Shape shape;
+    for (int i = 0; i < n; ++i) shape.add_dim(dim(i));
     return shape;
   }
   int64_t num_elements() const {
