@@ -10,8 +10,8 @@
 namespace tfplug {
 namespace {
 
-// Every code of T is what its float becomes again; between two neighbours the
-// nearer one is taken, in the middle the even one.
+// Checks that every code of T survives a round trip through float, and that
+// values between two codes round to the nearer one, ties to the even one.
 template <class T>
 void CheckRounding(uint32_t codes, uint32_t sign) {
   std::vector<float> values;
@@ -39,7 +39,7 @@ void CheckRounding(uint32_t codes, uint32_t sign) {
   }
 }
 
-TEST_CASE("every code survives the way through float, ties go to even") {
+TEST_CASE("round trip through float, and ties to even") {
   CheckRounding<Half>(0x10000, 0x8000);
   CheckRounding<BFloat16>(0x10000, 0x8000);
   CheckRounding<Float8E5m2>(0x100, 0x80);
@@ -50,7 +50,7 @@ TEST_CASE("every code survives the way through float, ties go to even") {
   CheckRounding<Float4E2m1fn>(0x10, 0x8);
 }
 
-TEST_CASE("the ends of the ranges") {
+TEST_CASE("limits, infinities and NaNs") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(Half(1.0f).bits() == 0x3c00);
@@ -76,7 +76,7 @@ TEST_CASE("the ends of the ranges") {
   CHECK(static_cast<float>(Float4E2m1fn(-inf)) == -6);
 }
 
-TEST_CASE("small integers are cut to their bits") {
+TEST_CASE("small integers keep the low bits") {
   CHECK(Int4(7) == 7);
   CHECK(Int4(-8) == -8);
   CHECK(Int4(8) == -8);

@@ -3,6 +3,7 @@
 #include <tfplug/base/status.h>
 #include <tfplug/testing.h>
 
+#include <cerrno>
 #include <map>
 #include <string>
 
@@ -22,7 +23,7 @@ absl::Status WithPayloads() {
 }
 
 TEST_CASE("SetStatus and ToStatus carry every code and its message") {
-  ScopedFakeTensorFlow core;
+  ScopedFakeTensorFlow fake;
   for (int code = 0; code <= 16; ++code) {
     CAPTURE(code);
     const absl::Status in(static_cast<absl::StatusCode>(code), "words");
@@ -34,8 +35,8 @@ TEST_CASE("SetStatus and ToStatus carry every code and its message") {
   }
 }
 
-TEST_CASE("SetStatus: OK wipes what was there") {
-  ScopedFakeTensorFlow core;
+TEST_CASE("SetStatus: OK removes an earlier error") {
+  ScopedFakeTensorFlow fake;
   capi::TF_Status c;
   SetStatus(&c, WithPayloads());
   SetStatus(&c, absl::OkStatus());
@@ -44,8 +45,8 @@ TEST_CASE("SetStatus: OK wipes what was there") {
   CHECK(c.payloads.empty());
 }
 
-TEST_CASE("SetStatus: a code that nobody knows is UNKNOWN") {
-  ScopedFakeTensorFlow core;
+TEST_CASE("SetStatus: an unknown code becomes UNKNOWN") {
+  ScopedFakeTensorFlow fake;
   capi::TF_Status c;
   SetStatus(&c, absl::Status(static_cast<absl::StatusCode>(99), "odd"));
   CHECK(c.code == capi::TF_UNKNOWN);
@@ -53,14 +54,14 @@ TEST_CASE("SetStatus: a code that nobody knows is UNKNOWN") {
 }
 
 TEST_CASE("SetStatus: a message ends at its first NUL byte") {
-  ScopedFakeTensorFlow core;
+  ScopedFakeTensorFlow fake;
   capi::TF_Status c;
   SetStatus(&c, absl::InternalError(absl::string_view("ab\0cd", 5)));
   CHECK(c.message == "ab");
 }
 
-TEST_CASE("payloads cross, but for those that a C string cannot hold") {
-  ScopedFakeTensorFlow core;
+TEST_CASE("payloads are copied, except those with a NUL byte") {
+  ScopedFakeTensorFlow fake;
   capi::TF_Status c;
   SetStatus(&c, WithPayloads());
   CHECK(c.payloads ==
@@ -73,12 +74,12 @@ TEST_CASE("payloads cross, but for those that a C string cannot hold") {
   CHECK_FALSE(out.GetPayload("type.example/nul").has_value());
 }
 
-TEST_CASE("payloads stay behind where core has no functions for them") {
+TEST_CASE("payloads are dropped where TensorFlow lacks the functions") {
   capi::TF_Status c;
   {
     FakeOptions options;
     options.release = {2, 6};  // neither TF_SetPayload nor TF_ForEachPayload
-    ScopedFakeTensorFlow core(options);
+    ScopedFakeTensorFlow fake(options);
     SetStatus(&c, WithPayloads());
     CHECK(c.code == capi::TF_UNAVAILABLE);
     CHECK(c.payloads.empty());
@@ -86,7 +87,7 @@ TEST_CASE("payloads stay behind where core has no functions for them") {
   {
     FakeOptions options;
     options.release = {2, 12};  // TF_SetPayload only
-    ScopedFakeTensorFlow core(options);
+    ScopedFakeTensorFlow fake(options);
     SetStatus(&c, WithPayloads());
     CHECK(c.payloads.size() == 2);
     const absl::Status out = ToStatus(&c);
@@ -95,8 +96,8 @@ TEST_CASE("payloads stay behind where core has no functions for them") {
   }
 }
 
-TEST_CASE("OwnedStatus gives back what it took") {
-  ScopedFakeTensorFlow core;
+TEST_CASE("OwnedStatus deletes its TF_Status") {
+  ScopedFakeTensorFlow fake;
   const int64_t before = LiveStatusCount();
   {
     OwnedStatus status;
@@ -106,6 +107,20 @@ TEST_CASE("OwnedStatus gives back what it took") {
     CHECK_FALSE(status.ok());
     CHECK(status.ToStatus() == absl::AbortedError("unchanged"));
   }
+  CHECK(LiveStatusCount() == before);
+}
+
+TEST_CASE("IoError has TensorFlow's code and message") {
+  ScopedFakeTensorFlow fake;
+  internal::tensorflow.TF_SetStatusFromIOError =
+      [](capi::TF_Status* status, int error, const char* context) {
+        CHECK(error == ENOENT);
+        SetStatus(status,
+                  absl::NotFoundError(std::string(context) + "; No such file"));
+      };
+  const int64_t before = LiveStatusCount();
+  CHECK(IoError(ENOENT, "weights.bin") ==
+        absl::NotFoundError("weights.bin; No such file"));
   CHECK(LiveStatusCount() == before);
 }
 

@@ -139,9 +139,10 @@ TEST_CASE("create_stream_with_options refuses a smaller SP_StreamOptions") {
   const auto stream = fixture.device().CreateStream(StreamOptions());
   CHECK(stream.status().code() == absl::StatusCode::kFailedPrecondition);
   CHECK(stream.status().message() ==
-        "create_stream_with_options: this TensorFlow passes a "
-        "SP_StreamOptions of 16 bytes, but the first one that had any (2.22) "
-        "had 24; install TensorFlow 2.22 or newer");
+        "create_stream_with_options: this TensorFlow has a "
+        "SP_StreamOptions of 16 bytes; the first release with "
+        "that struct, 2.22, has 24: install TensorFlow 2.22 or "
+        "newer");
 }
 
 bool HasBlockHostUntilDone(const testing::Host& host) {

@@ -33,7 +33,7 @@ TEST_CASE("a data type has a name and a size") {
   CHECK(DataTypeSize(DataType::kString) == 0);
   CHECK(DataTypeSize(static_cast<DataType>(99)) == 0);
   LeakCheckedFake core;
-  CHECK(DataTypeSizeInCore(DataType::kHalf) == 2);
+  CHECK(DataTypeSizeInTensorFlow(DataType::kHalf) == 2);
 }
 
 TEST_CASE("a tensor shows its elements in row-major order, at any rank") {

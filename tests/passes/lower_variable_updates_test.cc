@@ -379,8 +379,9 @@ TEST_CASE("the type in a device's name") {
   CHECK(DeviceTypeOf("/gpu:0") == "GPU");
   CHECK(DeviceTypeOf("/job:localhost") == "");
   CHECK(DeviceTypeOf("") == "");
-  CHECK(internal::OnCpu(kSimDevice) == kCpuDevice);
-  CHECK(internal::OnCpu("/device:SIM:1/job:a") == "/device:CPU:0/job:a");
+  CHECK(internal::CpuInSameTask(kSimDevice) == kCpuDevice);
+  CHECK(internal::CpuInSameTask("/device:SIM:1/job:a") ==
+        "/device:CPU:0/job:a");
 }
 
 }  // namespace

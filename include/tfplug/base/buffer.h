@@ -14,27 +14,27 @@
 
 namespace tfplug {
 
-// Bytes that core gives or takes, mostly a serialised protocol buffer
-// (TF_Buffer). Plug-ins have them since 2.11. Move-only.
+// Owns a TF_Buffer: bytes passed to or from TensorFlow, usually a serialized
+// protocol buffer. TensorFlow exports the functions since 2.11. Move-only.
 class Buffer {
  public:
   Buffer() = default;
-  // Takes `buffer` over.
+  // Takes ownership of `buffer`.
   explicit Buffer(capi::TF_Buffer* buffer) : buffer_(buffer) {}
 
-  // Empty, for core to write into.
+  // Creates an empty buffer for TensorFlow to write into.
   static absl::StatusOr<Buffer> New() {
     if (auto s = Require(&CApi::TF_NewBuffer); !s.ok()) return s;
-    return Made(internal::tensorflow.TF_NewBuffer());
+    return FromNew(internal::tensorflow.TF_NewBuffer());
   }
-  // With a copy of `bytes`.
+  // Creates a buffer that holds a copy of `bytes`.
   static absl::StatusOr<Buffer> Copy(absl::string_view bytes) {
     if (auto s = Require(&CApi::TF_NewBufferFromString); !s.ok()) return s;
-    return Made(internal::tensorflow.TF_NewBufferFromString(bytes.data(),
-                                                            bytes.size()));
+    return FromNew(internal::tensorflow.TF_NewBufferFromString(bytes.data(),
+                                                               bytes.size()));
   }
 
-  // Valid while the buffer lives.
+  // Valid for the lifetime of the buffer.
   absl::string_view bytes() const {
     if (buffer_ == nullptr) return {};
     const capi::TF_Buffer view =
@@ -47,9 +47,10 @@ class Buffer {
   capi::TF_Buffer* release() { return buffer_.release(); }
 
  private:
-  static absl::StatusOr<Buffer> Made(capi::TF_Buffer* buffer) {
+  static absl::StatusOr<Buffer> FromNew(capi::TF_Buffer* buffer) {
     if (buffer == nullptr) {
-      return absl::ResourceExhaustedError("core made no TF_Buffer");
+      return absl::ResourceExhaustedError(
+          "TensorFlow could not allocate a TF_Buffer");
     }
     return Buffer(buffer);
   }

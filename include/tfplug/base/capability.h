@@ -8,24 +8,24 @@
 #include "tfplug/abi/function_info.h"
 #include "tfplug/base/internal/tensorflow.h"
 
-// One binary runs in every release, and releases differ in the functions that
-// they export. What may be missing is asked for by name:
+// One binary runs on every release, and releases differ in the functions that
+// they export. A function that some releases lack is tested by name:
 //
 //   if (tfplug::Has(&tfplug::CApi::TF_AssignVariable)) ...
 namespace tfplug {
 
-// The C API as a table of functions.
+// The table of C API functions.
 using CApi = capi::Functions;
 
-// Whether the TensorFlow of this process has the function. False before
+// Returns whether the TensorFlow in this process has the function; false until
 // TensorFlow has loaded the plug-in.
 template <class Function>
 bool Has(Function CApi::*function) {
   return internal::tensorflow.*function != nullptr;
 }
 
-// OK if it has; else UNIMPLEMENTED in words that name the function and the
-// releases that have it.
+// Returns OK if the function is present, otherwise UNIMPLEMENTED with the name
+// of the function and the releases that export it.
 template <class Function>
 absl::Status Require(Function CApi::*function) {
   if (Has(function)) return absl::OkStatus();
@@ -33,7 +33,7 @@ absl::Status Require(Function CApi::*function) {
   const auto name = [](capi::Release release) {
     return std::to_string(release.major) + "." + std::to_string(release.minor);
   };
-  std::string message = std::string("this TensorFlow");
+  std::string message = "this TensorFlow";
   if (internal::tensorflow.TF_Version != nullptr) {
     message.append(" (").append(internal::tensorflow.TF_Version()).append(")");
   }

@@ -13,7 +13,7 @@
 
 namespace tfplug {
 
-// TF_DataType, value for value.
+// The enumerators have the values of TF_DataType.
 enum class DataType {
   kFloat = capi::TF_FLOAT,
   kDouble = capi::TF_DOUBLE,
@@ -38,7 +38,7 @@ enum class DataType {
   kVariant = capi::TF_VARIANT,
   kUint32 = capi::TF_UINT32,
   kUint64 = capi::TF_UINT64,
-  // Newer than 2.5; a core that lacks one refuses it.
+  // Added after 2.5; a TensorFlow without the type returns an error.
   kFloat8E5m2 = capi::TF_FLOAT8_E5M2,
   kFloat8E4m3fn = capi::TF_FLOAT8_E4M3FN,
   kFloat8E4m3fnuz = capi::TF_FLOAT8_E4M3FNUZ,
@@ -51,8 +51,8 @@ enum class DataType {
   kFloat4E2m1fn = capi::TF_FLOAT4_E2M1FN,
 };
 
-// TensorFlow 1's references to a variable have the number of the type they
-// refer to, plus this.
+// The value of a reference type (TensorFlow 1's variables) is the value of the
+// type that it refers to, plus this.
 inline constexpr int kRefTypeOffset = 100;
 
 constexpr bool IsRefType(DataType type) {
@@ -68,10 +68,10 @@ namespace internal {
 
 struct DataTypeInfo {
   const char* name;
-  uint8_t size;  // Of an element, in bytes; 0: not a fixed number of bytes.
+  uint8_t size;  // of an element, in bytes; 0 if it is not fixed
 };
 
-// By number of TF_DataType.
+// Indexed by TF_DataType.
 inline constexpr DataTypeInfo kDataTypes[] = {
     {"invalid", 0},
     {"float", 4},
@@ -112,12 +112,13 @@ inline constexpr int kDataTypeCount =
     static_cast<int>(sizeof(kDataTypes) / sizeof(DataTypeInfo));
 
 constexpr DataTypeInfo InfoOf(DataType type) {
-  const int number = static_cast<int>(type);
-  return kDataTypes[number > 0 && number < kDataTypeCount ? number : 0];
+  const int index = static_cast<int>(type);
+  return kDataTypes[index > 0 && index < kDataTypeCount ? index : 0];
 }
 
-// std::complex, and what is like it: two of a value_type, with real() and
-// imag(). <complex> itself would be a tenth of the cost of these headers.
+// Recognizes std::complex and similar types: two of a value_type, with real()
+// and imag(). Including <complex> would add a tenth to the time that these
+// headers take to compile.
 template <class T, class = void>
 struct ComplexType {
   static constexpr DataType kType = DataType(0);
@@ -139,34 +140,35 @@ struct ComplexType<
 
 }  // namespace internal
 
-// The bytes of one element; 0 where that is not fixed (string, resource,
-// variant) and for a type that these headers do not know. The 4-bit and 2-bit
-// types take a byte each.
+// Returns the size of one element in bytes; 0 if it is not fixed (string,
+// resource, variant) or these headers do not know the type. Elements of 4 and 2
+// bits take a byte each.
 constexpr size_t DataTypeSize(DataType type) {
   return internal::InfoOf(type).size;
 }
 
-// The same as this core says (TF_DataTypeSize): 0 also for a type that the
-// release does not know. Strings, resources and variants have the size of
-// core's own class in some releases.
-inline size_t DataTypeSizeInCore(DataType type) {
+// Returns the size according to the TensorFlow in this process
+// (TF_DataTypeSize): 0 also for a type that the release does not know. Some
+// releases return the size of their own class for strings, resources and
+// variants.
+inline size_t DataTypeSizeInTensorFlow(DataType type) {
   return internal::tensorflow.TF_DataTypeSize(
       static_cast<capi::TF_DataType>(type));
 }
 
-// As in a NodeDef: "float", "int32", "float_ref"; "type 99" if unknown.
+// Returns the name as in a NodeDef: "float", "int32", "float_ref"; "type 99" if
+// these headers do not know the type.
 inline std::string DataTypeName(DataType type) {
-  const int number = static_cast<int>(RemoveRef(type));
-  if (number <= 0 || number >= internal::kDataTypeCount) {
+  const int index = static_cast<int>(RemoveRef(type));
+  if (index <= 0 || index >= internal::kDataTypeCount) {
     return "type " + std::to_string(static_cast<int>(type));
   }
-  return std::string(internal::kDataTypes[number].name) +
+  return std::string(internal::kDataTypes[index].name) +
          (IsRefType(type) ? "_ref" : "");
 }
 
-// The DataType of a C++ type, std::complex among them; narrow_types.h and
-// tstring.h have more. Specialise it for a type of your own, such as a
-// library's half:
+// The DataType of a C++ type, including std::complex; narrow_types.h and
+// tstring.h add more. Specialize it for other types, such as a library's half:
 //
 //   template <>
 //   inline constexpr tfplug::DataType tfplug::kDataTypeOf<Eigen::half> =
@@ -197,12 +199,12 @@ inline constexpr DataType kDataTypeOf<uint64_t> = DataType::kUint64;
 template <>
 inline constexpr DataType kDataTypeOf<bool> = DataType::kBool;
 
-// kDataTypeOf<T>, or a compile error in words.
+// Returns kDataTypeOf<T>, or fails to compile with an explanation.
 template <class T>
 constexpr DataType DataTypeOf() {
   static_assert(kDataTypeOf<T> != DataType(0),
                 "tfplug: TensorFlow has no data type for this C++ type; "
-                "specialise tfplug::kDataTypeOf for it");
+                "specialize tfplug::kDataTypeOf for it");
   return kDataTypeOf<T>;
 }
 

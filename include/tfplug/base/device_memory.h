@@ -6,22 +6,23 @@
 
 namespace tfplug {
 
-// A piece of device memory, as core passes it in SP_DeviceMemoryBase. A value:
-// copy it freely, also into work that runs later. It owns nothing; the memory
-// lives until core calls Allocator::Deallocate.
+// A block of device memory, as TensorFlow passes it in SP_DeviceMemoryBase. It
+// owns nothing and can be copied freely, also into work that runs later. The
+// memory is valid until TensorFlow calls Allocator::Deallocate.
 class DeviceMemory {
  public:
   constexpr DeviceMemory() = default;
-  // `opaque` is what the device uses to find the memory, usually its address;
-  // `size` is in bytes. With core's BFC allocator, `opaque` may point into the
-  // middle of what Allocator::Allocate returned.
+  // `opaque` identifies the memory to the device and is usually its address;
+  // `size` is in bytes. With TensorFlow's BFC allocator, `opaque` may point
+  // into the middle of a block that Allocator::Allocate returned.
   constexpr DeviceMemory(void* opaque, uint64_t size, uint64_t payload = 0)
       : opaque_(opaque), size_(size), payload_(payload) {}
 
   constexpr void* opaque() const { return opaque_; }
   constexpr uint64_t size() const { return size_; }
-  // A value of the author's own. Core carries it back to Deallocate only where
-  // use_bfc_allocator is off, and not in every release: do not rely on it.
+  // A value for the author's own use. TensorFlow passes it back to Deallocate
+  // only if use_bfc_allocator is false, and not in every release: do not rely
+  // on it.
   constexpr uint64_t payload() const { return payload_; }
   constexpr bool is_null() const { return opaque_ == nullptr; }
 
@@ -36,7 +37,7 @@ class DeviceMemory {
   uint64_t payload_ = 0;
 };
 
-// The pattern of Stream::Memset and Stream::Memset32: types of their own, so
+// The patterns of Stream::Memset and Stream::Memset32 are distinct types, so
 // that a pattern and a size cannot be swapped.
 struct BytePattern {
   uint8_t value;

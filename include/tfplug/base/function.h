@@ -6,10 +6,10 @@
 
 namespace tfplug {
 
-// A function as the value of an attribute.
+// The value of an attribute of type "func".
 struct Function {
   std::string name;
-  // The serialised tensorflow.NameAttrList: the name and its attributes.
+  // A serialized tensorflow.NameAttrList: the name and the attributes.
   std::string name_attr_list;
 };
 

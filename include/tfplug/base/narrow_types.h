@@ -10,9 +10,9 @@
 
 #include "tfplug/base/data_type.h"
 
-// Numbers of 16 bits and fewer, as TensorFlow stores them: for reading and
+// Numbers of 16 bits and fewer, as TensorFlow stores them, for reading and
 // writing tensors on the host. They convert to and from float, rounding to the
-// nearest, ties to even; arithmetic is done in float.
+// nearest value and ties to even; do arithmetic in float.
 namespace tfplug {
 namespace internal {
 
@@ -27,12 +27,12 @@ inline float FloatOf(uint32_t bits) {
   return value;
 }
 
-// What the codes at the top of the range mean.
+// The meaning of the codes at the top of the range.
 enum class Special {
-  kIeee,      // infinities and NaNs, as IEEE 754
-  kNan,       // NaN is the highest code; no infinity: NaN is what overflows
-  kUnsigned,  // NaN is the code of -0, which is not there; no infinity
-  kNone,      // neither; what overflows is the largest number
+  kIeee,      // infinities and NaNs as in IEEE 754
+  kNan,       // the highest code is NaN; no infinity: overflow gives NaN
+  kUnsigned,  // the code of -0 is NaN, and there is no -0; no infinity
+  kNone,      // neither: overflow gives the largest number
 };
 
 // One sign bit, `kExponent` bits of exponent, `kMantissa` of mantissa.
@@ -44,7 +44,7 @@ struct SmallFloatFormat {
       kSpecial == Special::kIeee       ? kInfinity | (1u << (kMantissa - 1))
       : kSpecial == Special::kUnsigned ? kSign
       : kSpecial == Special::kNan      ? kSign - 1
-                                       : kSign;  // -0, for want of a NaN
+                                       : kSign;  // there is no NaN: -0
   static constexpr uint32_t kLargest = kSpecial == Special::kIeee
                                            ? kInfinity - 1
                                        : kSpecial == Special::kNan ? kSign - 2
@@ -60,7 +60,7 @@ struct SmallFloatFormat {
       return kSpecial == Special::kUnsigned ? kNan : sign | kNan;
     const int exponent = static_cast<int>((bits >> 23) & 0xff) - 127;
     const uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
-    // A number below the smallest normal one keeps the smallest exponent.
+    // A number below the smallest normal number has the smallest exponent.
     const int stored = exponent > 1 - kBias ? exponent : 1 - kBias;
     const int shift = 23 - kMantissa + (stored - exponent);
     uint32_t magnitude = 0;
@@ -71,7 +71,7 @@ struct SmallFloatFormat {
       const uint32_t rest = mantissa & ((1u << shift) - 1);
       const uint32_t half = 1u << (shift - 1);
       if (rest > half || (rest == half && (magnitude & 1) != 0)) ++magnitude;
-      // Adding carries a full mantissa over into the exponent.
+      // The addition carries an overflowing mantissa into the exponent.
       magnitude += static_cast<uint32_t>(stored + kBias - 1) << kMantissa;
     }
     if (magnitude > kLargest) {
@@ -104,7 +104,7 @@ struct SmallFloatFormat {
   }
 };
 
-// The upper half of a float.
+// The upper 16 bits of a float.
 struct BFloat16Format {
   static uint32_t Encode(float value) {
     const uint32_t bits = BitsOf(value);
@@ -132,8 +132,8 @@ class SmallFloat {
   Bits bits_;
 };
 
-// An integer of `kBits` bits in a byte of its own; what does not fit is cut
-// off, as in C.
+// An integer of `kBits` bits that occupies a byte. Excess bits are discarded,
+// as in C.
 template <int kBits, bool kSigned>
 class SmallInt {
  public:
@@ -176,7 +176,7 @@ using Uint4 = internal::SmallInt<4, false>;
 using Int2 = internal::SmallInt<2, true>;
 using Uint2 = internal::SmallInt<2, false>;
 
-// Numbers that stand for others by a scale and an offset which go beside them.
+// Quantized numbers. Their scale and offset are separate tensors.
 namespace internal {
 template <class Storage, int kNumber>
 struct Quantized {

@@ -11,13 +11,13 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/tensorflow.h"
 
-// absl::Status <-> TF_Status. The code numbers of both are those of
-// google.rpc.Code, so a code crosses as it is.
+// Conversions between absl::Status and TF_Status. Both use the codes of
+// google.rpc.Code, so codes need no translation.
 namespace tfplug {
 
-// Writes `status` into `*to`: code, message and, where this core has
-// TF_SetPayload (since 2.7), payloads. TensorFlow takes a payload as a C
-// string, so one that holds a NUL byte cannot cross and is left out.
+// Writes the code, the message and, where TF_SetPayload exists (since 2.7), the
+// payloads of `status` to `*to`. TensorFlow takes a payload as a C string, so a
+// payload with a NUL byte is omitted.
 inline void SetStatus(capi::TF_Status* to, const absl::Status& status) {
   const auto& tensorflow = internal::tensorflow;
   tensorflow.TF_SetStatus(to, static_cast<capi::TF_Code>(status.code()),
@@ -49,14 +49,14 @@ namespace internal {
 
 }  // namespace internal
 
-// Reads `*from`, with payloads where this core has TF_ForEachPayload (2.14).
+// Converts `*from`, with payloads where TF_ForEachPayload exists (since 2.14).
 inline absl::Status ToStatus(const capi::TF_Status* from) {
   const capi::TF_Code code = internal::tensorflow.TF_GetCode(from);
   if (ABSL_PREDICT_TRUE(code == capi::TF_OK)) return absl::OkStatus();
   return internal::ReadFailure(from, code);
 }
 
-// A TF_Status of our own, for calls into core.
+// Owns a TF_Status, for calls into TensorFlow.
 class OwnedStatus {
  public:
   OwnedStatus() : OwnedStatus(internal::tensorflow.TF_NewStatus()) {}
@@ -74,6 +74,16 @@ class OwnedStatus {
  private:
   capi::TF_Status* const status_;
 };
+
+// Returns the error for `error`, an errno, with TensorFlow's code and `context`
+// before the message: IoError(errno, "weights.bin"). Requires TensorFlow to be
+// loaded.
+inline absl::Status IoError(int error, const std::string& context) {
+  OwnedStatus status;
+  internal::tensorflow.TF_SetStatusFromIOError(status.get(), error,
+                                               context.c_str());
+  return status.ToStatus();
+}
 
 }  // namespace tfplug
 

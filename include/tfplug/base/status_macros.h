@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Opt-in: for authors whose own code base has no such macros.
+// Optional: for authors whose code base has no such macros.
 
-// Returns the status of `expression` from the enclosing function unless it is
-// OK.
+// Returns the status that `expression` evaluates to from the enclosing
+// function, unless it is OK.
 #define TFPLUG_RETURN_IF_ERROR(expression)          \
   do {                                              \
     if (absl::Status tfplug_status_ = (expression); \
@@ -20,13 +20,14 @@
     }                                               \
   } while (false)
 
-// Evaluates `expression`, an absl::StatusOr; returns its status unless it is
-// OK, else moves the value into `declaration`:
+// Evaluates an expression of type absl::StatusOr. Returns its status from the
+// enclosing function unless it is OK, otherwise moves the value into
+// `declaration`:
 //
 //   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
 //
-// What the expression gave is gone again before `declaration` is initialised:
-// that is why it is a statement within an expression, which g++ and clang have.
+// The StatusOr is destroyed before `declaration` is initialized, which takes a
+// statement expression (an extension of g++ and clang).
 #define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)     \
   declaration = __extension__({                       \
     auto tfplug_statusor_ = __VA_ARGS__;              \

@@ -8,13 +8,14 @@
 
 namespace tfplug {
 
-// The elements of a tensor as an array of `kRank` dimensions, in row-major
-// order; element (i, j, k) is view(i, j, k). It owns nothing and fits into a
-// few registers: capture it in work for the device, where `data` is meant.
-// Indices are not checked.
+// The elements of a tensor as an array of `kRank` dimensions in row-major
+// order; view(i, j, k) is the element (i, j, k). It owns nothing and fits into
+// a few registers, so work for the device can capture it. Indices are not
+// checked.
 template <class T, int kRank>
 class TensorView {
-  static_assert(kRank >= 0, "tfplug: a rank is not negative");
+  static_assert(kRank >= 0,
+                "tfplug: the rank of a TensorView must not be negative");
 
  public:
   TensorView(T* data, const std::array<int64_t, kRank>& dims)
@@ -32,7 +33,7 @@ class TensorView {
   template <class... Indices>
   T& operator()(Indices... indices) const {
     static_assert(sizeof...(Indices) == kRank,
-                  "tfplug: a view takes one index for each dimension");
+                  "tfplug: a TensorView takes one index for each dimension");
     int64_t offset = 0;
     size_t i = 0;
     static_cast<void>(

@@ -11,13 +11,13 @@
 
 namespace tfplug {
 
-// One element of a string tensor, in its place:
+// An element of a string tensor, accessed in place:
 //
 //   for (tfplug::TString& s : tensor.flat<tfplug::TString>()) s.Assign("x");
 //
-// The 24 bytes are core's, whose layout moved in 2.21; everything goes through
-// core's functions. String tensors are in host memory: register the argument
-// with HostMemory.
+// The layout of the 24 bytes changed in 2.21, so every access calls
+// TensorFlow's functions. String tensors are in host memory: register the
+// argument with HostMemory.
 class TString {
  public:
   TString(const TString&) = delete;
@@ -29,7 +29,7 @@ class TString {
     return internal::tensorflow.TF_StringGetDataPointer(&raw_);
   }
   size_t size() const { return internal::tensorflow.TF_StringGetSize(&raw_); }
-  // What fits without a new allocation; 0 for a view of somebody else's bytes.
+  // The number of bytes that fit without an allocation; 0 for a view.
   size_t capacity() const {
     return internal::tensorflow.TF_StringGetCapacity(&raw_);
   }
@@ -37,11 +37,11 @@ class TString {
     return internal::tensorflow.TF_StringGetType(&raw_);
   }
 
-  // Takes a copy.
+  // Copies `text`.
   void Assign(absl::string_view text) {
     internal::tensorflow.TF_StringCopy(&raw_, text.data(), text.size());
   }
-  // Only points to `text`, which must outlive this string and its copies.
+  // Refers to `text`, which must outlive this string and its copies.
   void AssignView(absl::string_view text) {
     internal::tensorflow.TF_StringAssignView(&raw_, text.data(), text.size());
   }
@@ -55,9 +55,9 @@ class TString {
   capi::TF_TString raw_;
 };
 static_assert(sizeof(TString) == capi::StructInfo<capi::TF_TString>::kSize,
-              "an array of TString is what a string tensor holds");
+              "the elements of a string tensor are an array of TString");
 
-// A string of our own, beside all tensors.
+// A string that is not an element of a tensor.
 class OwnedTString : public TString {
  public:
   OwnedTString() = default;

@@ -128,7 +128,7 @@ class LowerVariableUpdates : public GraphPass {
         !context.HasKernel(kind.math_op, {{kind.math_type, *dtype},
                                           {"Tindices", *index_type}})) {
       if (!is_placed) return;  // it comes by again once it is
-      math_device = internal::OnCpu(device);
+      math_device = internal::CpuInSameTask(device);
     }
     updates.push_back(
         {node, &kind, *dtype, *index_type, std::move(math_device), Node()});

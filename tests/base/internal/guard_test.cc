@@ -10,8 +10,8 @@
 #include "fixture.h"
 #include "recording_device.h"
 
-// Whatever fails in whatever hook, core hears of it in the slot's own way, the
-// process lives, nothing is left over, and the next call works.
+// However a hook fails, TensorFlow gets the failure value of the slot, nothing
+// leaks, and the next call works.
 namespace tfplug {
 namespace {
 
@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
                                               std::string(expected.message())));
       CHECK(Record::Get().fault_was_reached());
       CHECK(testing::LiveStatusCount() == statuses);
-      // What was begun is undone.
+      // Objects that were constructed are destroyed.
       int alive = 0;
       for (const std::string& call : Record::Get().Take()) {
         alive += call[0] == '+' ? 1 : call[0] == '-' ? -1 : 0;
@@ -156,13 +156,12 @@ TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
 struct LoggedSlot {
   const char* slot;
   const char* hook;
-  std::function<bool()> call;  // whether it went well, as core sees it
+  std::function<bool()> call;  // returns the success that TensorFlow sees
   bool can_return_status;
 };
 
 TEST_CASE_FIXTURE(FaultFixture,
-                  "slots without one: the slot's value, and a "
-                  "line in the log") {
+                  "slots without a TF_Status: a failure value and a log line") {
   void* const address = recording::Memory::Address(0x100);
   const std::vector<LoggedSlot> slots = {
       {"allocate", "Allocate",
@@ -217,7 +216,7 @@ TEST_CASE_FIXTURE(FaultFixture,
       CAPTURE(std::string(slot.hook));
       CAPTURE(static_cast<int>(fault));
       if (fault == Fault::kStatus && !slot.can_return_status) continue;
-      // A task that is destroyed by an exception says so too.
+      // A task that an exception destroys logs a line as well.
       const bool drops_task =
           std::string(slot.hook) == "RunOnHost" && fault != Fault::kStatus;
       Record::Get().Fail(slot.hook, fault);
@@ -234,8 +233,8 @@ TEST_CASE_FIXTURE(FaultFixture,
   }
 }
 
-TEST_CASE("payloads survive the slot's name before the message") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("the prefix with the slot keeps payloads") {
+  testing::ScopedFakeTensorFlow fake;
   const absl::Status result =
       testing::CallWithStatus([](capi::TF_Status* status) {
         internal::Guard(status, "slot", [] {
@@ -249,8 +248,8 @@ TEST_CASE("payloads survive the slot's name before the message") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("a StatusOr that is asked for a value it has not got") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("value() of a StatusOr that holds an error") {
+  testing::ScopedFakeTensorFlow fake;
   const absl::Status result =
       testing::CallWithStatus([](capi::TF_Status* status) {
         internal::Guard(status, "slot", [] {
@@ -262,8 +261,8 @@ TEST_CASE("a StatusOr that is asked for a value it has not got") {
 }
 #endif
 
-TEST_CASE("OK overwrites what was in the status") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("OK overwrites an earlier error") {
+  testing::ScopedFakeTensorFlow fake;
   const absl::Status result =
       testing::CallWithStatus([](capi::TF_Status* status) {
         SetStatus(status, absl::InternalError("old"));

@@ -7,7 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-// How many allocations fail from here on.
+// The number of allocations that fail from now on.
 [[maybe_unused]] static int failing_allocations = 0;
 
 void* operator new(std::size_t size) {
@@ -31,8 +31,8 @@ namespace {
 
 constexpr char kSlot[] = "a slot with a name that no short string holds";
 
-// What core gets from a hook that fails when there is no memory left, and none
-// for the next `allocations` either.
+// Returns the code that TensorFlow gets from a hook that fails, when the next
+// `allocations` allocations fail as well.
 template <class Hook>
 capi::TF_Code CodeOf(int allocations, Hook hook) {
   capi::TF_Status status;
@@ -45,8 +45,8 @@ capi::TF_Code CodeOf(int allocations, Hook hook) {
   return status.code;
 }
 
-TEST_CASE("out of memory while saying that memory is out") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("no memory for an exception's message") {
+  testing::ScopedFakeTensorFlow fake;
   const auto throw_bad_alloc = []() -> absl::Status { throw std::bad_alloc(); };
   const auto throw_error = []() -> absl::Status {
     throw std::runtime_error("a long message that no short string holds");
@@ -62,9 +62,9 @@ TEST_CASE("out of memory while saying that memory is out") {
   }
 }
 
-TEST_CASE("out of memory while passing on a status") {
-  testing::ScopedFakeTensorFlow core;
-  // Kept for good: a status that cannot be passed on is not destroyed.
+TEST_CASE("no memory for copying a status") {
+  testing::ScopedFakeTensorFlow fake;
+  // Never destroyed: a status that cannot be copied leaks.
   static const auto& failure = *new absl::Status(absl::DataLossError("lost"));
   for (int allocations : {0, 1, 2}) {
     CAPTURE(allocations);
@@ -74,10 +74,10 @@ TEST_CASE("out of memory while passing on a status") {
   }
 }
 
-TEST_CASE("out of memory where there is only the log") {
+TEST_CASE("no memory for a line in the log") {
   testing::FakeOptions options;
   options.release = {2, 18};
-  testing::ScopedFakeTensorFlow core(options);
+  testing::ScopedFakeTensorFlow fake(options);
   for (int allocations : {0, 1, 2}) {
     CAPTURE(allocations);
     testing::LogCapture log;

@@ -10,7 +10,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// One plug-in in every TensorFlow there was, and in some there never were.
+// One plug-in in every release of TensorFlow, and in some that never existed.
 namespace tfplug {
 namespace {
 
@@ -33,7 +33,7 @@ absl::Status RegistrationWith(const HostOptions& options) {
       .status();
 }
 
-TEST_CASE("the stand-in's sizes are those that releases had") {
+TEST_CASE("the fake's struct sizes are those of the releases") {
   struct Expected {
     Release release;
     size_t platform, stream_executor, stream_options;
@@ -71,27 +71,27 @@ TEST_CASE("the plug-in runs in every release") {
   }
 }
 
-TEST_CASE("2.5's layout is filled by name: host_callback moved") {
-  testing::ScopedFakeTensorFlow core;
-  testing::WithCanary<capi::SP_StreamExecutor> core_struct(264);
-  CHECK(internal::FillStruct(core_struct.get(), Table::Make()).ok());
-  CHECK(core_struct.intact());
+TEST_CASE("the layout of 2.5 is filled by name: host_callback moved") {
+  testing::ScopedFakeTensorFlow tensorflow;
+  testing::WithCanary<capi::SP_StreamExecutor> theirs(264);
+  CHECK(internal::FillStruct(theirs.get(), Table::Make()).ok());
+  CHECK(theirs.intact());
   capi::SP_StreamExecutor_2_5 old;
-  std::memcpy(&old, core_struct.get(), sizeof(old));
+  std::memcpy(&old, theirs.get(), sizeof(old));
   CHECK(old.struct_size == 264);
   CHECK((old.allocate == &Table::allocate));
   CHECK((old.synchronize_all_activity == &Table::synchronize_all_activity));
   CHECK((old.host_callback == &Table::host_callback));
 }
 
-TEST_CASE("the layouts since are filled from the front") {
+TEST_CASE("later layouts are filled from the front") {
   for (size_t size : {288, 296}) {
     CAPTURE(size);
-    testing::WithCanary<capi::SP_StreamExecutor> core_struct(size);
-    CHECK(internal::FillStruct(core_struct.get(), Table::Make()).ok());
-    CHECK(core_struct.intact());
-    CHECK(core_struct->struct_size == size);
-    const capi::SP_StreamExecutor fields = core_struct.Read();
+    testing::WithCanary<capi::SP_StreamExecutor> theirs(size);
+    CHECK(internal::FillStruct(theirs.get(), Table::Make()).ok());
+    CHECK(theirs.intact());
+    CHECK(theirs->struct_size == size);
+    const capi::SP_StreamExecutor fields = theirs.Read();
     CHECK((fields.mem_zero == &Table::mem_zero));
     CHECK((fields.memset32 == &Table::memset32));
     CHECK((fields.host_callback == &Table::host_callback));
@@ -100,18 +100,18 @@ TEST_CASE("the layouts since are filled from the front") {
   }
 }
 
-TEST_CASE("a size between two known ones is the smaller of them") {
+TEST_CASE("a size between two layouts selects the smaller one") {
   for (size_t size : {265, 280, 287, 289, 295}) {
     CAPTURE(size);
-    testing::WithCanary<capi::SP_StreamExecutor> core_struct(size);
-    CHECK(internal::FillStruct(core_struct.get(), Table::Make()).ok());
-    CHECK(core_struct.intact());
-    CHECK(core_struct->struct_size == (size < 288 ? 264 : 288));
-    CHECK((core_struct.Read().host_callback == &Table::host_callback));
+    testing::WithCanary<capi::SP_StreamExecutor> theirs(size);
+    CHECK(internal::FillStruct(theirs.get(), Table::Make()).ok());
+    CHECK(theirs.intact());
+    CHECK(theirs->struct_size == (size < 288 ? 264 : 288));
+    CHECK((theirs.Read().host_callback == &Table::host_callback));
   }
 }
 
-TEST_CASE("a TensorFlow to come has larger structs: what we know is filled") {
+TEST_CASE("larger structs of a future release: known fields are filled") {
   HostOptions options;
   options.sizes.registration_params = 100;
   options.sizes.platform = 60;
@@ -134,8 +134,8 @@ TEST_CASE("a TensorFlow to come has larger structs: what we know is filled") {
   CHECK_FALSE(fixture.device().Allocate(8).is_null());
 }
 
-TEST_CASE("a smaller struct than any release had is refused, with the remedy") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("a struct smaller than in any release is refused with the remedy") {
+  testing::ScopedFakeTensorFlow tensorflow;
   struct Case {
     size_t StructSizes::*struct_size;
     size_t size;
@@ -143,41 +143,46 @@ TEST_CASE("a smaller struct than any release had is refused, with the remedy") {
   };
   for (const Case& c : {
            Case{&StructSizes::stream_executor, 100,
-                "create_stream_executor: this TensorFlow passes a "
-                "SP_StreamExecutor of 100 bytes, but the first one that had "
-                "any (2.5) had 264; install TensorFlow 2.5 or newer"},
+                "create_stream_executor: this TensorFlow has a "
+                "SP_StreamExecutor of 100 bytes; the first release with "
+                "that struct, 2.5, has 264: install TensorFlow 2.5 or "
+                "newer"},
            Case{&StructSizes::stream_executor, 263,
-                "create_stream_executor: this TensorFlow passes a "
-                "SP_StreamExecutor of 263 bytes, but the first one that had "
-                "any (2.5) had 264; install TensorFlow 2.5 or newer"},
+                "create_stream_executor: this TensorFlow has a "
+                "SP_StreamExecutor of 263 bytes; the first release with "
+                "that struct, 2.5, has 264: install TensorFlow 2.5 or "
+                "newer"},
            Case{&StructSizes::platform, 33,
-                "SE_InitPlugin: this TensorFlow passes a SP_Platform of 33 "
-                "bytes, but the first one that had any (2.5) had 34; install "
-                "TensorFlow 2.5 or newer"},
-           Case{&StructSizes::registration_params, 56,
-                "SE_InitPlugin: this TensorFlow passes a "
-                "SE_PlatformRegistrationParams of 56 bytes, but the first one "
-                "that had any (2.5) had 64; install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::platform_fns, 80,
-                "SE_InitPlugin: this TensorFlow passes a SP_PlatformFns of 80 "
-                "bytes, but the first one that had any (2.5) had 88; install "
-                "TensorFlow 2.5 or newer"},
-           Case{&StructSizes::device_fns_params, 16,
-                "create_device_fns: this TensorFlow passes a "
-                "SE_CreateDeviceFnsParams of 16 bytes, but the first one that "
-                "had any (2.5) had 24; install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::device_fns, 32,
-                "create_device_fns: this TensorFlow passes a SP_DeviceFns of "
-                "32 bytes, but the first one that had any (2.5) had 40; "
+                "SE_InitPlugin: this TensorFlow has a SP_Platform of 33 "
+                "bytes; the first release with that struct, 2.5, has 34: "
                 "install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::stream_executor_params, 16,
-                "create_stream_executor: this TensorFlow passes a "
-                "SE_CreateStreamExecutorParams of 16 bytes, but the first one "
-                "that had any (2.5) had 24; install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::timer_fns, 16,
-                "create_timer_fns: this TensorFlow passes a SP_TimerFns of 16 "
-                "bytes, but the first one that had any (2.5) had 24; install "
+           Case{&StructSizes::registration_params, 56,
+                "SE_InitPlugin: this TensorFlow has a "
+                "SE_PlatformRegistrationParams of 56 bytes; the first "
+                "release with that struct, 2.5, has 64: install "
                 "TensorFlow 2.5 or newer"},
+           Case{&StructSizes::platform_fns, 80,
+                "SE_InitPlugin: this TensorFlow has a SP_PlatformFns of "
+                "80 bytes; the first release with that struct, 2.5, has "
+                "88: install TensorFlow 2.5 or newer"},
+           Case{&StructSizes::device_fns_params, 16,
+                "create_device_fns: this TensorFlow has a "
+                "SE_CreateDeviceFnsParams of 16 bytes; the first release "
+                "with that struct, 2.5, has 24: install TensorFlow 2.5 "
+                "or newer"},
+           Case{&StructSizes::device_fns, 32,
+                "create_device_fns: this TensorFlow has a SP_DeviceFns "
+                "of 32 bytes; the first release with that struct, 2.5, "
+                "has 40: install TensorFlow 2.5 or newer"},
+           Case{&StructSizes::stream_executor_params, 16,
+                "create_stream_executor: this TensorFlow has a "
+                "SE_CreateStreamExecutorParams of 16 bytes; the first "
+                "release with that struct, 2.5, has 24: install "
+                "TensorFlow 2.5 or newer"},
+           Case{&StructSizes::timer_fns, 16,
+                "create_timer_fns: this TensorFlow has a SP_TimerFns of "
+                "16 bytes; the first release with that struct, 2.5, has "
+                "24: install TensorFlow 2.5 or newer"},
        }) {
     HostOptions options;
     options.sizes.*c.struct_size = c.size;
@@ -186,10 +191,11 @@ TEST_CASE("a smaller struct than any release had is refused, with the remedy") {
   }
 }
 
-TEST_CASE("a smaller struct for a device is refused, and the device is gone") {
+TEST_CASE(
+    "a device struct that is too small is refused and the device released") {
   for (size_t StructSizes::*struct_size :
        {&StructSizes::device_params, &StructSizes::device}) {
-    testing::ScopedFakeTensorFlow core;
+    testing::ScopedFakeTensorFlow tensorflow;
     HostOptions options;
     options.sizes.*struct_size -= 8;
     auto host = testing::Host::Register(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <tfplug/base/internal/device_type.h>
+#include <tfplug/base/internal/intern_string.h>
 #include <tfplug/base/internal/tensorflow.h>
 #include <tfplug/testing.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 namespace tfplug {
 namespace {
 
-// What `function` writes to standard error.
+// Returns the text that `function` writes to standard error.
 template <class Function>
 std::string CaptureStderr(Function function) {
   std::fflush(stderr);
@@ -31,8 +32,8 @@ std::string CaptureStderr(Function function) {
   return text;
 }
 
-// First of all, since the answer is kept.
-TEST_CASE("LoadTensorFlow: there is no TensorFlow in this process") {
+// Must run first, because the result is cached.
+TEST_CASE("LoadTensorFlow: false without TensorFlow in the process") {
   testing::WithCanary<capi::SE_PlatformRegistrationParams> params(64);
   capi::TF_Status status;
   const std::string text = CaptureStderr([&] {
@@ -45,15 +46,15 @@ TEST_CASE("LoadTensorFlow: there is no TensorFlow in this process") {
   CHECK_FALSE(internal::LoadTensorFlow());
 }
 
-TEST_CASE("FindInProcess finds what is there, and nothing else") {
+TEST_CASE("FindInProcess: a symbol that exists and one that does not") {
   CHECK(internal::FindInProcess("malloc") != nullptr);
   CHECK(internal::FindInProcess("TF_NewStatus") == nullptr);
 }
 
-TEST_CASE("LogError goes to TF_Log where there is one") {
+TEST_CASE("LogError calls TF_Log where it exists") {
   testing::FakeOptions options;
   options.release = {2, 20};
-  testing::ScopedFakeTensorFlow core(options);
+  testing::ScopedFakeTensorFlow fake(options);
   testing::LogCapture log;
   const std::string text = CaptureStderr(
       [] { internal::LogError("slot", absl::InternalError("100% wrong")); });
@@ -61,10 +62,10 @@ TEST_CASE("LogError goes to TF_Log where there is one") {
   CHECK(log.text() == "tfplug: slot: INTERNAL: 100% wrong\n");
 }
 
-TEST_CASE("LogError goes to standard error where there is none") {
+TEST_CASE("LogError writes to standard error otherwise") {
   testing::FakeOptions options;
   options.release = {2, 21};
-  testing::ScopedFakeTensorFlow core(options);
+  testing::ScopedFakeTensorFlow fake(options);
   testing::LogCapture log;
   const std::string text =
       CaptureStderr([] { internal::LogError("slot", "100% wrong"); });
@@ -72,7 +73,7 @@ TEST_CASE("LogError goes to standard error where there is none") {
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("the names that TensorFlow takes") {
+TEST_CASE("IsDeviceType agrees with TensorFlow") {
   for (const char* name : {"A", "MY_DEVICE", "A_", "A__B"}) {
     CHECK_MESSAGE(internal::IsDeviceType(name), name);
     CHECK(testing::ValidateDeviceType(name).ok());
@@ -84,7 +85,7 @@ TEST_CASE("the names that TensorFlow takes") {
   }
 }
 
-TEST_CASE("the names that TensorFlow takes for the CPU") {
+TEST_CASE("IsTakenForCpu: types that contain CPU") {
   for (const char* type : {"CPU", "MY_CPU", "CPU_SIM", "CPCPU"}) {
     CHECK_MESSAGE(internal::IsTakenForCpu(type), type);
   }
@@ -93,7 +94,7 @@ TEST_CASE("the names that TensorFlow takes for the CPU") {
   }
 }
 
-TEST_CASE("InternString keeps one copy of each name") {
+TEST_CASE("InternString keeps one copy of each string") {
   const char* a = internal::InternString(std::string("name"));
   CHECK(std::string(a) == "name");
   CHECK(internal::InternString("name") == a);

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/internal/guard.h"
 
-// The framework makes and destroys the author's objects itself, so it knows
-// their exact type: no virtual call is paid for, also not for the destructor.
+// tfplug constructs and destroys the author's objects and therefore knows their
+// exact types: no call is virtual, and neither is the destructor.
 namespace tfplug::internal {
 
 template <class T>
@@ -46,7 +46,8 @@ struct Deleter {
 template <class T>
 using Owned = std::unique_ptr<T, Deleter<T>>;
 
-// A T made with `arguments` if it has such a constructor, else with nothing.
+// Constructs a T from `arguments` if it has such a constructor, otherwise with
+// the default constructor.
 template <class T, class... Arguments>
 Owned<T> Construct(Arguments&&... arguments) {
   static_assert(!std::is_abstract_v<T>,
@@ -54,8 +55,8 @@ Owned<T> Construct(Arguments&&... arguments) {
                 "the compiler lists the missing ones (\"pure virtual\") below");
   static_assert(std::is_constructible_v<T, Arguments...> ||
                     std::is_default_constructible_v<T>,
-                "tfplug: this class needs a public constructor: see the header "
-                "of its base class for the arguments it may take");
+                "tfplug: this class needs a public constructor; the header of "
+                "its base class lists the arguments that it may take");
   struct Memory {
     void* block = NewBlock<T>();
     ~Memory() {
@@ -72,7 +73,7 @@ Owned<T> Construct(Arguments&&... arguments) {
   return Owned<T>(object);
 }
 
-// Construct, then the Init hook.
+// Constructs a T and calls its Init hook.
 template <class T, class... Arguments>
 absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   Owned<T> object = Construct<T>(static_cast<Arguments&&>(arguments)...);
@@ -80,8 +81,8 @@ absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   return object;
 }
 
-// Makes a T as Create does, and gives it to core as the handle `*to`: null if
-// it can't be made.
+// Creates a T as Create does and stores it as the handle `*to` for TensorFlow;
+// null on failure.
 template <class T, class Handle, class... Arguments>
 absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
   struct Undo {
@@ -105,7 +106,7 @@ absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
   return status;
 }
 
-// Takes a handle's object back and destroys it. A null handle is let pass.
+// Destroys the object behind a handle of TensorFlow's; does nothing for null.
 template <class T>
 void Destroy(const char* slot, T* object) {
   if (object == nullptr) return;

@@ -8,9 +8,9 @@
 
 namespace tfplug::internal {
 
-// The device type in a device's name, "" if it has none. Besides
-// ".../device:TYPE:0" core takes ".../TYPE:0" for the types CPU and GPU, in
-// either case; a type alone has no index.
+// Returns the device type in the name of a device, "" if it has none. In
+// addition to ".../device:TYPE:0", TensorFlow accepts ".../TYPE:0" for CPU and
+// GPU, in upper and lower case; the index is optional.
 inline absl::string_view DeviceTypeOf(absl::string_view name) {
   while (!name.empty()) {
     if (name.front() == '/') name.remove_prefix(1);
@@ -27,19 +27,21 @@ inline absl::string_view DeviceTypeOf(absl::string_view name) {
   return {};
 }
 
-// The CPU of the machine that the device `name`, which has a type, is in.
-inline std::string OnCpu(absl::string_view name) {
+// Returns the name of the CPU in the same task as the device `name`, which must
+// have a type.
+inline std::string CpuInSameTask(absl::string_view name) {
   const size_t begin = name.find("/device:");
   if (begin == name.npos) return "/device:CPU:0";
-  std::string on_cpu(name.substr(0, begin));
-  on_cpu += "/device:CPU:0";
+  std::string cpu(name.substr(0, begin));
+  cpu += "/device:CPU:0";
   const size_t end = name.find('/', begin + 1);
-  if (end != name.npos) on_cpu.append(name.data() + end, name.size() - end);
-  return on_cpu;
+  if (end != name.npos) cpu.append(name.data() + end, name.size() - end);
+  return cpu;
 }
 
-// Whether `name` is "/job:J/replica:R/task:T/device:TYPE:I", every part of it:
-// a J and a TYPE of letters, digits and '_' behind a letter, and numbers.
+// Returns whether `name` is complete: "/job:J/replica:R/task:T/device:TYPE:I",
+// where J and TYPE are a letter followed by letters, digits and '_', and the
+// others are numbers.
 inline bool IsFullDeviceName(absl::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -14,9 +14,9 @@
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/status.h"
 
-// The one error boundary between an author's C++ and core's C: whatever a hook
-// does, core gets a filled TF_Status (or the slot's own way to say failure) and
-// no exception. `slot` is the C name, for the message.
+// The error boundary between the author's C++ and TensorFlow's C. However a
+// hook fails, TensorFlow gets a filled TF_Status, or the failure value of the
+// slot, and never an exception. `slot` is the C name, for the message.
 namespace tfplug::internal {
 
 #if defined(__cpp_exceptions)
@@ -27,8 +27,8 @@ namespace tfplug::internal {
 #define TFPLUG_INTERNAL_CATCH_ALL else
 #endif
 
-// Cold: the exception being handled, as a status. Where there is no memory even
-// for the words, one without words, which needs none.
+// Converts the exception being handled to a status. The message is empty if
+// there is no memory left for it.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -52,7 +52,7 @@ namespace tfplug::internal {
 #endif
 }
 
-// Cold: `status` with the slot's name before the author's words.
+// Prepends the name of the slot to the message of `status`.
 [[gnu::cold, gnu::noinline]] inline absl::Status Annotate(
     const absl::Status& status, const char* slot) {
   std::string message(slot);
@@ -79,9 +79,9 @@ namespace tfplug::internal {
   TFPLUG_INTERNAL_CATCH_ALL { LogError(slot, "out of host memory"); }
 }
 
-// What a trampoline itself holds of failure: one call of one of these. An
-// `owned` status comes in a register, not as an address in the trampoline's
-// frame, which would take a register from the way of success.
+// A trampoline contains one call of one of these functions for each failure.
+// The status is passed as an owning pointer: the address of a status in the
+// trampoline's frame would occupy a register on the fast path.
 [[gnu::cold, gnu::noinline]] inline void FailWith(capi::TF_Status* to,
                                                   const absl::Status* owned,
                                                   const char* slot) noexcept {
@@ -102,8 +102,8 @@ namespace tfplug::internal {
   LogFailure(slot, CurrentException());
 }
 
-// What a hook returned, absl::Status or absl::StatusOr<T>. Not destroyed: where
-// it is OK it owns nothing, elsewhere its status has been moved from.
+// Holds the result of a hook, absl::Status or absl::StatusOr<T>, and does not
+// destroy it: an OK result owns nothing, and an error is moved from.
 template <class Result>
 union Returned {
   Result result;
@@ -113,9 +113,9 @@ union Returned {
   ~Returned() {}
 };
 
-// For what a trampoline needs again after the hook. Volatile is: in the frame.
-// That is there anyway for what the hook may return, while a register would
-// have to be saved first.
+// For values that a trampoline needs again after the hook. `volatile` forces a
+// stack slot: the frame exists anyway for the result of the hook, while a
+// callee-saved register would have to be saved first.
 template <class T>
 using StackSlot = volatile T;
 
@@ -123,8 +123,8 @@ struct DoNothing {
   void operator()() const {}
 };
 
-// Slots with a TF_Status. `hook` returns absl::Status; after one that is not OK
-// comes `on_failure`, which does not throw.
+// Runs `hook`, which returns absl::Status, for a slot with a TF_Status. After a
+// failure, calls `on_failure`, which must not throw.
 template <class Hook, class OnFailure = DoNothing>
 inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
                   OnFailure&& on_failure = OnFailure()) {
@@ -140,11 +140,11 @@ inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
     FailWithException(kept, slot);
     return on_failure();
   }
-  tensorflow.TF_SetStatus(kept, capi::TF_OK, "");  // last: it becomes a jump
+  tensorflow.TF_SetStatus(kept, capi::TF_OK, "");  // a tail call
 }
 
-// Slots without a TF_Status. `hook` returns absl::Status; the result says
-// whether it was OK, and what went wrong is in the log.
+// Runs `hook`, which returns absl::Status, for a slot without a TF_Status. Logs
+// a failure; returns whether there was none.
 template <class Hook>
 inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
   TFPLUG_INTERNAL_TRY {
@@ -156,7 +156,7 @@ inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
   return false;
 }
 
-// The same for a hook that returns absl::StatusOr<T>: `use` gets the T.
+// The same for a hook that returns absl::StatusOr<T>; passes the T to `use`.
 template <class Hook, class Use>
 inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
   using Result = decltype(hook());

@@ -10,8 +10,9 @@
 
 namespace tfplug::internal {
 
-// One line in TensorFlow's log where this core has TF_Log (until 2.20), else on
-// standard error. For what has no TF_Status to go into. `where` is a C name.
+// Writes a line to TensorFlow's log where TF_Log exists (until 2.20), otherwise
+// to standard error. For failures that no TF_Status can carry. `where` is a C
+// name.
 inline void LogError(const char* where, const char* what) {
   if (tensorflow.TF_Log != nullptr) {
     tensorflow.TF_Log(capi::TF_ERROR, "tfplug: %s: %s", where, what);

@@ -11,8 +11,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
 
-// What the kernel side reads out of a serialised NodeDef: the attributes that
-// no C function gives, or not in every release.
+// Reads a serialized NodeDef, for the attributes of a kernel's node that no C
+// function returns, or not in every release.
 namespace tfplug::internal {
 
 inline absl::string_view NodeDefOp(absl::string_view node_def) {
@@ -22,7 +22,7 @@ inline absl::string_view NodeDefOp(absl::string_view node_def) {
   return {};
 }
 
-// The AttrValue of attribute `name`.
+// Returns the AttrValue of attribute `name`.
 inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
                                                  absl::string_view name) {
   for (WireReader node(node_def); node.Next();) {
@@ -36,14 +36,14 @@ inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
   return std::nullopt;
 }
 
-// Fields of AttrValue, and of its list.
+// Field numbers of AttrValue and of its ListValue.
 inline constexpr int kListField = 1;
 inline constexpr int kShapeField = 7;
 inline constexpr int kFunctionField = 10;
 inline constexpr int kShapeInListField = 7;
 inline constexpr int kFunctionInListField = 9;
 
-// The value of AttrValue's field `number`, if that is the one it has.
+// Returns the value of an AttrValue that has field `number`, or nullopt.
 inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
                                                   int number) {
   WireReader value(attr_value);
@@ -51,8 +51,8 @@ inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
   return value.bytes();
 }
 
-// All elements of a list of messages. Nothing if `attr_value` is no list, or
-// one of another kind.
+// Returns the elements of a list of messages in field `number` of a ListValue,
+// or nullopt if `attr_value` is not a list or has elements of another type.
 inline std::optional<std::vector<absl::string_view>> AttrListField(
     absl::string_view attr_value, int number) {
   const auto list = AttrField(attr_value, kListField);
@@ -82,7 +82,7 @@ inline PartialShape ParseShape(absl::string_view shape_proto) {
   return has_rank ? PartialShape(shape) : PartialShape();
 }
 
-// The function's name in a NameAttrList.
+// Returns the name of the function in a NameAttrList.
 inline absl::string_view FunctionName(absl::string_view name_attr_list) {
   return AttrField(name_attr_list, 1).value_or("");
 }

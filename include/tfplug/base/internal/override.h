@@ -6,8 +6,8 @@
 
 namespace tfplug::internal {
 
-// Whether a class overrides a hook, told by the compiler: the type of &D::Hook
-// names the class that defines Hook.
+// Returns whether a class overrides a hook. The type of &D::Hook names the
+// class that defines Hook, so the compiler knows.
 //
 //   Overrides(&D::BlockHostUntilDone, &Base::BlockHostUntilDone)
 template <class Derived, class Base>

@@ -4,18 +4,19 @@
 
 namespace tfplug::internal {
 
-// An address that stands for a type, within this library.
+// Returns an address that identifies the type within this library.
 template <class T>
 __attribute__((visibility("hidden"))) const void* TypeTag() {
   static const char tag = 0;
   return &tag;
 }
 
-// The platform of this library: its device type is what kernels are for unless
-// they say otherwise, its stream is what they run on.
+// The platform that this library registers.
 struct RegisteredPlatform {
+  // The device type of kernels that name no other.
   const char* device_type = nullptr;
-  const void* stream_type = nullptr;  // TypeTag<Stream>()
+  // TypeTag<Stream>() of the stream that kernels run on.
+  const void* stream_type = nullptr;
 };
 __attribute__((
     visibility("hidden"))) inline RegisteredPlatform registered_platform;

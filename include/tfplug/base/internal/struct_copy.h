@@ -11,40 +11,41 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/sp_stream_executor.h"
 
-// Core and plug-in may come from different releases. The struct_size that core
-// sets tells which layout it has, and how much it has allocated.
+// TensorFlow and the plug-in may come from different releases. TensorFlow sets
+// struct_size, which identifies its layout and the memory that it allocated.
 namespace tfplug::internal {
 
 [[gnu::cold, gnu::noinline]] inline absl::Status RefuseLayout(
-    const char* struct_name, size_t core_size, const capi::Layout& oldest) {
+    const char* struct_name, size_t size, const capi::Layout& oldest) {
   return absl::FailedPreconditionError(
-      std::string("this TensorFlow passes a ") + struct_name + " of " +
-      std::to_string(core_size) + " bytes, but the first one that had any (" +
-      oldest.first + ") had " + std::to_string(oldest.size) +
-      "; install TensorFlow " + oldest.first + " or newer");
+      std::string("this TensorFlow has a ") + struct_name + " of " +
+      std::to_string(size) + " bytes; the first release with that struct, " +
+      oldest.first + ", has " + std::to_string(oldest.size) +
+      ": install TensorFlow " + oldest.first + " or newer");
 }
 
-// The newest known layout that fits into core's struct, so that no field is
-// ever half written; null if core's is smaller than all.
+// Returns the newest known layout that fits into TensorFlow's struct, so that
+// no field is written in part; null if the struct is smaller than every layout.
 template <class Struct>
-const capi::Layout* FindLayout(const Struct& core_struct) {
+const capi::Layout* FindLayout(const Struct& theirs) {
   const capi::Layout* found = nullptr;
   for (const capi::Layout& layout : capi::StructInfo<Struct>::kLayouts) {
-    if (layout.size <= core_struct.struct_size) found = &layout;
+    if (layout.size <= theirs.struct_size) found = &layout;
   }
   return found;
 }
 
-// Whether core's struct has at least the fields of the oldest layout.
+// Returns an error unless TensorFlow's struct has the fields of the oldest
+// layout.
 template <class Struct>
-absl::Status CheckStruct(const Struct& core_struct) {
+absl::Status CheckStruct(const Struct& theirs) {
   using Info = capi::StructInfo<Struct>;
-  if (FindLayout(core_struct) != nullptr) return absl::OkStatus();
-  return RefuseLayout(Info::kName, core_struct.struct_size, Info::kLayouts[0]);
+  if (FindLayout(theirs) != nullptr) return absl::OkStatus();
+  return RefuseLayout(Info::kName, theirs.struct_size, Info::kLayouts[0]);
 }
 
-// Fills core's `*to` with ours, as much of it as both know, and says in
-// struct_size how much that is.
+// Copies `from` to TensorFlow's `*to`, as far as both have the fields, and sets
+// struct_size to the size of the fields copied.
 template <class Struct>
 absl::Status FillStruct(Struct* to, const Struct& from) {
   if (absl::Status status = CheckStruct(*to); !status.ok()) return status;

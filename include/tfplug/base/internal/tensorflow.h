@@ -8,13 +8,13 @@
 
 namespace tfplug::internal {
 
-// The C API as the process's TensorFlow has it. A null pointer: it lacks it.
-// Hidden: two plug-ins in one process never share state.
+// The C API of the TensorFlow in this process; functions that it lacks are
+// null. Hidden, because two plug-ins in one process must not share state.
 __attribute__((visibility("hidden"))) inline capi::Functions tensorflow;
 
-// Looks in the global scope, then in the libraries that hold the C API, if they
-// are loaded: the first two since 2.12, Python's extension before that; the
-// last is TensorFlow for C. A plug-in links none of them.
+// Looks up a symbol in the global scope, then in those libraries that contain
+// the C API and are loaded: the first two since 2.12, the Python extension
+// before; the last is TensorFlow for C. A plug-in links none of them.
 inline void* FindInProcess(const char* name) {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
   static void* const libraries[] = {
@@ -30,9 +30,9 @@ inline void* FindInProcess(const char* name) {
   return nullptr;
 }
 
-// Every entry point calls this first; the first call fills `tensorflow`. False:
-// there is no TensorFlow in this process, not even a TF_SetStatus to say so
-// with.
+// Fills `tensorflow` when called first; every entry point calls it. Returns
+// false if the process has no TensorFlow, and thus not even a TF_SetStatus to
+// report that with.
 inline bool LoadTensorFlow() {
   static const bool loaded = [] {
     if (tensorflow.TF_SetStatus == nullptr)

@@ -10,11 +10,11 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
-// Protocol buffers' wire format: the pieces that messages are read and written
-// with. What is refused here is what libprotobuf refuses.
+// Reads and writes the wire format of protocol buffers. The readers reject
+// exactly the bytes that libprotobuf rejects.
 namespace tfplug::internal {
 
-// The low three bits of a tag; the rest is the field's number.
+// The low three bits of a tag; the other bits are the field number.
 enum WireType : uint32_t {
   kVarintType = 0,
   kFixed64Type = 1,
@@ -27,10 +27,10 @@ constexpr uint32_t MakeTag(uint32_t number, WireType type) {
   return number << 3 | type;
 }
 
-// The readers below take what stands at `p`, before `end`, and return where it
-// ends; null where it is not well-formed or ends too late.
+// Each of the readers below reads an item at `p` and returns its end, or null
+// if the item is malformed or extends beyond `end`.
 
-// A number of up to 64 bits: at most ten bytes, overlong ones included.
+// Reads a number of up to 64 bits: at most ten bytes, also if it is overlong.
 inline const char* ReadVarint(const char* p, const char* end, uint64_t* value) {
   uint64_t result = 0;
   for (int shift = 0; shift < 70 && p < end; shift += 7) {
@@ -44,7 +44,7 @@ inline const char* ReadVarint(const char* p, const char* end, uint64_t* value) {
   return nullptr;
 }
 
-// At most five bytes, of which 32 bits count; the number 0 is none.
+// Reads a tag: at most five bytes, of which 32 bits count. Rejects field 0.
 inline const char* ReadTag(const char* p, const char* end, uint32_t* tag) {
   uint64_t value = 0;
   const char* const after = ReadVarint(p, end, &value);
@@ -53,7 +53,8 @@ inline const char* ReadTag(const char* p, const char* end, uint32_t* tag) {
   return *tag >> 3 != 0 ? after : nullptr;
 }
 
-// The length of what follows, of which all has to be there: at most five bytes.
+// Reads a length of at most five bytes; the bytes that it counts must all be
+// present.
 inline const char* ReadLength(const char* p, const char* end,
                               uint32_t* length) {
   const auto byte = [p](int i) { return static_cast<unsigned char>(p[i]); };
@@ -79,10 +80,11 @@ inline const char* ReadLength(const char* p, const char* end,
   return *length <= static_cast<size_t>(end - p) ? p : nullptr;
 }
 
-// libprotobuf's default limit of messages and groups within each other.
+// The default limit of libprotobuf for nested messages and groups.
 inline constexpr int kMaxWireDepth = 100;
 
-// Leaves out the value after `tag`; a group to its end, without recursion.
+// Skips the value that follows `tag`: for a group, to its end, without
+// recursion.
 inline const char* SkipValue(const char* p, const char* end, uint32_t tag,
                              int depth = kMaxWireDepth) {
   uint32_t groups[kMaxWireDepth];
@@ -120,14 +122,14 @@ inline const char* SkipValue(const char* p, const char* end, uint32_t tag,
   }
 }
 
-// Goes through the fields of a message.
+// Iterates over the fields of a message.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes)
       : p_(bytes.data()), end_(p_ + bytes.size()) {}
 
-  // Goes to the next field. False at the end, and where the bytes are not a
-  // message: see ok().
+  // Advances to the next field. Returns false at the end and where the bytes
+  // are malformed; ok() distinguishes the two.
   bool Next() {
     if (p_ == end_ || !ok_) return false;
     field_ = p_;
@@ -140,25 +142,25 @@ class WireReader {
 
   int number() const { return static_cast<int>(tag_ >> 3); }
   WireType type() const { return static_cast<WireType>(tag_ & 7); }
-  // Whether this is field `number`, in the form `type`. A field in another form
-  // is an unknown one.
+  // Returns whether this is field `number` with wire type `type`. Protocol
+  // buffers treat a field with another wire type as unknown.
   bool Is(uint32_t number, WireType type) const {
     return tag_ == MakeTag(number, type);
   }
-  // Of a number; 0 of anything else.
+  // The value of a varint field; 0 for other wire types.
   uint64_t varint() const {
     uint64_t value = 0;
     if (type() == kVarintType) ReadVarint(value_, end_, &value);
     return value;
   }
-  // Of anything else.
+  // The bytes of a field that is not a varint.
   absl::string_view bytes() const {
     const char* from = value_;
     uint32_t length;
     if (type() == kBytesType) from = ReadLength(from, end_, &length);
     return absl::string_view(from, static_cast<size_t>(p_ - from));
   }
-  // All of the field, tag included.
+  // The whole field, including the tag.
   absl::string_view field() const {
     return absl::string_view(field_, static_cast<size_t>(p_ - field_));
   }
@@ -172,8 +174,8 @@ class WireReader {
   uint32_t tag_ = 0;
 };
 
-// A field that is a message: what comes in pieces is one, in the order of them.
-// Nothing if there is none.
+// Returns the bytes of a field that is a message, or nullopt if it is absent.
+// Concatenates the occurrences of a repeated field, which merges the messages.
 inline std::optional<std::string> MessageField(absl::string_view message,
                                                uint32_t number) {
   std::optional<std::string> merged;
@@ -190,12 +192,13 @@ inline size_t VarintSize(uint64_t value) {
   for (; value >= 0x80; value >>= 7) ++size;
   return size;
 }
-// Of a field that holds `size` bytes and has a number below 16.
+// Returns the size of a field with a number below 16 and `size` bytes of
+// contents.
 inline size_t BytesFieldSize(size_t size) {
   return 1 + VarintSize(size) + size;
 }
 
-// The writers below return where what they wrote ends.
+// Each of the writers below returns the end of the bytes that it wrote.
 inline char* WriteVarint(char* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/device/internal/platform_table.h"
 

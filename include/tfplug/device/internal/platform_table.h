@@ -15,7 +15,7 @@
 #include "tfplug/abi/sp_platform.h"
 #include "tfplug/abi/sp_platform_fns.h"
 #include "tfplug/abi/sp_timer_fns.h"
-#include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/intern_string.h"
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/device/device.h"
 #include "tfplug/device/internal/stream_executor_table.h"
