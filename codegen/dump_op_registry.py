@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes codegen/op_registry.json: every op of the installed TensorFlow, but
-for those that are there only for TensorFlow's own tests.
+"""Writes codegen/op_registry.json: every op of the installed TensorFlow except
+those that exist only for TensorFlow's own tests.
 
 Run it in a virtual environment with the newest tensorflow-cpu, then run
-codegen/generate.py. With --check, only compares: exit status 1 where they
-differ, 77 where another release is installed than the one recorded.
+codegen/generate.py. With --check it only compares; the exit status is 1 if the
+ops differ, 77 if another release is installed than the recorded one.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SKIPPED = 77
 def installed_ops():
     """(release, OpDefs) of the TensorFlow in this environment."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow  # so slow that --help need not wait for it
+    import tensorflow  # takes seconds; --help should not
     from tensorflow.python.framework import test_ops
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session
@@ -32,8 +32,22 @@ def installed_ops():
     tested = set(re.findall(r'_apply_op_helper\(\s*"([^"]+)"',
                             inspect.getsource(test_ops)))
     if not tested:
-        raise SystemExit("test_ops names no op: it has changed its form")
+        raise SystemExit("test_ops.py names no op; update the pattern here")
     return tensorflow.__version__, [o for o in ops.op if o.name not in tested]
+
+
+def modules():
+    """{op: module}: tensorflow/**/gen_MODULE.py has the op's Python wrapper."""
+    import tensorflow
+    out = {}
+    root = pathlib.Path(tensorflow.__file__).parent
+    for path in sorted(root.rglob("gen_*.py")):
+        for op in re.findall(r'_apply_op_helper\(\s*"([^"]+)"',
+                             path.read_text(encoding="utf-8")):
+            module = path.stem.removeprefix("gen_")
+            if out.setdefault(op, module) != module:
+                raise SystemExit(f"{op} is in {out[op]} and in {module}")
+    return out
 
 
 def type_name(number):
@@ -42,12 +56,12 @@ def type_name(number):
 
 
 def type_names(numbers):
-    """'float, double', by number, so that equal sets are equal texts."""
+    """'float, double', sorted by number so that equal sets have equal texts."""
     return ", ".join(type_name(n) for n in sorted(set(numbers)))
 
 
 def argument(arg):
-    """An input or output, as in TensorFlow's registrations: 'xs: N * T'."""
+    """An input or output in the syntax of REGISTER_OP: 'xs: N * T'."""
     kind = arg.type_list_attr or arg.type_attr or type_name(arg.type)
     if arg.number_attr:
         kind = f"{arg.number_attr} * {kind}"
@@ -61,7 +75,7 @@ def number(value):
 
 
 def one_value(value):
-    """An AttrValue that is not a list, as a value of JSON."""
+    """The JSON value of an AttrValue that is not a list."""
     kind = value.WhichOneof("value")
     plain = {"s": lambda: value.s.decode("latin-1"), "i": lambda: value.i,
              "f": lambda: number(value.f), "b": lambda: value.b,
@@ -101,10 +115,12 @@ def attribute(attr):
 
 
 def record(release, ops):
-    """The text of op_registry.json: a line for each op."""
-    lines = []
+    """The text of op_registry.json: one line per op."""
+    lines, module_of = [], modules()
     for op in sorted(ops, key=lambda op: op.name):
         entry = {"name": op.name}
+        if op.name in module_of:
+            entry["module"] = module_of[op.name]
         for key, values in (
                 ("inputs", [argument(a) for a in op.input_arg]),
                 ("outputs", [argument(a) for a in op.output_arg]),
@@ -142,7 +158,7 @@ def main():
         print(f"{name}: recorded {committed.get(name)}, "
               f"installed {installed.get(name)}")
     if names:
-        print(f"\n{len(names)} ops differ. To mend that: "
+        print(f"\n{len(names)} ops differ. To update the record: "
               "python3 codegen/dump_op_registry.py, then "
               "python3 codegen/generate.py")
         return 1

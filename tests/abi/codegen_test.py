@@ -32,9 +32,7 @@ class CodegenTest(unittest.TestCase):
         for name in ("abi", "ops"):
             shutil.copytree(ROOT / "include/tfplug" / name,
                             self.root / "include/tfplug" / name)
-        (self.root / "docs").mkdir()
-        for name in ("device_abi.md", "capi.md"):
-            shutil.copy(ROOT / "docs" / name, self.root / "docs")
+        shutil.copytree(ROOT / "docs/reference", self.root / "docs/reference")
 
     def tearDown(self):
         self.folder.cleanup()
@@ -67,7 +65,7 @@ class CodegenTest(unittest.TestCase):
         self.assertIn("TF_TriState_On = 4", output)
 
     def test_edited_op_is_found_and_mended(self):
-        self.edit("include/tfplug/ops/b.h", "{ adj_x, adj_y,",
+        self.edit("include/tfplug/ops/math.h", "{ adj_x, adj_y,",
                   "{ adj_y, adj_x,")
         code, output = generate(self.root, "--check")
         self.assertEqual(code, 1)
@@ -90,6 +88,14 @@ class CodegenTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("no rule for an op of the name Space>Relu", output)
 
+    def test_op_of_an_unknown_group_is_refused(self):
+        self.edit("codegen/op_registry.json",
+                  '"name":"Relu","module":"nn_ops"',
+                  '"name":"Relu","module":"new_ops"')
+        code, output = generate(self.root, "--check")
+        self.assertEqual(code, 1)
+        self.assertIn("no group for the op Relu of new_ops", output)
+
     def test_missing_and_left_over_headers_are_found(self):
         header = self.root / "include/tfplug/abi/sp_timer_fns.h"
         header.rename(header.with_name("sp_clock_fns.h"))
@@ -97,10 +103,10 @@ class CodegenTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("sp_timer_fns.h (generated)", output)
         self.assertIn("sp_clock_fns.h: nothing generates this file", output)
-        op = self.root / "include/tfplug/ops/z.h"
+        op = self.root / "include/tfplug/ops/audio.h"
         op.rename(op.with_name("relu.h"))
         output = generate(self.root, "--check")[1]
-        self.assertIn("ops/z.h (generated)", output)
+        self.assertIn("ops/audio.h (generated)", output)
         self.assertIn("relu.h: nothing generates this file", output)
 
     def test_field_without_a_description_is_named(self):

@@ -224,8 +224,6 @@ TEST_CASE("the type attributes of many ops") {
         "T=complex64 Tout=float ");
   CHECK(attrs(ops::RandomUniform().dtype<double>()) == "dtype=double ");
   CHECK(attrs(ops::ResourceGather().Tindices<int64_t>()) == "Tindices=int64 ");
-  CHECK(attrs(ops::IteratorGetNext().output_types<float>()) ==
-        "output_types=float ");
   CHECK(attrs(ops::Shape().out_type<int64_t>()) == "out_type=int64 ");
   CHECK(attrs(ops::Case().Tin<float>()) == "Tin=float ");
   CHECK(attrs(ops::QuantizedConv2D().Tinput<Qint8>().Tfilter<Qint8>()) ==

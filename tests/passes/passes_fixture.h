@@ -4,10 +4,8 @@
 
 #include <tfplug/kernel/kernel.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/b.h>
-#include <tfplug/ops/c.h>
-#include <tfplug/ops/d.h>
 #include <tfplug/ops/internal.h>
+#include <tfplug/ops/nn.h>
 
 #include <string>
 #include <vector>

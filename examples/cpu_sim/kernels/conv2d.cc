@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/c.h>
+#include <tfplug/ops/nn.h>
 
 #include <cstdint>
 

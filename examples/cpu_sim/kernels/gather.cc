@@ -3,8 +3,8 @@
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
 #include <tfplug/kernel/variables.h>
-#include <tfplug/ops/g.h>
-#include <tfplug/ops/r.h>
+#include <tfplug/ops/array.h>
+#include <tfplug/ops/resource_variable.h>
 
 #include <cstdint>
 #include <string>

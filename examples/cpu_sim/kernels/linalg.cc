@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/m.h>
-#include <tfplug/ops/q.h>
+#include <tfplug/ops/array.h>
+#include <tfplug/ops/linalg.h>
 
 #include <Eigen/QR>
 #include <algorithm>

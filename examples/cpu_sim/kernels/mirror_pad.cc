@@ -2,7 +2,7 @@
 #include <tfplug/base/narrow_types.h>
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/m.h>
+#include <tfplug/ops/array.h>
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
 #include <tfplug/kernel/variables.h>
-#include <tfplug/ops/r.h>
+#include <tfplug/ops/resource_variable.h>
 
 #include <cstdint>
 #include <string>

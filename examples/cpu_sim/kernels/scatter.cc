@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/s.h>
-#include <tfplug/ops/t.h>
+#include <tfplug/ops/array.h>
 
 #include <cstdint>
 

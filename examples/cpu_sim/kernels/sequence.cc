@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/l.h>
-#include <tfplug/ops/o.h>
-#include <tfplug/ops/r.h>
+#include <tfplug/ops/array.h>
+#include <tfplug/ops/math.h>
 
 #include <cmath>
 #include <cstdint>

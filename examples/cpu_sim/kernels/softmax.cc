@@ -3,8 +3,7 @@
 
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/l.h>
-#include <tfplug/ops/s.h>
+#include <tfplug/ops/nn.h>
 
 #include <cstdint>
 

@@ -2,8 +2,7 @@
 #include <tfplug/base/narrow_types.h>
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/s.h>
-#include <tfplug/ops/u.h>
+#include <tfplug/ops/array.h>
 
 #include <cstdint>
 #include <numeric>

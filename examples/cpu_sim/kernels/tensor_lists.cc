@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/kernel/variables.h>
-#include <tfplug/ops/t.h>
+#include <tfplug/ops/list.h>
 
 #include <cstdint>
 #include <string>

@@ -93,7 +93,6 @@ class Op : public O {
   TFPLUG_INTERNAL_TYPE_ATTR(Tout)
   TFPLUG_INTERNAL_TYPE_ATTR(dtype)
   TFPLUG_INTERNAL_TYPE_ATTR(out_type)
-  TFPLUG_INTERNAL_TYPE_ATTR(output_types)
 #undef TFPLUG_INTERNAL_TYPE_ATTR
 
  private:

@@ -7,7 +7,7 @@
 
 #include "tfplug/kernel/op.h"
 
-// The sets of types that type attributes allow. Check is for Op's functions.
+// The sets of types that type attributes allow. The functions of Op call Check.
 namespace tfplug::ops::types {
 
 struct Any {
@@ -95,17 +95,6 @@ struct FloatBfloat16Half {
   }
 };
 
-struct FloatComplex64Bfloat16 {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kComplex64, DataType::kBfloat16);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, complex64, bfloat16");
-  }
-};
-
 struct FloatDouble {
   static constexpr uint64_t kSet =
       internal::SetOf(DataType::kFloat, DataType::kDouble);
@@ -148,19 +137,6 @@ struct FloatDoubleInt32Int64Bfloat16 {
     static_assert(allowed,
                   "tfplug: the op does not allow this type for this "
                   "attribute; it allows float, double, int32, int64, bfloat16");
-  }
-};
-
-struct FloatDoubleInt32Int64BoolHalf {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kInt64, DataType::kBool, DataType::kHalf);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, int64, bool, "
-                  "half");
   }
 };
 
@@ -213,17 +189,6 @@ struct FloatDoubleInt8Qint8Half {
   }
 };
 
-struct FloatDoubleUint8Half {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kDouble, DataType::kUint8, DataType::kHalf);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, uint8, half");
-  }
-};
-
 struct FloatHalf {
   static constexpr uint64_t kSet =
       internal::SetOf(DataType::kFloat, DataType::kHalf);
@@ -232,42 +197,6 @@ struct FloatHalf {
     static_assert(allowed,
                   "tfplug: the op does not allow this type for this "
                   "attribute; it allows float, half");
-  }
-};
-
-struct FloatInt32 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kInt32);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, int32");
-  }
-};
-
-struct FloatInt32Bfloat16HalfUint32 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kInt32, DataType::kBfloat16,
-                      DataType::kHalf, DataType::kUint32);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, int32, bfloat16, half, uint32");
-  }
-};
-
-struct FloatInt32Int64BoolBfloat16HalfUint32 {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kInt32, DataType::kInt64, DataType::kBool,
-      DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, int32, int64, bool, bfloat16, "
-                  "half, uint32");
   }
 };
 
@@ -415,32 +344,6 @@ struct FloatsInt32Int64 {
   }
 };
 
-struct FloatsInt32Int64BoolUint32 {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kInt64,
-      DataType::kBool, DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, int64, bool, "
-                  "bfloat16, half, uint32");
-  }
-};
-
-struct FloatsInt32Uint32 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kBfloat16, DataType::kHalf, DataType::kUint32);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, bfloat16, half, "
-                  "uint32");
-  }
-};
-
 struct FloatsInt32Uint8Int64 {
   static constexpr uint64_t kSet = internal::SetOf(
       DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
@@ -464,35 +367,6 @@ struct FloatsInt32Uint8Int8 {
                   "tfplug: the op does not allow this type for this "
                   "attribute; it allows float, double, int32, uint8, int8, "
                   "bfloat16, half");
-  }
-};
-
-struct FloatsInt32Uint8Int8Int64BoolUint32Uint64 {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-      DataType::kInt8, DataType::kInt64, DataType::kBool, DataType::kBfloat16,
-      DataType::kHalf, DataType::kUint32, DataType::kUint64);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, uint8, int8, "
-                  "int64, bool, bfloat16, half, uint32, uint64");
-  }
-};
-
-struct FloatsInt32Uint8Int8StringInt64BoolUint32Uint64 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kInt32,
-                      DataType::kUint8, DataType::kInt8, DataType::kString,
-                      DataType::kInt64, DataType::kBool, DataType::kBfloat16,
-                      DataType::kHalf, DataType::kUint32, DataType::kUint64);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, uint8, int8, "
-                  "string, int64, bool, bfloat16, half, uint32, uint64");
   }
 };
 
@@ -621,21 +495,6 @@ struct FloatsIntsUints {
                   "tfplug: the op does not allow this type for this "
                   "attribute; it allows float, double, int32, uint8, int16, "
                   "int8, int64, bfloat16, uint16, half, uint32, uint64");
-  }
-};
-
-struct FloatsIntsUintsBool {
-  static constexpr uint64_t kSet = internal::SetOf(
-      DataType::kFloat, DataType::kDouble, DataType::kInt32, DataType::kUint8,
-      DataType::kInt16, DataType::kInt8, DataType::kInt64, DataType::kBool,
-      DataType::kBfloat16, DataType::kUint16, DataType::kHalf,
-      DataType::kUint32, DataType::kUint64);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows float, double, int32, uint8, int16, "
-                  "int8, int64, bool, bfloat16, uint16, half, uint32, uint64");
   }
 };
 
@@ -866,17 +725,6 @@ struct Int32Int16Int64Uint16 {
   }
 };
 
-struct Int32Int16Int8 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kInt16, DataType::kInt8);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows int32, int16, int8");
-  }
-};
-
 struct Int32Int64 {
   static constexpr uint64_t kSet =
       internal::SetOf(DataType::kInt32, DataType::kInt64);
@@ -918,19 +766,6 @@ struct Int32Uint8Int8Int64 {
     static_assert(allowed,
                   "tfplug: the op does not allow this type for this "
                   "attribute; it allows int32, uint8, int8, int64");
-  }
-};
-
-struct Int32Uint8Int8Int64Uint32Uint64 {
-  static constexpr uint64_t kSet =
-      internal::SetOf(DataType::kInt32, DataType::kUint8, DataType::kInt8,
-                      DataType::kInt64, DataType::kUint32, DataType::kUint64);
-  template <bool allowed>
-  static constexpr void Check() {
-    static_assert(allowed,
-                  "tfplug: the op does not allow this type for this "
-                  "attribute; it allows int32, uint8, int8, int64, uint32, "
-                  "uint64");
   }
 };
 

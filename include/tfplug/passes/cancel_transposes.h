@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "tfplug/graph/constant.h"
-#include "tfplug/ops/c.h"
-#include "tfplug/ops/t.h"
+#include "tfplug/ops/array.h"
 #include "tfplug/patterns/rules.h"
 
 namespace tfplug {

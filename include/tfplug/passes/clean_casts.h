@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tfplug/base/data_type.h"
-#include "tfplug/ops/c.h"
+#include "tfplug/ops/math.h"
 #include "tfplug/patterns/rules.h"
 
 namespace tfplug {

@@ -9,9 +9,8 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/constant.h"
-#include "tfplug/ops/c.h"
-#include "tfplug/ops/d.h"
-#include "tfplug/ops/p.h"
+#include "tfplug/ops/array.h"
+#include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rules.h"
 
 namespace tfplug {

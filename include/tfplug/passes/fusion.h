@@ -7,14 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "tfplug/ops/a.h"
-#include "tfplug/ops/b.h"
-#include "tfplug/ops/e.h"
-#include "tfplug/ops/f.h"
-#include "tfplug/ops/l.h"
-#include "tfplug/ops/r.h"
-#include "tfplug/ops/s.h"
-#include "tfplug/ops/t.h"
+#include "tfplug/ops/array.h"
+#include "tfplug/ops/math.h"
+#include "tfplug/ops/nn.h"
 #include "tfplug/passes/internal/fused_products.h"
 #include "tfplug/passes/internal/shapes.h"
 #include "tfplug/patterns/rules.h"

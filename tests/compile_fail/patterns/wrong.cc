@@ -13,8 +13,8 @@
 // expect: tfplug: the attribute is of another type than the function returns
 // expect: tfplug: Copy takes an attribute of the new op
 #include <tfplug/ops/internal.h>
-#include <tfplug/ops/m.h>
-#include <tfplug/ops/r.h>
+#include <tfplug/ops/math.h>
+#include <tfplug/ops/nn.h>
 #include <tfplug/patterns/rules.h>
 
 namespace ops = tfplug::ops;

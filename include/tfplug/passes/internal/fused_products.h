@@ -4,10 +4,9 @@
 
 #include <vector>
 
-#include "tfplug/ops/c.h"
-#include "tfplug/ops/d.h"
 #include "tfplug/ops/internal.h"
-#include "tfplug/ops/m.h"
+#include "tfplug/ops/math.h"
+#include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rule.h"
 
 // The products that passes/fusion.h knows, and what becomes of each: which of
