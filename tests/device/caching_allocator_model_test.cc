@@ -18,8 +18,7 @@ namespace {
 
 using Caching = CachingAllocator<Memory>;
 
-// The same rules, as naively as they can be written: everything is searched
-// from end to end.
+// The same policy, implemented naively with linear searches.
 class Model {
  public:
   explicit Model(const Driver& driver) : rounding_(driver.options.rounding) {}
@@ -177,9 +176,9 @@ uint64_t RandomSize(std::mt19937& random) {
   return 1 + (random() & ((uint64_t{2} << (random() % 17)) - 1));
 }
 
-// Allocates and frees at random, and compares everything with the model after
-// every call: addresses (so nothing overlaps, and merging is complete),
-// statistics, and what the driver has.
+// Allocates and deallocates at random and compares with the model after every
+// call: addresses (nothing overlaps, merging is complete), statistics, and the
+// memory taken from the driver.
 void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -188,7 +187,8 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
   std::vector<DeviceMemory> held;
   int exhausted = 0;
   for (int step = 0; step < steps; ++step) {
-    // Now and then nearly all goes, so that large free blocks come up again.
+    // Now and then, most memory is deallocated, so that large blocks form
+    // again.
     const bool drain = step / 300 % 3 == 2;
     if (held.empty() || (!drain && held.size() < most && random() % 4 != 0)) {
       const uint64_t size = RandomSize(random);
@@ -209,7 +209,7 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
       }
     } else {
       std::swap(held[random() % held.size()], held.back());
-      // As core does it: the address alone comes back.
+      // Like TensorFlow, which passes only the address.
       CHECK(caching.Deallocate(DeviceMemory(held.back().opaque(), 0)).ok());
       model.Deallocate(reinterpret_cast<uint64_t>(held.back().opaque()));
       held.pop_back();
@@ -239,7 +239,7 @@ TEST_CASE("CachingAllocator: random use agrees with a naive model") {
   }
 }
 
-TEST_CASE("CachingAllocator: random use in little memory agrees too") {
+TEST_CASE("CachingAllocator: random use of little memory agrees, too") {
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     Driver driver;

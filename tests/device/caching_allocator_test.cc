@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <random>
 #include <string>
@@ -36,7 +38,7 @@ class CachingPlatform
 };
 
 TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
-                  "CachingAllocator: as core uses it") {
+                  "CachingAllocator: as TensorFlow uses it") {
   CHECK_FALSE(device().has_unified_memory());
   const DeviceMemory memory = device().Allocate(1000);
   const DeviceMemory other = device().Allocate(1000);
@@ -73,7 +75,8 @@ TEST_CASE("CachingAllocator: regions double; large ones are exact") {
   CHECK(driver.allocated[4].second == 8192);
 }
 
-TEST_CASE("CachingAllocator: remembers what size the driver had no more of") {
+TEST_CASE(
+    "CachingAllocator: remembers the size that the driver could not allocate") {
   Driver driver;
   driver.capacity = 40 << 10;
   driver.options.first_region = 1 << 20;
@@ -87,7 +90,7 @@ TEST_CASE("CachingAllocator: remembers what size the driver had no more of") {
   CHECK(driver.allocations == 6 + 4);  // 64 KiB, halved three times.
 }
 
-TEST_CASE("CachingAllocator: a rest that is small goes out too") {
+TEST_CASE("CachingAllocator: a small rest is not split off") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -102,7 +105,7 @@ TEST_CASE("CachingAllocator: a rest that is small goes out too") {
   CHECK(caching.Stats()->bytes_in_use == 16 * 4096);
 }
 
-TEST_CASE("CachingAllocator: no size is too odd") {
+TEST_CASE("CachingAllocator: sizes of zero and beyond every address space") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -123,7 +126,8 @@ TEST_CASE("CachingAllocator: no size is too odd") {
         "1048576 reserved in 1 region, largest free block 1047552: error 2");
 }
 
-TEST_CASE("CachingAllocator: free regions go back before memory is out") {
+TEST_CASE(
+    "CachingAllocator: free regions are released before memory runs out") {
   Driver driver;
   driver.capacity = 64 << 10;
   driver.options.first_region = 16 << 10;
@@ -143,7 +147,8 @@ TEST_CASE("CachingAllocator: free regions go back before memory is out") {
   CHECK(caching.Allocate(48 << 10, 0).ok());
 }
 
-TEST_CASE("CachingAllocator: any call of the driver may fail in any way") {
+TEST_CASE(
+    "CachingAllocator: every kind of failure in every call of the driver") {
   for (int failure = Driver::kExhausted; failure <= Driver::kThrows;
        ++failure) {
     for (int fail_at = 0; fail_at < 16; ++fail_at) {
@@ -192,7 +197,7 @@ TEST_CASE("CachingAllocator: any call of the driver may fail in any way") {
   }
 }
 
-TEST_CASE("CachingAllocator: an error of the driver's keeps its words") {
+TEST_CASE("CachingAllocator: errors of the driver are returned unchanged") {
   Driver driver;
   driver.fail_at = 0;
   driver.failure = Driver::kBroken;
@@ -202,8 +207,8 @@ TEST_CASE("CachingAllocator: an error of the driver's keeps its words") {
   driver.failure = Driver::kShort;
   driver.fail_at = 1;
   CHECK(caching.Allocate(3 << 20, 0).status().message() ==
-        "the allocator under CachingAllocator was asked for 3145728 bytes and "
-        "gave 3145727");
+        "the allocator that CachingAllocator wraps returned 3145727 bytes "
+        "instead of 3145728");
   CHECK(driver.live.empty());
 }
 
@@ -231,7 +236,7 @@ TEST_CASE("CachingAllocator: the limit") {
   CHECK(caching.Stats()->bytes_reservable_limit == 10000);
 }
 
-TEST_CASE("CachingAllocator: usage counts what is kept as free") {
+TEST_CASE("CachingAllocator: usage counts cached memory as free") {
   Driver driver;
   driver.capacity = 10 << 20;
   Caching caching(driver);
@@ -257,6 +262,50 @@ TEST_CASE("CachingAllocator: other memory spaces are not cached") {
   CHECK(caching.Allocate(1000, 0)->opaque() != memory.opaque());
 }
 
+// Processor time in seconds of allocating `count` times outside memory space 0.
+double SecondsOutsideSpace0(int count) {
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  const std::clock_t start = std::clock();
+  for (int i = 0; i < count; ++i) {
+    if (!caching.Allocate(1, 1).ok()) FAIL_CHECK("out of memory");
+  }
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+TEST_CASE("CachingAllocator: time outside memory space 0 is linear") {
+  double small = 1e9;
+  for (int i = 0; i < 3; ++i)
+    small = std::min(small, SecondsOutsideSpace0(4000));
+  // 16 times as many: 16 times the time, or 256 times if each is a search.
+  CHECK(SecondsOutsideSpace0(64000) < 64 * small);
+}
+
+TEST_CASE("CachingAllocator: entries of released regions are used again") {
+  Driver driver;
+  Caching caching(driver);
+  REQUIRE(caching.Init().ok());
+  std::vector<DeviceMemory> held;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      held.push_back(caching.Allocate(1000, i % 2).value());
+    }
+    std::shuffle(held.begin(), held.end(), std::mt19937(round));
+    for (int i = 0; i < 15; ++i) {
+      CHECK(caching.Deallocate(held.back()).ok());
+      held.pop_back();
+    }
+    CHECK(static_cast<uint64_t>(caching.Stats()->bytes_reserved) ==
+          driver.in_use);
+  }
+  for (const DeviceMemory& memory : held)
+    CHECK(caching.Deallocate(memory).ok());
+  CHECK(caching.Stats()->bytes_in_use == 0);
+  caching.ReleaseFreeRegions();
+  CHECK(driver.live.empty());
+}
+
 TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
   Driver driver;
   driver.next = 0x10000;
@@ -265,13 +314,13 @@ TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
   const DeviceMemory memory = caching.Allocate(1000, 0).value();
   const DeviceMemory other = caching.Allocate(1000, 0).value();
   CHECK(caching.Deallocate(DeviceMemory(reinterpret_cast<void*>(0x4000), 8)) ==
-        absl::InvalidArgumentError("ignored: nothing is handed out at 0x4000, "
-                                   "which is not this allocator's"));
+        absl::InvalidArgumentError(
+            "ignored: 0x4000 is not memory of this allocator"));
   CHECK(caching.Deallocate(memory).ok());
   CHECK(caching.Deallocate(memory) ==
         absl::InvalidArgumentError(
-            "ignored: nothing is handed out at 0x10000, which is this "
-            "allocator's: freed twice, or not the start"));
+            "ignored: 0x10000 was already deallocated, or is not the beginning "
+            "of an allocation"));
   for (const DeviceMemory& stray :
        {DeviceMemory(other.as<char>() + 256, 8),
         DeviceMemory(memory.as<char>() + (2 << 20), 8)}) {
@@ -282,8 +331,8 @@ TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
   CHECK(caching.Allocate(2 << 20, 0)->opaque() == memory.opaque());
 }
 
-TEST_CASE("CachingAllocator: what the driver says of memory given back") {
-  testing::ScopedFakeTensorFlow core(Fixture<CachingPlatform>::WithLog());
+TEST_CASE("CachingAllocator: errors of the driver's deallocation") {
+  testing::ScopedFakeTensorFlow fake(Fixture<CachingPlatform>::WithLog());
   testing::LogCapture log;
   Driver driver;
   Caching caching(driver);
@@ -292,7 +341,7 @@ TEST_CASE("CachingAllocator: what the driver says of memory given back") {
   const DeviceMemory cached = caching.Allocate(1000, 0).value();
   driver.free_result = absl::DataLossError("driver error 7");
   CHECK(caching.Deallocate(uncached) == driver.free_result);
-  // A region goes later, when there is nobody to tell.
+  // A region is released later, when no caller can get the error.
   CHECK(caching.Deallocate(cached).ok());
   CHECK(log.text() == "");
   CHECK(caching.ReleaseFreeRegions() > 0);
@@ -300,7 +349,7 @@ TEST_CASE("CachingAllocator: what the driver says of memory given back") {
   driver.free_result = absl::OkStatus();
 }
 
-TEST_CASE("CachingAllocator: goes with all its regions") {
+TEST_CASE("CachingAllocator: releases all regions when it is destroyed") {
   Driver driver;
   {
     Caching caching(driver);
@@ -312,7 +361,7 @@ TEST_CASE("CachingAllocator: goes with all its regions") {
   CHECK(driver.live.empty());
 }
 
-TEST_CASE("CachingAllocator: refuses a rounding that cannot be") {
+TEST_CASE("CachingAllocator: refuses an invalid rounding") {
   for (uint64_t rounding : {0, 32, 96, 257}) {
     Driver driver;
     driver.options.rounding = rounding;
@@ -320,7 +369,8 @@ TEST_CASE("CachingAllocator: refuses a rounding that cannot be") {
   }
 }
 
-// Real memory, made with nothing; host and unified memory of its own.
+// Allocates real memory, default-constructible; overrides host and unified
+// memory.
 class HostMemory : public Allocator {
  public:
   absl::Status Init() override {
@@ -372,7 +422,7 @@ TEST_CASE("CachingAllocator: unified memory exactly where Source has it") {
   CHECK(caching.source().host_freed == &caching);
 }
 
-TEST_CASE("CachingAllocator: is made as Source would be") {
+TEST_CASE("CachingAllocator: is constructible like Source") {
   static_assert(std::is_constructible_v<Caching, Driver&>);
   static_assert(!std::is_default_constructible_v<Caching>);
   static_assert(

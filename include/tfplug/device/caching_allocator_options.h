@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_CACHING_ALLOCATOR_OPTIONS_H_
+#define TFPLUG_DEVICE_CACHING_ALLOCATOR_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+
+namespace tfplug {
+
+// All sizes are in bytes. To change a default, add this function to the
+// allocator that CachingAllocator wraps; it is called once, after Init:
+//
+//   tfplug::CachingAllocatorOptions CachingOptions();
+struct CachingAllocatorOptions {
+  // Sizes are rounded up to a multiple of this: a power of two, at least 64. It
+  // is also the alignment of the memory, provided that regions have it.
+  uint64_t rounding = 256;
+  // The size of the first region. Each further region has twice the size of the
+  // last one, up to `largest_region`. A larger allocation gets a region of its
+  // own size.
+  uint64_t first_region = uint64_t{2} << 20;
+  uint64_t largest_region = uint64_t{256} << 20;
+  // The maximal total size of all regions; by default there is none.
+  std::optional<uint64_t> limit;
+};
+
+// The chunks of [min_size, 2 * min_size) bytes in a CachingAllocator.
+struct CachingSizeClass {
+  uint64_t min_size = 0;
+  int64_t num_allocs = 0;       // allocations so far
+  int64_t chunks_in_use = 0;    // allocations that are live
+  int64_t bytes_in_use = 0;     // their sizes
+  int64_t bytes_requested = 0;  // their sizes before rounding
+  int64_t free_chunks = 0;      // cached
+  int64_t free_bytes = 0;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_DEVICE_CACHING_ALLOCATOR_OPTIONS_H_
