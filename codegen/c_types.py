@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the C type strings of the ABI history and prints C++ declarations."""
+"""Parses the C types in the ABI history and formats C++ declarations."""
 
 import re
 
@@ -7,7 +7,7 @@ _WIDTH = 80
 
 
 def _matching_open(text):
-    """Index of the parenthesis that the final one of `text` closes."""
+    """The index of the parenthesis that the last one of `text` closes."""
     depth = 0
     for i in range(len(text) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(text[i], 0)
@@ -17,7 +17,7 @@ def _matching_open(text):
 
 
 def split_params(text):
-    """Splits a parameter list at its top-level commas."""
+    """Splits a parameter list at the top-level commas."""
     out, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += {"(": 1, ")": -1}.get(c, 0)
@@ -51,16 +51,16 @@ class CType:
         return self.params is not None
 
     def plain(self):
-        """The spelling of a type that is not a function, the Google way."""
+        """The spelling of a type that is not a function, in Google style."""
         return re.sub(r"\s*\*\s*(?=(const)?)", "*", self.text).replace(
             "*const", "* const")
 
     def spell(self):
-        """The type in one line, without a name."""
+        """The type on one line, without a name."""
         return self.declare("")
 
     def declare(self, name, params=None):
-        """`name` declared with this type, in one line; `params` names the
+        """The declaration of `name` on one line; `params` are the names of the
         parameters."""
         if not self.is_function:
             suffix = f"[{self.array}]" if self.array else ""
@@ -69,11 +69,12 @@ class CType:
         return f"{head}({', '.join(listed)})"
 
     def parts(self, name, params=None):
-        """What stands before the parameter list, and the parameters."""
+        """The text before the parameter list, and the parameters."""
         inner = f"(*{name})" if self.is_pointer else name
         params = params if params is not None else [""] * len(self.params)
         if len(params) != len(self.params):
-            raise ValueError(f"{name}: {len(self.params)} parameters, named "
+            raise ValueError(f"{name} has {len(self.params)} parameters, but "
+                             "codegen/parameters.txt names "
                              f"{', '.join(params) or 'none'}")
         listed = [t.declare(n if t.text != "..." else "")
                   for t, n in zip(self.params, params)]
@@ -88,8 +89,8 @@ class CType:
         return copy
 
     def canonical(self):
-        """The spelling that two equal C++ types share: a parameter's own const
-        is no part of a function's type."""
+        """The spelling that equal C++ types share: a function's type does not
+        include top-level const of its parameters."""
         if not self.is_function:
             return self.spell()
         params = []
@@ -107,8 +108,8 @@ class CType:
 
 
 def _pack(params, column, tail, first):
-    """Packs `params` into lines from `column` on; None if one is too long.
-    `first` is the text that the first line begins with."""
+    """Packs `params` into lines that begin at `column`; the first one begins with
+    `first`. None if a line is too long."""
     lines = [first]
     for i, param in enumerate(params):
         end = ")" + tail if i == len(params) - 1 else ","
@@ -120,7 +121,7 @@ def _pack(params, column, tail, first):
         if not fresh:
             lines.append(" " * column)
         if len(lines[-1] + param + end) > _WIDTH:
-            # A callback whose own parameters must be broken.
+            # A callback whose parameter list must be split.
             at = param.index(")(") + 2
             inner = _pack(split_params(param[at:-1]), column + at, end,
                           lines[-1] + param[:at]) if at > 1 else None
@@ -133,8 +134,8 @@ def _pack(params, column, tail, first):
 
 
 def wrap_params(head, params, tail, indent):
-    """Formats `head(params)tail` the way clang-format's Google style does:
-    packed below the parenthesis, or four columns in where that is too tight."""
+    """Formats `head(params)tail` like clang-format's Google style: packed below
+    the parenthesis, or indented by four columns if they do not fit there."""
     pad = " " * indent
     one = f"{pad}{head}({', '.join(params)}){tail}"
     if len(one) <= _WIDTH:
@@ -147,5 +148,5 @@ def wrap_params(head, params, tail, indent):
     column = indent + 4
     lines = _pack(params, column, tail, " " * column)
     if lines is None:
-        raise ValueError(f"cannot fit {head} in {_WIDTH} columns")
+        raise ValueError(f"{head} does not fit in {_WIDTH} columns")
     return "\n".join([f"{pad}{head}("] + lines)

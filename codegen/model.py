@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ABI as the emitters see it: built from the history, checked."""
+"""The model of the ABI for the emitters: read from the history and validated."""
 
 import json
 import re
 
 from c_types import CType
 
-# Entry points: a plug-in defines them, core calls them.
+# Entry points, which a plug-in defines and TensorFlow calls.
 ENTRY_POINTS = ("SE_InitPlugin", "TF_InitGraph", "TF_InitKernel",
                 "TF_InitProfiler")
 
-# Function types and the like that the history names but does not spell out.
+# Function types that the history names but does not define.
 CALLBACKS = {
     "SE_StatusCallbackFn": "void (*)(void *const, TF_Status *const)",
     "TF_PayloadVisitor": "void (*)(const char *, const char *, void *)",
@@ -19,11 +19,11 @@ CALLBACKS = {
 }
 HANDLES = ("SP_Stream", "SP_Event", "SP_Timer")
 
-# Enums that live on under TensorFlow's name as an alias of another library's,
-# where the history does not follow them.
+# Enums that became an alias of another library's enum, which the history does
+# not contain.
 _RENAMED = ("TF_Code",)
 
-# Structs that share one header, because none makes sense alone.
+# Structs that share one header, because they belong together.
 _HEADER_OF = {name: "tf_tstring" for name in (
     "TStringOwnerCApi", "TF_TString", "TF_TString_Large", "TF_TString_Offset",
     "TF_TString_Raw", "TF_TString_Small", "TF_TString_View")}
@@ -59,7 +59,7 @@ def snake(name):
 
 
 def normal(text):
-    """A history type string with the names that our headers use."""
+    """Translates a type of the history to the names in our headers."""
     text = text.replace("unsigned char", "TF_Bool")
     return text.replace("TSL_PayloadVisitor", "TF_PayloadVisitor")
 
@@ -72,7 +72,7 @@ class Field:
 
 
 class Layout:
-    """One layout of a struct, shared by a run of releases."""
+    """A layout of a struct in a range of releases."""
 
     def __init__(self, struct, raw, struct_size):
         self.since, self.until = release(raw["since"]), release(raw["until"])
@@ -101,14 +101,14 @@ class Struct:
         return self.layouts[-1]
 
     def at(self, version):
-        """The layout that `version` has; None if it has no such struct."""
+        """The layout in `version`, or None if it lacks the struct."""
         for layout in self.layouts:
             if _order(layout.since) <= _order(version) <= _order(layout.until):
                 return layout
         return None
 
     def is_prefix(self, layout):
-        """Whether the newest layout begins with this one."""
+        """Whether the newest layout begins with `layout`."""
         return self.newest.key()[:len(layout.fields)] == layout.key()
 
     def field_since(self, name):
@@ -125,7 +125,7 @@ class Enum:
         self.raws = raws
 
     def at(self, version):
-        """The values that `version` has; none if it has no such enum."""
+        """The values in `version`; empty if it lacks the enum."""
         if self.name in _RENAMED:
             return self.values
         raw = raw_at(self.raws, version)
@@ -133,8 +133,8 @@ class Enum:
 
 
 class Function:
-    """A function that core exports; `since`..`last` are the releases whose
-    libraries really export it."""
+    """A function that TensorFlow exports; `since`..`last` are the releases whose
+    libraries export it."""
 
     def __init__(self, name, raws, exports, newest):
         self.name, self.header, self.raws = name, raws[-1]["header"], raws
@@ -144,7 +144,7 @@ class Function:
         self.since, self.last = self.exports[0][0], self.exports[-1][1]
         if self.last == release(newest):
             self.last = None
-        # Signatures that differ by more than const: (type, since, until).
+        # Earlier types that differ by more than const: (type, since, until).
         self.old_types = []
         for raw in raws[:-1]:
             kind = CType(normal(raw["type"]))
@@ -152,14 +152,13 @@ class Function:
                 self.old_types.append((kind, release(raw["since"]),
                                        release(raw["until"])))
 
-
     def at(self, version):
-        """The signature that `version` declares; None if it has none."""
+        """The type that `version` declares, or None."""
         raw = raw_at(self.raws, version)
         return CType(normal(raw["type"])) if raw else None
 
     def exported(self, version):
-        """The libraries of `version` that export it."""
+        """The libraries of `version` that export the function."""
         for since, until, libraries in self.exports:
             if _order(since) <= _order(version) <= _order(until):
                 return libraries
@@ -171,7 +170,7 @@ def _unqualified(kind):
 
 
 def raw_at(raws, version):
-    """The entry of the history that holds in `version`; None if none does."""
+    """The entry of the history for `version`, or None."""
     for raw in raws:
         if _order(raw["since"]) <= _order(version) <= _order(raw["until"]):
             return raw
@@ -204,7 +203,7 @@ class Model:
             Function(n, r, history["exported_by"][n], self.versions[-1])
             for n, r in sorted(history["functions"].items())
             if n not in ENTRY_POINTS]
-        # What a plug-in defines: no library of core's exports these.
+        # A plug-in defines these; no library of TensorFlow exports them.
         self.entry_points = {n: history["functions"][n] for n in ENTRY_POINTS}
         self.macros = macros
         self._check_gaps()
@@ -218,11 +217,12 @@ class Model:
                 have.update(range(names.index(since), names.index(until) + 1))
             if have != set(range(min(have), max(have) + 1)):
                 raise SystemExit(
-                    f"{function.name} is exported with gaps: give FunctionInfo "
-                    "in codegen/emit_abi.py a list of ranges")
+                    f"the releases that export {function.name} have gaps, which "
+                    "FunctionReleases in codegen/templates/function_info.h.in "
+                    "cannot represent")
 
     def _opaque(self):
-        """Types that are used and nowhere laid out."""
+        """Types that are used but have no definition."""
         used = set()
         for struct in self.structs.values():
             for field in struct.newest.fields:

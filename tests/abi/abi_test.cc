@@ -12,7 +12,7 @@
 namespace tfplug::capi {
 namespace {
 
-// Fills every byte after struct_size with a value of its own.
+// Fills the bytes after struct_size with different values.
 template <class Struct>
 Struct Distinct() {
   Struct result;
@@ -22,11 +22,11 @@ Struct Distinct() {
   return result;
 }
 
-TEST_CASE("the newest layout is the last, and is the struct itself") {
+TEST_CASE("the newest layout is the last one and that of the struct") {
   CHECK(StructInfo<SP_StreamExecutor>::kSize == sizeof(SP_StreamExecutor));
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].size == 296);
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].last == std::string());
-  // Sizes end with the last field, not with the struct's padding.
+  // struct_size excludes the padding at the end.
   CHECK(StructInfo<SP_Platform>::kSize == 35);
   CHECK(sizeof(SP_Platform) == 40);
   CHECK(SP_PLATFORM_STRUCT_SIZE == 35);
@@ -35,14 +35,14 @@ TEST_CASE("the newest layout is the last, and is the struct itself") {
   CHECK(TP_OPTIMIZER_CONFIGS_STRUCT_SIZE == 92);
 }
 
-TEST_CASE("only a layout that lacks fields in the middle is no prefix") {
+TEST_CASE("a layout is a prefix unless a field was inserted in the middle") {
   CHECK_FALSE(StructInfo<SP_StreamExecutor>::kLayouts[0].is_prefix);
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[1].is_prefix);
   CHECK_FALSE(StructInfo<TP_OptimizerConfigs>::kLayouts[0].is_prefix);
   CHECK(StructInfo<SP_Platform>::kLayouts[0].is_prefix);
 }
 
-TEST_CASE("the stream executor of 2.5 is filled field by name") {
+TEST_CASE("the stream executor of 2.5 is filled by field name") {
   const auto newest = Distinct<SP_StreamExecutor>();
   SP_StreamExecutor_2_5 old;
   std::memset(&old, 0xee, sizeof(old));
@@ -50,13 +50,13 @@ TEST_CASE("the stream executor of 2.5 is filled field by name") {
   CHECK(old.struct_size == 264);
   CHECK((old.allocate == newest.allocate));
   CHECK((old.synchronize_all_activity == newest.synchronize_all_activity));
-  // Stands 24 bytes further on in the newest.
+  // 24 bytes further back in the newest layout.
   CHECK((old.host_callback == newest.host_callback));
   CHECK(offsetof(SP_StreamExecutor_2_5, host_callback) == 256);
   CHECK(offsetof(SP_StreamExecutor, host_callback) == 280);
 }
 
-TEST_CASE("the optimizer's settings of 2.5 are filled field by name") {
+TEST_CASE("the optimizer settings of 2.5 are filled by field name") {
   auto newest = Distinct<TP_OptimizerConfigs>();
   newest.auto_mixed_precision_onednn_bfloat16 = TF_TriState_On;
   newest.auto_mixed_precision_mkl = TF_TriState_Off;
@@ -69,7 +69,7 @@ TEST_CASE("the optimizer's settings of 2.5 are filled field by name") {
   CHECK(old.scoped_allocator_optimization == TF_TriState_Default);
 }
 
-TEST_CASE("what changed its type is left null") {
+TEST_CASE("a field whose type changed is null") {
   const auto newest = Distinct<TP_Optimizer>();
   TP_Optimizer_2_5 old;
   CopyTo(old, newest);
@@ -77,7 +77,7 @@ TEST_CASE("what changed its type is left null") {
   CHECK((old.optimize_func == nullptr));
 }
 
-TEST_CASE("each pointer is looked up by its own name") {
+TEST_CASE("each function is looked up by name") {
   std::vector<std::string> names;
   Functions functions;
   LoadFunctions(functions, [&](const char* name) -> void* {
@@ -92,7 +92,7 @@ TEST_CASE("each pointer is looked up by its own name") {
   CHECK(names.back() == "TF_ZerosLikeVariant");
 }
 
-TEST_CASE("a function's releases are found by its pointer") {
+TEST_CASE("DescribeFunction takes a pointer to a member") {
   const FunctionInfo gone = DescribeFunction(&Functions::TF_AssignVariable);
   CHECK(gone.name == std::string("TF_AssignVariable"));
   CHECK(gone.releases.since.minor == 6);
@@ -108,7 +108,7 @@ TEST_CASE("a function's releases are found by its pointer") {
         std::string("TF_ZerosLikeVariant"));
 }
 
-TEST_CASE("the 14 functions that 2.19 dropped are known as such") {
+TEST_CASE("2.19 dropped 14 functions") {
   int dropped = 0;
   for (const FunctionReleases& releases : kFunctionReleases) {
     dropped += releases.last.minor == 18;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations in a file where TensorFlow's headers came first: those make
-// macros of names that are types, constants and enumerators here.
+// Includes our declarations after TensorFlow's headers, which define macros with
+// the names of our types, constants and enumerators.
 #define TF_Bool unsigned char
 #define TF_OK TSL_OK
 #define SE_MAJOR 0
@@ -20,7 +20,7 @@ typedef struct SP_Platform {
 
 #include "tfplug/abi/abi.h"
 
-TEST_CASE("our types stand beside TensorFlow's") {
+TEST_CASE("our types coexist with TensorFlow's") {
   static_assert(!std::is_same_v<SP_Platform, tfplug::capi::SP_Platform>);
   static_assert(!std::is_same_v<SP_Stream, tfplug::capi::SP_Stream>);
   static_assert(!std::is_same_v<TF_Status, tfplug::capi::TF_Status>);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The committed files are what codegen/ makes, and the check can tell.
+"""The committed files are what codegen/ generates, and the check finds differences.
 
-Works on a copy of the project, in which it breaks one thing at a time.
+Each test changes one thing in a copy of the project.
 """
 
 import pathlib
@@ -47,7 +47,7 @@ class CodegenTest(unittest.TestCase):
         code, output = generate(ROOT, "--check")
         self.assertEqual(code, 0, output)
 
-    def test_edited_header_is_found_and_mended(self):
+    def test_edited_header_is_found_and_fixed(self):
         self.edit("include/tfplug/abi/sp_device.h", "int32_t ordinal",
                   "int64_t ordinal")
         code, output = generate(self.root, "--check")
@@ -64,7 +64,7 @@ class CodegenTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("TF_TriState_On = 4", output)
 
-    def test_edited_op_is_found_and_mended(self):
+    def test_edited_op_is_found_and_fixed(self):
         self.edit("include/tfplug/ops/math.h", "{ adj_x, adj_y,",
                   "{ adj_y, adj_x,")
         code, output = generate(self.root, "--check")

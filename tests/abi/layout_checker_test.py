@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layout_test.py sees each kind of mistake in our headers.
+"""layout_test.py finds each kind of mistake in our headers.
 
-Breaks a copy of the headers in one place at a time and expects the check that
-is there for it to speak, and no more checks than the mistake touches.
+Makes one mistake at a time in a copy of the headers and expects the error for it.
 """
 
 import argparse
@@ -17,9 +16,9 @@ sys.path.insert(0, str(ROOT / "tests/abi"))
 
 import layout_test  # noqa: E402
 
-# (header, text, what it becomes, what must be said)
+# (header, text, replacement, expected error)
 MISTAKES = [
-    # Two fields of one type swapped: only the offsets tell.
+    # Two fields of the same type are swapped: only the offsets change.
     ("sp_device.h", "const char* hardware_name", "const char* swapped_name",
      None),
     ("sp_device.h", "void* ext;", "int64_t ext;",
@@ -92,7 +91,7 @@ def main():
             failures.append(f"{header}, `{new}`: expected `{words}`, got "
                             f"{complaints or 'nothing'}")
     print("\n".join(failures) or
-          f"all {len(MISTAKES)} mistakes are seen")
+          f"all {len(MISTAKES)} mistakes are found")
     return 1 if failures else 0
 
 

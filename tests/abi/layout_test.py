@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares include/tfplug/abi/ with the headers of a real TensorFlow.
+"""Compares include/tfplug/abi/ with the headers of a TensorFlow wheel.
 
-Writes one C++ file that includes both (ours live in a namespace) and holds
-nothing but static_asserts: every size, offset, field type, enum value, size
-macro and function signature of that release. Compiling it is the test.
+Generates a C++ file that includes both (ours are in a namespace) and consists of
+static_asserts: every size, offset, field type, enum value, size macro and function
+signature of that release. The test is to compile it.
 
-A failure means that this TensorFlow's ABI is not what codegen/abi_history.json
-says: put the release into the history, run codegen/generate.py, and look at
-every place that uses what changed.
+A failure means that codegen/abi_history.json does not describe the ABI of this
+TensorFlow: add the release to the history, run codegen/generate.py, and review
+every use of the declarations that changed.
 """
 
 import argparse
@@ -30,11 +30,11 @@ HEADERS = (
     "tf_tstring.h", "experimental/grappler/grappler.h",
     "experimental/pluggable_profiler/pluggable_profiler.h",
     "experimental/stream_executor/stream_executor.h",
-    # What kernels.h names of it, and leaves for others to include.
+    # kernels.h uses its types without including it.
     "../core/common_runtime/next_pluggable_device/c/tf_device_context_c_api.h")
 
-# Maps a type of TensorFlow's to ours of the same name, also inside pointers,
-# arrays and function types. What stays unmapped can match nothing of ours.
+# Maps a type of TensorFlow to our type of the same name, also in pointers, arrays
+# and function types. A type that is not mapped matches none of ours.
 MAPPING = """
 template <class T> struct Ours { using type = T; };
 template <class T> using ours = typename Ours<T>::type;
@@ -64,13 +64,13 @@ def detect_release(include):
                      for p in ("MAJOR", "MINOR")]
             if all(parts):
                 return ".".join(p.group(1) for p in parts)
-    # Newer wheels leave the version to the build; pip still knows it.
+    # Newer wheels do not contain the version; take it from pip's metadata.
     for path in include.parent.parent.glob("t*f*-*.dist-info"):
         found = re.match(r"(?:tensorflow|tf_nightly)(?:_cpu)?-(\d+\.\d+)",
                          path.name)
         if found:
             return found.group(1)
-    raise SystemExit(f"{include}: cannot tell the release; give --release")
+    raise SystemExit(f"{include}: unknown release; pass --release")
 
 
 class LayoutTest:
@@ -116,7 +116,7 @@ class LayoutTest:
                 continue
             add(f"constexpr auto wheel_{macro} = {macro};\n#undef {macro}")
         for path in sorted((self.tfplug / "tfplug/abi").glob("*.h")):
-            # These hold without a wheel; here they would only speak first.
+            # These assertions do not need a wheel.
             if path.name != "static_assertions.h":
                 add(f'#include "tfplug/abi/{path.name}"')
         for macro in self.model.macros:
@@ -174,7 +174,7 @@ class LayoutTest:
             members = ([f"{field.name}.{n}" for _, n in field.union]
                        if field.union else [field.name])
             for member in members:
-                # A union's member is reached through an object only.
+                # A member of a union needs an object.
                 access = "::" if member == field.name else "{}."
                 self.check(f"same<decltype(::{name}{access}{member}), "
                            f"decltype({mine}{access}{member})>",
@@ -188,7 +188,7 @@ class LayoutTest:
             self.check(f"static_cast<int>(tfplug::capi::{name}) == {value}",
                        f"our {name} is wrong")
         if enum.name and values:
-            # With -Werror=switch, an enumerator that we do not know fails.
+            # With -Werror=switch, an unknown enumerator is an error.
             cases = " ".join(f"case ::{n}:" for n in
                              {v: n for n, v in values.items()}.values())
             self.lines.append(
@@ -210,7 +210,7 @@ class LayoutTest:
 
 
 def compile_text(text, include, tfplug, compiler):
-    """Compiles; returns the compiler's complaints, if there are any."""
+    """Compiles `text` and returns the errors."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "layout_test.cc"
         source.write_text(text, encoding="utf-8")
@@ -224,11 +224,11 @@ def compile_text(text, include, tfplug, compiler):
         return []
     lines = [re.sub(r"^\S*?([\w.]+:\d+):\d+: ", r"\1: ", line)
              for line in run.stdout.splitlines() if "error:" in line]
-    return lines or [run.stdout or "the compiler failed without a word"]
+    return lines or [run.stdout or "the compiler failed without a message"]
 
 
 def run(include, version=None, tfplug=ROOT / "include", compiler="g++"):
-    """(release, the LayoutTest, the compiler's complaints)."""
+    """Returns the release, the LayoutTest and the compiler's errors."""
     include = pathlib.Path(include).resolve()
     version = release(version) if version else detect_release(include)
     model = Model(ROOT / "codegen/abi_history.json")
@@ -247,9 +247,9 @@ def main():
     parser.add_argument("--include", required=True,
                         help="the wheel's tensorflow/include directory")
     parser.add_argument("--release",
-                        help="such as 2.21; found out if not given")
+                        help="such as 2.21; detected by default")
     parser.add_argument("--tfplug", default=ROOT / "include",
-                        help="where our headers are")
+                        help="the directory of our headers")
     parser.add_argument("--cxx", default="g++", help="the compiler")
     parser.add_argument("--write", help="also write the C++ file here")
     args = parser.parse_args()
@@ -260,8 +260,8 @@ def main():
     if complaints:
         print("\n".join(complaints))
         print(f"\nTensorFlow {version}: {len(complaints)} error(s) in "
-              f"{test.checks} checks. If the release is new, its ABI goes into "
-              "codegen/abi_history.json; then run: python3 codegen/generate.py")
+              f"{test.checks} checks. If the release is new, add it to "
+              "codegen/abi_history.json and run: python3 codegen/generate.py")
         return 1
     print(f"TensorFlow {version}: {test.checks} checks of layout, enums and "
           "signatures hold.")

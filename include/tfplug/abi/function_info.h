@@ -18,16 +18,16 @@ struct Release {
   uint8_t minor;
 };
 
-// The newest release that these headers know.
+// The newest release that these headers describe.
 inline constexpr Release kNewestRelease = {2, 22};
 
-// Which releases' libraries export a function: all from `since` to `last`.
+// The releases whose libraries export a function: all from `since` to `last`.
 struct FunctionReleases {
   Release since;
-  Release last;  // {0, 0}: the newest release still has it.
+  Release last;  // {0, 0} if the newest release still has it
 };
 
-// In the order of the pointers in Functions.
+// In the order of the members of Functions.
 // clang-format off
 inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 10}, {2, 18}},  // TF_AddNVariant
@@ -200,21 +200,22 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
 
 static_assert(sizeof(kFunctionReleases) / sizeof(FunctionReleases) ==
                   kFunctionCount,
-              "one entry for each pointer");
+              "one entry for each function");
 
 struct FunctionInfo {
   const char* name;
   FunctionReleases releases;
 };
 
-// What is known about the function number `index`, for an error's words.
+// Returns the name and the releases of member `index` of Functions, for error
+// messages.
 inline FunctionInfo DescribeFunction(size_t index) {
   const char* name = kFunctionNames;
   for (size_t i = 0; i < index; ++i) name += std::strlen(name) + 1;
   return {name, kFunctionReleases[index]};
 }
 
-// The same for a member: DescribeFunction(&Functions::TF_AssignVariable).
+// The same for a pointer to a member: &Functions::TF_AssignVariable.
 template <class F>
 FunctionInfo DescribeFunction(F Functions::*member) {
   const Functions functions{};

@@ -13,13 +13,13 @@
 
 namespace tfplug::capi {
 
-// Every function of the C API that core exports to plug-ins, by its own name;
-// null where the TensorFlow that runs lacks it. The entry points, which a
-// plug-in defines itself (SE_InitPlugin, TF_InitGraph, TF_InitKernel,
-// TF_InitProfiler), are not here.
+// The functions of the C API that TensorFlow exports to plug-ins. A function
+// that the running TensorFlow lacks is null. The entry points, which a plug-in
+// defines (SE_InitPlugin, TF_InitGraph, TF_InitKernel, TF_InitProfiler), are
+// not included.
 // clang-format off
 struct Functions {
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_AddNVariant)(
       TF_OpKernelContext* ctx,
       void (*binary_add_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*,
@@ -34,26 +34,26 @@ struct Functions {
                                 TF_Status* status) = nullptr;
   TF_Tensor* (*TF_AllocateTensor)(TF_DataType dtype, const int64_t* dims,
                                   int num_dims, size_t len) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_AssignRefVariable)(
       TF_OpKernelContext* ctx, int input_ref_index, int output_ref_index,
       int value_index, bool use_locking, bool validate_shape,
       void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_AssignUpdateVariable)(
       TF_OpKernelContext* ctx, int input_index, int value_index, int op,
       int is_variant_type,
       void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       void (*update_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, int),
       TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_AssignVariable)(
       TF_OpKernelContext* ctx, int input_index, int value_index,
       bool validate_shape,
       void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       TF_Status* status) = nullptr;
-  // Gone after 2.20.
+  // Until 2.20.
   void (*TF_DVLog)(int level, const char* format, ...) = nullptr;
   size_t (*TF_DataTypeSize)(TF_DataType dtype) = nullptr;
   void (*TF_DecNumDeferredOps)(TF_OpKernelContext* ctx) = nullptr;
@@ -71,7 +71,7 @@ struct Functions {
   void (*TF_DeleteShapeHandle)(TF_ShapeHandle* handle) = nullptr;
   void (*TF_DeleteStatus)(TF_Status* status) = nullptr;
   void (*TF_DeleteTensor)(TF_Tensor* tensor) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_DestroyTemporaryVariable)(TF_OpKernelContext* ctx, const int index,
                                       TF_StringView* var_name,
                                       TF_Status* status) = nullptr;
@@ -101,12 +101,12 @@ struct Functions {
                                    TF_Status* status) = nullptr;
   uint64_t (*TF_GetFrameId)(TF_OpKernelContext* ctx) = nullptr;
   int (*TF_GetGraphDefVersion)(TF_OpKernelContext* ctx) = nullptr;
-  // Gone after 2.5.
+  // Until 2.5.
   const TF_GrapplerItem* (*TF_GetGrapplerItem)(TF_Buffer* graph,
                                                TF_Status* status) = nullptr;
   void (*TF_GetInput)(TF_OpKernelContext* ctx, int index, TF_Tensor** tensor,
                       TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_GetInputByName)(TF_OpKernelContext* ctx, const char* input_name,
                             TF_Tensor** tensor, TF_Status* status) = nullptr;
   void (*TF_GetInputPropertiesList)(
@@ -115,7 +115,7 @@ struct Functions {
   void (*TF_GetInputPropertiesListSize)(
       TF_GraphProperties* graph_properties, const char* name, int* num_values,
       TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_GetInputTensorFromVariable)(
       TF_OpKernelContext* ctx, int input, bool lock_held, bool is_variant_type,
       bool sparse,
@@ -169,7 +169,7 @@ struct Functions {
                                TF_Status* status) = nullptr;
   bool (*TF_IsHostMemoryOutput)(TF_OpKernelContext* ctx, int index,
                                 TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   bool (*TF_IsRefInput)(TF_OpKernelContext* ctx, int index,
                         TF_Status* status) = nullptr;
   void (*TF_KernelBuilder_HostMemory)(
@@ -183,11 +183,11 @@ struct Functions {
       TF_Status* status) = nullptr;
   TF_Library* (*TF_LoadPluggableDeviceLibrary)(
       const char* library_filename, TF_Status* status) = nullptr;
-  // Gone after 2.20.
+  // Until 2.20.
   void (*TF_Log)(TF_LogLevel level, const char* format, ...) = nullptr;
   void (*TF_LookUpOpDef)(TF_FunctionLibraryDefinition* fn_lib, const char* name,
                          TF_Buffer* buffer, TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_MaybeLockVariableInputMutexesInOrder)(
       TF_OpKernelContext* ctx, bool do_lock, bool sparse,
       const int* const inputs, size_t len,
@@ -291,7 +291,7 @@ struct Functions {
   void (*TF_OpKernelConstruction_GetAttrTensorList)(
       TF_OpKernelConstruction* ctx, const char* attr_name, TF_Tensor** vals,
       int max_vals, TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_OpKernelConstruction_GetAttrTensorShape)(
       TF_OpKernelConstruction* ctx, const char* attr_name, int64_t* dims,
       size_t num_dims, TF_Status* status) = nullptr;
@@ -310,7 +310,7 @@ struct Functions {
       TF_Status* status) = nullptr;
   void (*TF_OpKernelContext_Failure)(TF_OpKernelContext* ctx,
                                      TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_OpKernelContext_ForwardRefInputToRefOutput)(
       TF_OpKernelContext* ctx, int32_t input_index,
       int32_t output_index) = nullptr;
@@ -322,7 +322,7 @@ struct Functions {
       TF_KernelBuilder* builder, TF_Status* status) = nullptr;
   void (*TF_RegisterOpDefinition)(TF_OpDefinitionBuilder* builder,
                                   TF_Status* status) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_ReleaseVariableInputLockHolder)(
       TF_VariableInputLockHolder* lock_holder) = nullptr;
   void (*TF_RunAsyncOpKernelDoneCallback)(
@@ -390,7 +390,7 @@ struct Functions {
   size_t (*TF_StringGetSize)(const TF_TString* str) = nullptr;
   TF_TString_Type (*TF_StringGetType)(const TF_TString* str) = nullptr;
   void (*TF_StringInit)(TF_TString* str) = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_TemporaryVariable)(
       TF_OpKernelContext* ctx, TF_DataType dtype, const int64_t* dims,
       int num_dims, TF_StringView* var_name,
@@ -407,18 +407,18 @@ struct Functions {
   bool (*TF_TensorIsAligned)(const TF_Tensor* tensor) = nullptr;
   TF_Tensor* (*TF_TensorMaybeMove)(TF_Tensor* tensor) = nullptr;
   TF_DataType (*TF_TensorType)(const TF_Tensor* tensor) = nullptr;
-  // Gone after 2.20.
+  // Until 2.20.
   void (*TF_VLog)(int level, const char* format, ...) = nullptr;
   const char* (*TF_Version)() = nullptr;
-  // Gone after 2.18.
+  // Until 2.18.
   void (*TF_ZerosLikeVariant)(
       TF_OpKernelContext* ctx,
       void (*zeros_like_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       TF_Status* status) = nullptr;
 };
 
-// TF_AssignVariable as 2.6 to 2.9 export it: cast the pointer before calling it
-// there.
+// The type of TF_AssignVariable in 2.6 to 2.9: cast the pointer to it before a
+// call in these releases.
 using TF_AssignVariable_2_6 = void (*)(
     TF_OpKernelContext* ctx, int input_index, int value_index,
     void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
@@ -428,10 +428,10 @@ using TF_AssignVariable_2_6 = void (*)(
 inline constexpr size_t kFunctionCount = 165;
 
 static_assert(sizeof(Functions) == kFunctionCount * sizeof(void*),
-              "Functions must be nothing but pointers");
+              "Functions must contain pointers only");
 
-// The names, in the order of the pointers, each ended by a zero. One string
-// instead of an array of pointers: it needs no relocation at load time.
+// The names in the order of the members, each terminated by a NUL byte. Unlike
+// an array of pointers, a single string needs no relocation at load time.
 inline constexpr char kFunctionNames[] =
     "TF_AddNVariant\0"
     "TF_AllocateOutput\0"
@@ -599,8 +599,8 @@ inline constexpr char kFunctionNames[] =
     "TF_Version\0"
     "TF_ZerosLikeVariant\0";
 
-// Fills every pointer with `look_up(name)`, which returns a void* and may
-// return null: dlsym, in effect.
+// Sets each member to `look_up(name)`, which returns a void* that may be null,
+// like dlsym.
 template <class LookUp>
 void LoadFunctions(Functions& functions, LookUp&& look_up) {
   char* slot = reinterpret_cast<char*>(&functions);

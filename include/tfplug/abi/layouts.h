@@ -8,21 +8,21 @@
 
 namespace tfplug::capi {
 
-// One layout that a struct of the C API has had.
+// A layout of a struct of the C API.
 struct Layout {
-  size_t size;        // What core of these releases passes as struct_size.
-  const char* first;  // First release with it, such as "2.7".
-  const char* last;   // Last one; "" when the newest still has it.
-  bool is_prefix;     // The newest layout begins with it, field for field.
+  size_t size;        // the struct_size that these releases pass
+  const char* first;  // the first release with this layout, such as "2.7"
+  const char* last;   // the last one, or "" if the newest release has it
+  bool is_prefix;     // whether the newest layout begins with the same fields
 };
 
-// What is known about the struct `T`, in every release:
-//   kName     its C name
-//   kSize     the newest release's struct_size (never a sum of ours)
-//   kLayouts  every layout, oldest first; the last is `T` itself
+// Describes the struct `T` in every release:
+//   kName     the C name
+//   kSize     the struct_size of the newest release
+//   kLayouts  every layout, oldest first; the last one is that of `T`
 //
-// Use kSize rather than the constants that bear the C macros' names: those
-// stand aside in a file that has included TensorFlow's own headers.
+// Prefer kSize to the constants with the names of the C macros, which are not
+// defined in a file that has included TensorFlow's headers.
 template <class T>
 struct StructInfo;
 

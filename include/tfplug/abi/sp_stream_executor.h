@@ -186,7 +186,7 @@ struct StructInfo<SP_StreamExecutor> {
   };
 };
 
-// SP_StreamExecutor as it was in 2.5 to 2.6.
+// The layout of SP_StreamExecutor in 2.5 to 2.6.
 struct SP_StreamExecutor_2_5 {
   size_t struct_size;
   void* ext;
@@ -253,7 +253,7 @@ struct SP_StreamExecutor_2_5 {
                            SE_StatusCallbackFn callback_fn, void* callback_arg);
 };
 
-// Fills the layout of 2.5 to 2.6 from the newest one, field by name.
+// Fills the layout of 2.5 to 2.6 from the newest one, by field name.
 inline void CopyTo(SP_StreamExecutor_2_5& to, const SP_StreamExecutor& from) {
   to.struct_size = 264;
   to.ext = from.ext;

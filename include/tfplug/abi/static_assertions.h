@@ -35,9 +35,9 @@
 
 namespace tfplug::capi {
 
-// Every size and offset that the ABI has, proved at compile time. A failure
-// means that this compiler lays structs out in another way than the one that
-// built TensorFlow: no plug-in that it makes can work.
+// Verifies every size and offset of the ABI. A failure means that the layout of
+// structs of this compiler differs from that of the compiler that built
+// TensorFlow, so that no plug-in can work.
 #if UINTPTR_MAX == 0xffffffffffffffff
 
 // SE_CreateDeviceFnsParams

@@ -47,7 +47,7 @@ struct StructInfo<TP_Optimizer> {
   };
 };
 
-// TP_Optimizer as it was in 2.5.
+// The layout of TP_Optimizer in 2.5.
 struct TP_Optimizer_2_5 {
   size_t struct_size;
   void* ext;
@@ -57,8 +57,8 @@ struct TP_Optimizer_2_5 {
   void (*destroy_func)(void* optimizer);
 };
 
-// Fills the layout of 2.5 from the newest one, field by name. optimize_func
-// changed its type and is left null: the caller sets it.
+// Fills the layout of 2.5 from the newest one, by field name. The type of
+// optimize_func changed: it is null, and the caller sets it.
 inline void CopyTo(TP_Optimizer_2_5& to, const TP_Optimizer& from) {
   to.struct_size = 40;
   to.ext = from.ext;

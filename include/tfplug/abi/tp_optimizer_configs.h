@@ -95,7 +95,7 @@ struct StructInfo<TP_OptimizerConfigs> {
   };
 };
 
-// TP_OptimizerConfigs as it was in 2.5 to 2.9.
+// The layout of TP_OptimizerConfigs in 2.5 to 2.9.
 struct TP_OptimizerConfigs_2_5 {
   size_t struct_size;
   void* ext;
@@ -119,7 +119,7 @@ struct TP_OptimizerConfigs_2_5 {
   TF_TriState scoped_allocator_optimization;
 };
 
-// Fills the layout of 2.5 to 2.9 from the newest one, field by name.
+// Fills the layout of 2.5 to 2.9 from the newest one, by field name.
 inline void CopyTo(TP_OptimizerConfigs_2_5& to,
                    const TP_OptimizerConfigs& from) {
   to.struct_size = 88;

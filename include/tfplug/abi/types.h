@@ -8,17 +8,17 @@
 #include <cstdint>
 
 #ifdef TF_Bool
-// TensorFlow's own headers came first, where this is a macro.
+// TensorFlow's headers were included first; they define it as a macro.
 #undef TF_Bool
 using TF_Bool = unsigned char;
 #endif
 
 namespace tfplug::capi {
 
-// Zero is false. Core reads and writes it as one byte.
+// Zero is false. TensorFlow reads and writes it as one byte.
 using TF_Bool = unsigned char;
 
-// Structs that only core can look into.
+// Structs that only TensorFlow can access.
 struct TFE_CancellationManager;
 struct TF_AsyncOpKernelDoneCallback;
 struct TF_DeviceContext_CopyCPUTensorToDevice_Params;
@@ -39,7 +39,7 @@ struct TF_Status;
 struct TF_Tensor;
 struct TF_VariableInputLockHolder;
 
-// A plug-in's own objects; core only hands the pointers back.
+// Objects of the plug-in; TensorFlow only passes the pointers back.
 struct SP_Stream_st;
 struct SP_Event_st;
 struct SP_Timer_st;
@@ -47,7 +47,7 @@ using SP_Stream = SP_Stream_st*;
 using SP_Event = SP_Event_st*;
 using SP_Timer = SP_Timer_st*;
 
-// Structs with a header each.
+// Structs that have their own headers.
 struct SE_CreateDeviceFnsParams;
 struct SE_CreateDeviceParams;
 struct SE_CreateStreamExecutorParams;
@@ -88,7 +88,7 @@ struct TP_Profiler;
 struct TP_ProfilerFns;
 struct TStringOwnerCApi;
 
-// Functions that one side hands to the other.
+// Callbacks.
 using SE_StatusCallbackFn = void (*)(void* const callback_arg,
                                      TF_Status* const status);
 using TF_PayloadVisitor = void (*)(const char* key, const char* value,
@@ -96,8 +96,8 @@ using TF_PayloadVisitor = void (*)(const char* key, const char* value,
 using tstring_owner_ref_t = void (*)(TStringOwnerCApi* self);
 using tstring_owner_unref_t = bool (*)(TStringOwnerCApi* self);
 
-// The versions of the three C APIs that the headers carry. They have been the
-// same in every release: only struct sizes tell releases apart.
+// The versions of the three C APIs. They are the same in every release; only
+// struct sizes distinguish releases.
 #ifndef SE_MAJOR
 inline constexpr int SE_MAJOR = 0;
 #endif
