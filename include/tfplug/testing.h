@@ -3,20 +3,27 @@
 #define TFPLUG_TESTING_H_
 
 // Everything for testing a plug-in in process, without TensorFlow:
-// ScopedFakeTensorFlow stands in for the C API that TensorFlow exports, Host
-// for what TensorFlow does with a device plug-in, CoreKernel and KernelRun for
-// what it does with a kernel, GraphHost for what it does with a graph
-// optimizer.
+// ScopedFakeTensorFlow fakes the C API that TensorFlow exports, Host its use of
+// a device plug-in, FakeKernel and KernelRun its use of a kernel, GraphHost its
+// use of a graph optimizer; Fault and LeakCheck test failures.
+#include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/fake_device.h"
-#include "tfplug/testing/fake_graph.h"
 #include "tfplug/testing/fake_kernel.h"
-#include "tfplug/testing/fake_log.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/fake_rendezvous.h"
 #include "tfplug/testing/fake_stream.h"
 #include "tfplug/testing/fake_tensorflow.h"
+#include "tfplug/testing/fault.h"
 #include "tfplug/testing/graph_host.h"
+#include "tfplug/testing/grappler_item.h"
 #include "tfplug/testing/host.h"
+#include "tfplug/testing/kernel_registry.h"
+#include "tfplug/testing/leak_check.h"
+#include "tfplug/testing/log_capture.h"
+#include "tfplug/testing/node.h"
+#include "tfplug/testing/op_registry.h"
 #include "tfplug/testing/release.h"
+#include "tfplug/testing/shape_inference.h"
 #include "tfplug/testing/struct_sizes.h"
+#include "tfplug/testing/tensor.h"
 
 #endif  // TFPLUG_TESTING_H_

@@ -27,7 +27,7 @@ struct Counter {
   static void Run(void* self, capi::TF_Status* status) {
     auto* counter = static_cast<Counter*>(self);
     ++counter->runs;
-    testing::ToCore(counter->result, status);
+    testing::WriteStatus(counter->result, status);
   }
   HostTask Task() { return HostTask(&Run, this); }
 };

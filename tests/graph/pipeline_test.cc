@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "fault_core/leaks.h"
 #include "graph/build_graph.h"
+#include "leak_checked_fake.h"
 #include "tfplug/testing/graph_host.h"
 
 // Not an unnamed one: compilers differ in how they call that.

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 
 namespace tfplug {
 namespace {
@@ -39,7 +39,7 @@ Seen Run(
     std::function<absl::Status(AsyncRun&)> compute,
     std::function<void()> after = [] {}) {
   on_compute = std::move(compute);
-  capi::TF_OpKernelConstruction node;
+  capi::TF_OpKernelConstruction node = {};
   void* const kernel = Table::create_func(&node);
   auto context = std::make_unique<TF_OpKernelContext>();
   Seen seen;
@@ -47,7 +47,7 @@ Seen Run(
   {
     std::function<void()> done = [&] {
       ++calls;
-      seen.status = context->status;
+      seen.status = context->failure;
       context.reset();  // core may end it with the call
     };
     Table::compute_async_func(
@@ -193,7 +193,7 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
     }).detach();
     return absl::OkStatus();
   };
-  capi::TF_OpKernelConstruction node;
+  capi::TF_OpKernelConstruction node = {};
   void* const kernel = Table::create_func(&node);
   TF_OpKernelContext context;
   int calls = 0;
@@ -206,7 +206,7 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   } else {
     Table::compute_func(kernel, &context);
   }
-  CHECK(absl::IsAborted(context.status));
+  CHECK(absl::IsAborted(context.failure));
   Table::delete_func(kernel);
 }
 

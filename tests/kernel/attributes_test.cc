@@ -7,71 +7,45 @@
 #include <string>
 #include <vector>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 
 namespace tfplug {
 namespace {
 
 using testing::LeakCheckedFake;
-using testing::TestAttr;
 
-template <class Field, class Value>
-TestAttr Attr(TestAttr::Kind kind, Field field, Value values, bool is_list) {
-  TestAttr attr;
-  attr.kind = kind;
-  attr.*field = values;
-  attr.is_list = is_list;
-  return attr;
-}
-TestAttr Numbers(TestAttr::Kind kind, std::vector<int64_t> values,
-                 bool is_list) {
-  return Attr(kind, &TestAttr::numbers, values, is_list);
-}
-TestAttr Strings(TestAttr::Kind kind, std::vector<std::string> values,
-                 bool is_list) {
-  return Attr(kind, &TestAttr::strings, values, is_list);
-}
+template <class T>
+using List = std::vector<T>;
 
 // A node with one attribute of each kind, single and as a list.
 capi::TF_OpKernelConstruction MakeNode() {
   const auto tensor = testing::MakeTensor<float>({2}, {1, 2});
-  capi::TF_OpKernelConstruction node;
-  node.op = "Conv2D";
-  node.node = "model/conv";
+  testing::Node node = {"Conv2D", "model/conv", {}, {}};
   node.attrs = {
-      {"bool", Numbers(TestAttr::kBool, {1}, false)},
-      {"bools", Numbers(TestAttr::kBool, {1, 0}, true)},
-      {"int", Numbers(TestAttr::kInt, {-5}, false)},
-      {"ints", Numbers(TestAttr::kInt, {1, -2, 3}, true)},
-      {"big", Numbers(TestAttr::kInt, {int64_t{1} << 40}, false)},
-      {"bigs", Numbers(TestAttr::kInt, {1, int64_t{1} << 40}, true)},
-      {"none", Numbers(TestAttr::kInt, {}, true)},
-      {"type", Numbers(TestAttr::kType, {capi::TF_HALF}, false)},
-      {"types", Numbers(TestAttr::kType, {capi::TF_HALF, capi::TF_INT4}, true)},
-      {"float", Attr(TestAttr::kFloat, &TestAttr::floats,
-                     std::vector<float>{0.5f}, false)},
-      {"floats", Attr(TestAttr::kFloat, &TestAttr::floats,
-                      std::vector<float>{0.5f, 2}, true)},
-      {"string", Strings(TestAttr::kString, {std::string("a\0b", 3)}, false)},
-      {"empty", Strings(TestAttr::kString, {""}, false)},
-      {"strings", Strings(TestAttr::kString, {"one", "", "three"}, true)},
-      {"shape", Attr(TestAttr::kShape, &TestAttr::shapes,
-                     std::vector<PartialShape>{Shape{2, 3}}, false)},
-      {"partial", Attr(TestAttr::kShape, &TestAttr::shapes,
-                       std::vector<PartialShape>{Shape{2, -1}}, false)},
-      {"shapes",
-       Attr(TestAttr::kShape, &TestAttr::shapes,
-            std::vector<PartialShape>{Shape{2}, PartialShape()}, true)},
-      {"scalar_shape", Attr(TestAttr::kShape, &TestAttr::shapes,
-                            std::vector<PartialShape>{Shape{}}, false)},
-      {"tensor", Attr(TestAttr::kTensor, &TestAttr::tensors,
-                      std::vector<testing::TF_Tensor>{tensor}, false)},
-      {"tensors", Attr(TestAttr::kTensor, &TestAttr::tensors,
-                       std::vector<testing::TF_Tensor>{tensor, tensor}, true)},
-      {"func", Strings(TestAttr::kFunction, {"body"}, false)},
-      {"funcs", Strings(TestAttr::kFunction, {"then", "else"}, true)},
+      {"bool", true},
+      {"bools", List<bool>{true, false}},
+      {"int", int64_t{-5}},
+      {"ints", List<int64_t>{1, -2, 3}},
+      {"big", int64_t{1} << 40},
+      {"bigs", List<int64_t>{1, int64_t{1} << 40}},
+      {"none", List<int64_t>{}},
+      {"type", DataType::kHalf},
+      {"types", List<DataType>{DataType::kHalf, DataType::kInt4}},
+      {"float", 0.5f},
+      {"floats", List<float>{0.5f, 2}},
+      {"string", std::string("a\0b", 3)},
+      {"empty", std::string()},
+      {"strings", List<std::string>{"one", "", "three"}},
+      {"shape", PartialShape(Shape{2, 3})},
+      {"partial", PartialShape(Shape{2, -1})},
+      {"shapes", List<PartialShape>{Shape{2}, PartialShape()}},
+      {"scalar_shape", PartialShape(Shape{})},
+      {"tensor", tensor},
+      {"tensors", List<testing::TF_Tensor>{tensor, tensor}},
+      {"func", Function{"body", ""}},
+      {"funcs", List<Function>{{"then", ""}, {"else", ""}}},
   };
-  return node;
+  return {node, {}};
 }
 
 TEST_CASE("every kind of attribute, single and as a list") {
@@ -122,7 +96,7 @@ template <class T>
 void CheckOnly(const std::vector<std::string>& good) {
   auto node = MakeNode();
   const KernelConstruction c(&node);
-  for (const auto& attr : node.attrs) {
+  for (const auto& attr : node.node.attrs) {
     const std::string& name = attr.first;
     const auto value = c.GetAttr<T>(name.c_str());
     bool expected = false;

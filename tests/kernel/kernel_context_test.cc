@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 
 namespace tfplug {
 namespace {
@@ -53,21 +53,21 @@ TF_OpKernelContext MakeContext() {
   internal::registered_platform.stream_type = internal::TypeTag<FakeStream>();
   static FakeStream stream;
   TF_OpKernelContext context;
-  context.node = "model/my_op";
+  context.node.name = "model/my_op";
+  context.node.input_args = {{"x", 1}, {"more", 2}, {"none", 0}};
   context.inputs = {MakeTensor<float>({2, 3}, {0, 1, 2, 3, 4, 5}),
                     MakeTensor<float>({1}, {7}), MakeTensor<float>({1}, {8})};
-  context.ranges = {{"x", {0, 1}}, {"more", {1, 3}}, {"none", {3, 3}}};
   context.requested_inputs = {"x", "y", "z:1"};
-  context.output_types = {capi::TF_FLOAT, capi::TF_FLOAT};
+  context.outputs = {{capi::TF_FLOAT, /*on_host=*/true, {}},
+                     {capi::TF_FLOAT, /*on_host=*/false, {}}};
   context.stream = reinterpret_cast<capi::SP_Stream>(&stream);
-  context.host_inputs = {1};
-  context.host_outputs = {0};
+  context.inputs[1].on_host = true;
   context.resource_handle = "handle";
   context.config = "config";
   context.function_library = "library";
   context.step_id = 11;
   context.frame_id = 12;
-  context.iter_id = 13;
+  context.iteration_id = 13;
   context.device_id = 14;
   context.graph_def_version = 15;
   return context;
@@ -77,12 +77,12 @@ TF_OpKernelContext MakeContext() {
 absl::Status Run(TF_OpKernelContext& context,
                  std::function<absl::Status(KernelContext&)> compute) {
   on_compute = std::move(compute);
-  capi::TF_OpKernelConstruction node;
+  capi::TF_OpKernelConstruction node = {};
   void* const kernel = Table::create_func(&node);
   Table::compute_func(kernel, &context);
   Table::delete_func(kernel);
   CHECK(live_kernels == 0);
-  return context.status;
+  return context.failure;
 }
 absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
   TF_OpKernelContext context = MakeContext();
@@ -118,7 +118,7 @@ TEST_CASE("inputs, outputs, temporaries and the stream") {
   LeakCheckedFake core;
   TF_OpKernelContext context = MakeContext();
   CHECK(Run(context, DoEverything) == absl::OkStatus());
-  CHECK(context.outputs[0]->dims == std::vector<int64_t>{2, 3});
+  CHECK(context.outputs[0].tensor->dims == std::vector<int64_t>{2, 3});
   CHECK(context.temporaries == 1);
   CHECK(context.host_temporaries == 1);
 }
@@ -140,6 +140,7 @@ TEST_CASE("each failure of core's reaches core with op and node") {
 TEST_CASE("an input is forwarded when nobody holds it, and says which") {
   LeakCheckedFake core;
   TF_OpKernelContext context = MakeContext();
+  context.outputs[0].on_host = false;  // like the input
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {
           int forwarded = 7;
           TFPLUG_ASSIGN_OR_RETURN(
@@ -192,7 +193,7 @@ TEST_CASE("what core would end the process over is an error") {
 TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
   LeakCheckedFake core;
   TF_OpKernelContext context = MakeContext();
-  context.inputs.push_back(std::nullopt);  // optional, and not there
+  context.inputs.emplace_back();  // optional, and absent
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {
           CHECK(c.GetInputRange("more")->start == 1);
           CHECK(c.GetInputRange("more")->size() == 2);
@@ -213,7 +214,7 @@ TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
 TEST_CASE("names, numbers, places and protos of a run") {
   LeakCheckedFake core;
   TF_OpKernelContext context = MakeContext();
-  context.variables[2] = nullptr;  // makes input 2 a resource
+  context.inputs[2] = std::shared_ptr<testing::Variable>();  // a resource
   const absl::Status status = Run(context, [](KernelContext& c) {
     CHECK(c.GetNodeName().value() == "model/my_op");
     CHECK(c.GetRequestedInput(2).value() == "z:1");
@@ -303,7 +304,7 @@ TEST_CASE("deferred ops are counted down at the latest when the run ends") {
           TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
           return absl::UnavailableError("x");
         }).code() == absl::StatusCode::kUnavailable);
-  CHECK(context.most_deferred_ops == 2);
+  CHECK(context.max_deferred_ops == 2);
   CHECK(context.deferred_ops == 0);
 }
 
@@ -326,13 +327,11 @@ TEST_CASE("a kernel whose construction failed is destroyed and never run") {
   for (const absl::Status& failure :
        {absl::NotFoundError("no such thing"), absl::DataLossError("")}) {
     init_status = failure;
-    capi::TF_OpKernelConstruction node;
-    node.op = "MyOp";
-    node.node = "n";
+    capi::TF_OpKernelConstruction node = {{"MyOp", "n", {}, {}}, {}};
     CHECK(Table::create_func(&node) == nullptr);
     CHECK(live_kernels == 0);
-    CAPTURE(node.status.ToString());
-    CHECK(node.status.message().rfind("op 'MyOp', node 'n': ", 0) == 0);
+    CAPTURE(node.failure.ToString());
+    CHECK(node.failure.message().rfind("op 'MyOp', node 'n': ", 0) == 0);
     bool ran = false;
     on_compute = [&](KernelContext&) {
       ran = true;
@@ -341,7 +340,7 @@ TEST_CASE("a kernel whose construction failed is destroyed and never run") {
     TF_OpKernelContext context = MakeContext();
     Table::compute_func(nullptr, &context);
     CHECK(!ran);
-    CHECK(absl::IsFailedPrecondition(context.status));
+    CHECK(absl::IsFailedPrecondition(context.failure));
     Table::delete_func(nullptr);
   }
   init_status = absl::OkStatus();

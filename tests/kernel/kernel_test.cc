@@ -136,9 +136,9 @@ TEST_CASE_FIXTURE(KernelFixture, "an input nobody else needs is forwarded") {
     std::unique_ptr<capi::TF_Tensor> holder;
     auto kernel = Make({"Increment", "i", {{"T", DataType::kFloat}}, {}});
     KernelRun run(*kernel, device_);
-    auto tensor = testing::MakeTensor<float>(device_, {{1}, {1}});
-    const void* const data = tensor->buffer->data;
-    if (held) holder = std::make_unique<capi::TF_Tensor>(*tensor);
+    auto tensor = testing::MakeDeviceTensor<float>(device_, {{1}, {1}}).value();
+    const void* const data = tensor.buffer->data;
+    if (held) holder = std::make_unique<capi::TF_Tensor>(tensor);
     run.AddInput(std::move(tensor));
     run.AddOutput(DataType::kFloat);
     CHECK(run.Run().ok());

@@ -4,16 +4,22 @@
 #include <tfplug/kernel/async_kernel.h>
 #include <tfplug/kernel/register_kernel.h>
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 
 namespace tfplug {
 namespace {
 
 using testing::LeakCheckedFake;
-using testing::RegisteredKernels;
+
+const std::vector<std::unique_ptr<testing::TF_KernelBuilder>>&
+RegisteredKernels() {
+  return testing::KernelRegistry::Get().kernels();
+}
 
 class Nothing : public Kernel {
  public:
@@ -51,14 +57,19 @@ TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
   REQUIRE(RegisteredKernels().size() == 1);
   const auto& kernel = *RegisteredKernels()[0];
   CHECK(kernel.op == "MatMul");
-  CHECK(kernel.device == "MY_DEVICE");
+  CHECK(kernel.device_type == "MY_DEVICE");
   const std::string expected(
       "\x0a\x06MatMul\x12\x09MY_DEVICE"
       "\x1a\x0b\x0a\x01T\x12\x06\x0a\x04\x32\x02\x01\x13"
       "\x1a\x0a\x0a\x01S\x12\x05\x0a\x03\x32\x01\x03"
       "\x22\x01\x61\x22\x01\x62\x2a\x07special\x30\x03");
   CHECK(kernel.kernel_def == expected);
-  CHECK(kernel.types.empty());
+  using Types = std::map<std::string, std::vector<testing::TF_DataType>>;
+  CHECK(kernel.type_constraints ==
+        Types{{"T", {capi::TF_FLOAT, capi::TF_HALF}}, {"S", {capi::TF_INT32}}});
+  // The builder itself got no constraints: that would be more calls.
+  CHECK(testing::CountCalls(
+            [] { Init([] { RegisterKernel<Nothing>(Full()); }); }) == 2);
 }
 
 TEST_CASE("before, a kernel is registered for each combination of types") {
@@ -71,9 +82,9 @@ TEST_CASE("before, a kernel is registered for each combination of types") {
                                       .Priority(2));
         }).empty());
   REQUIRE(RegisteredKernels().size() == 6);
-  CHECK(RegisteredKernels()[5]->types ==
-        std::vector<std::pair<std::string, int>>{{"A", capi::TF_DOUBLE},
-                                                 {"B", capi::TF_HALF}});
+  using Types = std::map<std::string, std::vector<testing::TF_DataType>>;
+  CHECK(RegisteredKernels()[5]->type_constraints ==
+        Types{{"A", {capi::TF_DOUBLE}}, {"B", {capi::TF_HALF}}});
   CHECK(RegisteredKernels()[5]->host_memory == std::vector<std::string>{"x"});
   CHECK(RegisteredKernels()[5]->priority == 2);
   CHECK(RegisteredKernels()[5]->kernel_def.empty());
@@ -117,9 +128,10 @@ TEST_CASE("two kernels for the same op and types: the second is left out") {
   CHECK(log.find("two kernels for A on MY_DEVICE with T=float;") !=
         std::string::npos);
   REQUIRE(RegisteredKernels().size() == 5);
-  CHECK(RegisteredKernels()[1]->types.size() == 1);
-  CHECK(RegisteredKernels()[1]->types[0].second == capi::TF_DOUBLE);
-  CHECK(RegisteredKernels()[4]->device == "CPU");
+  CHECK(RegisteredKernels()[1]->type_constraints.size() == 1);
+  CHECK(RegisteredKernels()[1]->type_constraints.at("T") ==
+        std::vector{capi::TF_DOUBLE});
+  CHECK(RegisteredKernels()[4]->device_type == "CPU");
 }
 
 TEST_CASE("conditions, devices and asynchronous kernels") {
@@ -136,13 +148,13 @@ TEST_CASE("conditions, devices and asynchronous kernels") {
           std::string::npos);
     Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
     REQUIRE(RegisteredKernels().size() == 1);
-    CHECK((RegisteredKernels()[0]->compute_async != nullptr));
-    CHECK((RegisteredKernels()[0]->compute == nullptr));
+    CHECK((RegisteredKernels()[0]->compute_async_func != nullptr));
+    CHECK((RegisteredKernels()[0]->compute_func == nullptr));
   }
   LeakCheckedFake core({{2, 12}, {}});
   Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
   REQUIRE(RegisteredKernels().size() == 1);
-  CHECK((RegisteredKernels()[0]->compute != nullptr));
+  CHECK((RegisteredKernels()[0]->compute_func != nullptr));
 }
 
 TEST_CASE("core fails at registering: a line in the log, nothing leaked") {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 
 namespace tfplug {
 namespace {
@@ -126,7 +126,7 @@ TEST_CASE("host tensors: new ones, wrapped ones, strings") {
   CHECK(!NewHostTensor(DataType::kFloat, {-1}).ok());
 
   int released = 0;
-  float data[2] = {1, 2};
+  alignas(64) float data[2] = {1, 2};
   const auto release = [&](void* at, size_t size) {
     CHECK(at == data);
     CHECK(size == sizeof(data));

@@ -4,12 +4,12 @@
 #include <tfplug/kernel/kernel.h>
 #include <tfplug/kernel/register_kernel.h>
 #include <tfplug/passes/lower_variable_updates.h>
+#include <tfplug/testing/fake_tensorflow.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "fault_core/core.h"
 #include "graph/build_graph.h"
 
 namespace tfplug {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fault_core/leaks.h"
+#include "leak_checked_fake.h"
 #include "tfplug/testing/graph_host.h"
 
 namespace tfplug {

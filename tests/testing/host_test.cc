@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "writing beyond a struct") {
   spoil_executor = [](capi::SP_StreamExecutor& se) {
     se.create_stream_with_options = nullptr;  // 2.22's, in 2.21's 288 bytes
   };
-  CHECK(Error(options) == "somebody wrote beyond an SP_StreamExecutor");
+  CHECK(Error(options) == "the plug-in wrote beyond an SP_StreamExecutor");
   options.sizes = testing::StructSizes({2, 5});
   spoil_executor = nullptr;
   spoil_params = [](capi::SE_PlatformRegistrationParams& params) {
@@ -148,7 +148,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "OK without an object") {
                          capi::TF_Status*) {};
   });
   CHECK(host->Device(0).value()->CreateEvent().status().message() ==
-        "create_event said OK and left the handle unset");
+        "create_event returned OK and left the handle unset");
 }
 
 std::string HostTaskProblem(Host& host) {
@@ -164,8 +164,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
     se.host_callback = [](Device*, capi::SP_Stream, capi::SE_StatusCallbackFn,
                           void*) -> capi::TF_Bool { return true; };
   });
-  CHECK(HostTaskProblem(*never) ==
-        "a host task that was accepted has run 0 times");
+  CHECK(HostTaskProblem(*never) == "a host task that was accepted ran 0 times");
   const auto twice = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.host_callback = [](Device*, capi::SP_Stream,
                           capi::SE_StatusCallbackFn function,
@@ -176,8 +175,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
       return true;
     };
   });
-  CHECK(HostTaskProblem(*twice) ==
-        "a host task that was accepted has run 2 times");
+  CHECK(HostTaskProblem(*twice) == "a host task that was accepted ran 2 times");
   const auto refused = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.host_callback = [](Device*, capi::SP_Stream,
                           capi::SE_StatusCallbackFn function,
@@ -188,7 +186,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
     };
   });
   CHECK(HostTaskProblem(*refused) ==
-        "a host task that was refused has run 1 times");
+        "a host task that was rejected ran 1 times");
 }
 
 TEST_CASE("a library that is none, and one that is no plug-in") {

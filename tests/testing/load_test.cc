@@ -125,8 +125,8 @@ TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory says so") {
       {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
   REQUIRE(kernel.ok());
   KernelRun run(**kernel, &device(0));
-  auto input = testing::MakeTensor<float>(&device(0), {{1}, {1}});
-  const capi::TF_Tensor held(*input);  // so that nothing is forwarded
+  auto input = testing::MakeDeviceTensor<float>(&device(0), {{1}, {1}}).value();
+  const capi::TF_Tensor held(input);  // prevents the forwarding
   run.AddInput(std::move(input));
   run.AddOutput(DataType::kFloat);
   run.FailAllocationAfter(0);

@@ -15,12 +15,13 @@
 #include "tfplug/device/allocator.h"
 #include "tfplug/device/stream.h"
 #include "tfplug/testing/fake_stream.h"
-#include "tfplug/testing/plugin_device.h"
+#include "tfplug/testing/internal/plugin_device.h"
 
 namespace tfplug::testing {
 
-// Core's side of one device of a plug-in: the calls that core makes on it, with
-// core's structs, and the four streams that core gives it. Got from Host.
+// TensorFlow's side of one device of a plug-in: its calls, with its structs,
+// and the four streams that it creates for each device. Returned by
+// Host::Device.
 class FakeDevice {
  public:
   FakeDevice(const StructSizes& sizes, const capi::SP_DeviceFns& device_fns,
@@ -42,7 +43,7 @@ class FakeDevice {
 
   // ---- SP_Device, SP_DeviceFns -------------------------------------------
 
-  // For calls of C functions by hand.
+  // For calling C functions directly.
   const capi::SP_Device* c_device() const { return device_.get(); }
   const capi::SP_StreamExecutor& fns() const { return device_.fns; }
 
@@ -52,20 +53,20 @@ class FakeDevice {
   }
   std::string vendor() const { return OrEmpty(device_.get()->device_vendor); }
   std::string pci_bus_id() const { return OrEmpty(device_.get()->pci_bus_id); }
-  // Empty where the slot is null.
+  // Empty if the slot is null.
   std::optional<int32_t> NumaNode() const {
-    return Ask(device_.device_fns.get_numa_node);
+    return CallIfSet(device_.device_fns.get_numa_node);
   }
   std::optional<int64_t> MemoryBandwidth() const {
-    return Ask(device_.device_fns.get_memory_bandwidth);
+    return CallIfSet(device_.device_fns.get_memory_bandwidth);
   }
   std::optional<double> Gflops() const {
-    return Ask(device_.device_fns.get_gflops);
+    return CallIfSet(device_.device_fns.get_gflops);
   }
 
   // ---- Streams, events, timers -------------------------------------------
 
-  // Makes the four streams, in core's order.
+  // Creates the four streams, in TensorFlow's order.
   absl::Status CreateStreams() {
     for (auto* to :
          {&compute_, &host_to_device_, &device_to_host_, &device_to_device_}) {
@@ -80,7 +81,8 @@ class FakeDevice {
   FakeStream& device_to_host() { return *device_to_host_; }
   FakeStream& device_to_device() { return *device_to_device_; }
 
-  // With options: by create_stream_with_options, Unimplemented if that is null.
+  // With options, calls create_stream_with_options; UNIMPLEMENTED if that is
+  // null.
   absl::StatusOr<std::unique_ptr<FakeStream>> CreateStream(
       std::optional<StreamOptions> options = std::nullopt) {
     capi::SP_Stream handle = nullptr;
@@ -96,24 +98,24 @@ class FakeDevice {
       status = CallWithStatus(fns().create_stream_with_options, c_device(),
                               c.get(), &handle);
     }
-    return Made<FakeStream>("create_stream", status, handle);
+    return Wrap<FakeStream>("create_stream", status, handle);
   }
   absl::StatusOr<std::unique_ptr<FakeEvent>> CreateEvent() {
     capi::SP_Event handle = nullptr;
     absl::Status status =
         CallWithStatus(fns().create_event, c_device(), &handle);
-    return Made<FakeEvent>("create_event", status, handle);
+    return Wrap<FakeEvent>("create_event", status, handle);
   }
   absl::StatusOr<std::unique_ptr<FakeTimer>> CreateTimer() {
     capi::SP_Timer handle = nullptr;
     absl::Status status =
         CallWithStatus(fns().create_timer, c_device(), &handle);
-    return Made<FakeTimer>("create_timer", status, handle);
+    return Wrap<FakeTimer>("create_timer", status, handle);
   }
 
   // ---- Memory ------------------------------------------------------------
 
-  // Null memory when the plug-in has none to give: the C slot says no more.
+  // Null when the plug-in is out of memory; the C slot gives no reason.
   DeviceMemory Allocate(uint64_t size, int64_t memory_space = 0) {
     auto c = ToC(device_, DeviceMemory());
     fns().allocate(c_device(), size, memory_space, c.get());
@@ -176,31 +178,31 @@ class FakeDevice {
 
   // ------------------------------------------------------------------------
 
-  // What the plug-in has done wrong by now, in a way that no call returns:
-  // written beyond a struct, dropped a host task or run it twice. Tasks that
+  // Returns the plug-in's first mistake that no call has reported: a write
+  // beyond a struct, a host task that was dropped or ran twice. Tasks that
   // still wait in a stream count as dropped: wait for the stream first.
   absl::Status Problems() const {
     if (!device_.device.intact()) {
-      return absl::InternalError("somebody wrote beyond an SP_Device");
+      return absl::InternalError("the plug-in wrote beyond an SP_Device");
     }
     if (!problem_.ok()) return problem_;
     return device_.host_tasks.Check();
   }
 
  private:
-  // What a create_... slot has given; OK with no object is none.
+  // Wraps the object of a create_... slot; OK without an object is an error.
   template <class T, class Handle>
-  absl::StatusOr<std::unique_ptr<T>> Made(const char* slot, absl::Status status,
+  absl::StatusOr<std::unique_ptr<T>> Wrap(const char* slot, absl::Status status,
                                           Handle handle) {
     if (!status.ok()) return status;
     if (handle == nullptr) {
       return absl::InternalError(std::string(slot) +
-                                 " said OK and left the handle unset");
+                                 " returned OK and left the handle unset");
     }
     return std::make_unique<T>(device_, handle);
   }
   template <class R>
-  std::optional<R> Ask(R (*function)(const capi::SP_Device*)) const {
+  std::optional<R> CallIfSet(R (*function)(const capi::SP_Device*)) const {
     if (function == nullptr) return std::nullopt;
     return function(c_device());
   }

@@ -2,59 +2,24 @@
 #ifndef TFPLUG_TESTING_FAKE_KERNEL_H_
 #define TFPLUG_TESTING_FAKE_KERNEL_H_
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/abi/tf_string_view.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/testing/fake_buffer.h"
 #include "tfplug/testing/fake_context.h"
-#include "tfplug/testing/fake_node.h"
-#include "tfplug/testing/fake_registry.h"
+#include "tfplug/testing/kernel_registry.h"
+#include "tfplug/testing/node.h"
+#include "tfplug/testing/tensor.h"
 
 namespace tfplug::testing {
 
-// A host tensor's value, for giving and taking.
-template <class T>
-struct Value {
-  std::vector<int64_t> dims;
-  std::vector<T> elements;
-};
-
-// A new tensor on `device`, or on the host if that is null; null without
-// memory. The copy is done when this returns.
-template <class T>
-std::unique_ptr<capi::TF_Tensor> MakeTensor(FakeDevice* device,
-                                            const Value<T>& value) {
-  const size_t size = value.elements.size() * sizeof(T);
-  auto buffer = device == nullptr ? TensorBuffer::OnHost(size)
-                                  : AllocateOnDevice(*device, size);
-  if (buffer == nullptr) return nullptr;
-  if (size > 0 && device == nullptr) {
-    std::memcpy(buffer->data, value.elements.data(), size);
-  } else if (size > 0 &&
-             !device
-                  ->CopyHostToDevice(DeviceMemory(buffer->data, size),
-                                     value.elements.data(), size)
-                  .ok()) {
-    return nullptr;
-  }
-  return std::make_unique<capi::TF_Tensor>(
-      static_cast<capi::TF_DataType>(DataTypeOf<T>()), value.dims,
-      std::move(buffer));
-}
-
-// A kernel for a node, found among those that were registered and made as core
-// makes it. Destroys the plug-in's object.
+// A kernel for a node, found in the KernelRegistry and constructed as
+// TensorFlow does it.
 //
 //   auto kernel = FakeKernel::Create({"Relu", "r", {{"T", DataType::kFloat}}},
 //                                    "MY_DEVICE").value();
@@ -65,6 +30,8 @@ std::unique_ptr<capi::TF_Tensor> MakeTensor(FakeDevice* device,
 //   CHECK(run.Output<float>(0).elements == std::vector<float>{0, 1});
 class FakeKernel {
  public:
+  // NOT_FOUND if no kernel is registered for the node; otherwise the status of
+  // the construction.
   static absl::StatusOr<std::unique_ptr<FakeKernel>> Create(
       Node node, const std::string& device_type) {
     const auto* builder = KernelRegistry::Get().Find(node, device_type);
@@ -81,11 +48,12 @@ class FakeKernel {
   }
   FakeKernel(const FakeKernel&) = delete;
   FakeKernel& operator=(const FakeKernel&) = delete;
-  // As core: also when the construction failed.
+  // Like TensorFlow, also calls delete_func after a failed construction.
   ~FakeKernel() { builder_.delete_func(kernel_); }
 
   const Node& node() const { return node_; }
   const capi::TF_KernelBuilder& builder() const { return builder_; }
+  // The object that create_func has returned.
   void* object() const { return kernel_; }
 
  private:
@@ -100,30 +68,48 @@ class FakeKernel {
 // One run of a kernel.
 class KernelRun {
  public:
-  KernelRun(FakeKernel& kernel, FakeDevice* device)
-      : kernel_(kernel), context_{kernel.node(), device, {}, {}, {}} {}
+  // `device` is null for a kernel on the host.
+  KernelRun(FakeKernel& kernel, FakeDevice* device) : kernel_(kernel) {
+    context_.node = kernel.node();
+    context_.device = device;
+    if (device == nullptr) return;
+    context_.stream = device->compute().handle();
+    context_.device_id = device->ordinal();
+  }
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
-  // The next input. `on_host`: an argument with HostMemory.
+  // Adds an input: of float, std::string and so on. `on_host` for an argument
+  // with HostMemory; strings always are in host memory.
   template <class T>
   void AddInput(const Value<T>& value, bool on_host = false) {
-    AddInput(MakeTensor<T>(on_host ? nullptr : context_.device, value));
+    on_host = on_host || std::is_same_v<T, std::string>;
+    auto tensor =
+        MakeDeviceTensor<T>(on_host ? nullptr : context_.device, value);
+    setup_.Update(tensor.status());
+    AddInput(tensor.ok() ? InputSlot(*std::move(tensor), on_host)
+                         : InputSlot());
   }
-  void AddInput(std::unique_ptr<capi::TF_Tensor> tensor) {
-    context_.inputs.push_back(std::move(tensor));
+  // Adds a tensor, a variable, or an absent optional input.
+  void AddInput(InputSlot input) {
+    context_.inputs.push_back(std::move(input));
   }
   void AddOutput(DataType dtype, bool on_host = false) {
-    context_.outputs.push_back(
-        {static_cast<capi::TF_DataType>(dtype), on_host, nullptr});
+    context_.outputs.push_back({static_cast<TF_DataType>(dtype),
+                                on_host || dtype == DataType::kString,
+                                {}});
   }
-  // After this many more allocations of the kernel there is no memory.
+  // Exhausts the memory after `allocations` more allocations by the kernel. See
+  // also Fault, which fails a single call.
   void FailAllocationAfter(int allocations) {
     context_.allocations_left = allocations;
   }
 
-  // Runs the kernel, and waits for what it has put on the stream.
+  // Runs the kernel, and waits for the work that it has enqueued. Returns the
+  // kernel's first failure, or that of the stream; RESOURCE_EXHAUSTED if there
+  // was no memory for an input.
   absl::Status Run() {
+    if (!setup_.ok()) return setup_;
     const capi::TF_KernelBuilder& builder = kernel_.builder();
     if (builder.compute_async_func != nullptr) {
       auto done = std::make_shared<std::promise<void>>();
@@ -131,7 +117,7 @@ class KernelRun {
       builder.compute_async_func(
           kernel_.object(), &context_,
           reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&callback));
-      callback = nullptr;  // Core's does not outlive the call either.
+      callback = nullptr;  // TensorFlow's does not outlive the call either.
       done->get_future().wait();
     } else {
       builder.compute_func(kernel_.object(), &context_);
@@ -143,57 +129,27 @@ class KernelRun {
     return status;
   }
 
+  // Everything else that the kernel may ask for: step id, rendezvous, protos…
   capi::TF_OpKernelContext* context() { return &context_; }
+  // The tensor that the kernel has set; null if it has not.
   const capi::TF_Tensor* output(int i) const {
-    return context_.outputs.at(static_cast<size_t>(i)).tensor.get();
+    const auto& tensor = context_.outputs.at(static_cast<size_t>(i)).tensor;
+    return tensor.has_value() ? &*tensor : nullptr;
   }
-  // Output `i`, copied to the host. Only after an OK run.
+  // Returns the value of an output, copied to the host. Only after a run that
+  // was OK.
   template <class T>
   Value<T> Output(int i) const {
-    const capi::TF_Tensor& tensor = *output(i);
-    Value<T> value{tensor.dims, {}};
-    const size_t size = tensor.buffer->size;
-    value.elements.resize(size / sizeof(T));
-    const OutputSlot& slot = context_.outputs[static_cast<size_t>(i)];
-    if (size > 0 && (slot.on_host || context_.device == nullptr)) {
-      std::memcpy(value.elements.data(), tensor.buffer->data, size);
-    } else if (size > 0) {
-      context_.device
-          ->CopyDeviceToHost(value.elements.data(),
-                             DeviceMemory(tensor.buffer->data, size), size)
-          .IgnoreError();
-    }
-    return value;
+    const OutputSlot& slot = context_.outputs.at(static_cast<size_t>(i));
+    return ReadTensor<T>(slot.on_host ? nullptr : context_.device, *slot.tensor)
+        .value();
   }
 
  private:
   FakeKernel& kernel_;
   capi::TF_OpKernelContext context_;
+  absl::Status setup_;
 };
-
-TFPLUG_TESTING_CORE_FUNCTION void TF_RunAsyncOpKernelDoneCallback(
-    capi::TF_AsyncOpKernelDoneCallback* done) {
-  (*reinterpret_cast<std::function<void()>*>(done))();
-}
-
-// The version of the core that is played, "2.21.0".
-inline std::string& PlayedVersion() {
-  static auto* const version = new std::string;
-  return *version;
-}
-TFPLUG_TESTING_CORE_FUNCTION const char* TF_Version() {
-  return PlayedVersion().c_str();
-}
-
-inline void InstallKernelFunctions(capi::Functions& core) {
-  InstallTensorFunctions(core);
-  InstallNodeFunctions(core);
-  InstallBufferFunctions(core);
-  InstallRegistryFunctions(core);
-  InstallContextFunctions(core);
-  core.TF_RunAsyncOpKernelDoneCallback = &TF_RunAsyncOpKernelDoneCallback;
-  core.TF_Version = &TF_Version;
-}
 
 }  // namespace tfplug::testing
 

@@ -10,14 +10,15 @@
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
 #include "tfplug/device/event.h"
-#include "tfplug/testing/host_tasks.h"
-#include "tfplug/testing/plugin_device.h"
+#include "tfplug/testing/internal/host_tasks.h"
+#include "tfplug/testing/internal/plugin_device.h"
 
-// Core's side of a plug-in's streams, events and timers: one C call each, made
-// as core makes it. Got from FakeDevice; each destroys its object.
+// TensorFlow's side of a plug-in's streams, events and timers. Each function is
+// one C call. FakeDevice creates the objects, and their destructors destroy the
+// plug-in's.
 namespace tfplug::testing {
 
-// An SP_DeviceMemoryBase of core's for one call.
+// Returns the struct in which TensorFlow passes memory, for one call.
 inline WithCanary<capi::SP_DeviceMemoryBase> ToC(const PluginDevice& device,
                                                  DeviceMemory memory) {
   WithCanary<capi::SP_DeviceMemoryBase> c(device.sizes.device_memory);
@@ -75,7 +76,7 @@ class FakeStream {
       : device_(device), handle_(handle) {}
   FakeStream(const FakeStream&) = delete;
   FakeStream& operator=(const FakeStream&) = delete;
-  // Waits for its work first, and takes no notice of how that ended.
+  // Waits for the stream's work first, and ignores its result.
   ~FakeStream() {
     BlockHostUntilDone().IgnoreError();
     device_.fns.destroy_stream(device_.get(), handle_);
@@ -109,35 +110,35 @@ class FakeStream {
     return Call(device_.fns.memcpy_dtod, c_dst.get(), c_src.get(), size);
   }
 
-  // Unimplemented where core is older than 2.7.
+  // UNIMPLEMENTED before TensorFlow 2.7.
   absl::Status MemZero(DeviceMemory dst, uint64_t size) {
-    if (device_.fns.mem_zero == nullptr) return NotInThisCore();
+    if (device_.fns.mem_zero == nullptr) return NotInThisRelease();
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.mem_zero, c_dst.get(), size);
   }
   absl::Status Memset(DeviceMemory dst, BytePattern pattern, uint64_t size) {
-    if (device_.fns.memset == nullptr) return NotInThisCore();
+    if (device_.fns.memset == nullptr) return NotInThisRelease();
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.memset, c_dst.get(), pattern.value, size);
   }
   absl::Status Memset32(DeviceMemory dst, WordPattern pattern, uint64_t size) {
-    if (device_.fns.memset32 == nullptr) return NotInThisCore();
+    if (device_.fns.memset32 == nullptr) return NotInThisRelease();
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.memset32, c_dst.get(), pattern.value, size);
   }
 
-  // Internal, as in core, when the plug-in does not accept the task.
+  // INTERNAL if the plug-in rejects the task, as in TensorFlow.
   absl::Status RunOnHost(std::function<absl::Status()> task) {
     void* const argument = device_.host_tasks.Add(std::move(task));
     if (device_.fns.host_callback(device_.get(), handle_, &HostTasks::Run,
                                   argument)) {
       return absl::OkStatus();
     }
-    device_.host_tasks.Refused(argument);
+    device_.host_tasks.Reject(argument);
     return absl::InternalError("host_callback returned false");
   }
 
-  // By an event where block_host_until_done is null.
+  // Records an event and waits for it if block_host_until_done is null.
   absl::Status BlockHostUntilDone() {
     if (device_.fns.block_host_until_done != nullptr) {
       return Call(device_.fns.block_host_until_done);
@@ -168,8 +169,9 @@ class FakeStream {
   absl::Status Call(Function function, Arguments... arguments) const {
     return CallWithStatus(function, device_.get(), handle_, arguments...);
   }
-  static absl::Status NotInThisCore() {
-    return absl::UnimplementedError("the core that is played lacks the slot");
+  static absl::Status NotInThisRelease() {
+    return absl::UnimplementedError(
+        "this TensorFlow's SP_StreamExecutor lacks the slot");
   }
 
   PluginDevice& device_;

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_TESTING_FAKE_TENSORFLOW_H_
 #define TFPLUG_TESTING_FAKE_TENSORFLOW_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -10,53 +11,82 @@
 
 #include "tfplug/abi/function_info.h"
 #include "tfplug/base/internal/tensorflow.h"
-#include "tfplug/testing/fake_graph.h"
-#include "tfplug/testing/fake_kernel.h"
-#include "tfplug/testing/fake_log.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/fake_rendezvous.h"
+#include "tfplug/testing/internal/attribute_functions.h"
+#include "tfplug/testing/internal/buffer_functions.h"
+#include "tfplug/testing/internal/context_functions.h"
+#include "tfplug/testing/internal/graph_functions.h"
+#include "tfplug/testing/internal/output_functions.h"
+#include "tfplug/testing/internal/status_functions.h"
+#include "tfplug/testing/internal/string_functions.h"
+#include "tfplug/testing/internal/tensor_functions.h"
+#include "tfplug/testing/internal/variable_functions.h"
+#include "tfplug/testing/kernel_registry.h"
+#include "tfplug/testing/log_capture.h"
+#include "tfplug/testing/op_registry.h"
 #include "tfplug/testing/release.h"
+#include "tfplug/testing/shape_inference.h"
 
 namespace tfplug::testing {
 
-// Which TensorFlow the stand-in plays, as far as its functions go.
+// The TensorFlow that is faked, as far as its functions go.
 struct FakeOptions {
-  // It has the functions that this release exports.
+  // Only functions that this release exports exist.
   Release release = capi::kNewestRelease;
-  // Functions that it lacks besides, such as "TF_SetPayload".
+  // Functions that do not exist either, such as "TF_SetPayload".
   std::vector<std::string> missing;
 };
 
-// The stand-in's table of functions: those that are implemented here, less
-// those that the core which is played has not got.
+// The version of the TensorFlow that is faked, "2.21.0".
+inline std::string& FakeVersion() {
+  static auto* const version = new std::string;
+  return *version;
+}
+TFPLUG_FAKE_FUNCTION const char* TF_Version() { return FakeVersion().c_str(); }
+
+// Returns the fake's table of functions, and sets the result of TF_Version.
 inline capi::Functions MakeFakeTensorFlow(const FakeOptions& options = {}) {
-  capi::Functions core;
-  InstallStatusFunctions(core);
-  InstallLogFunctions(core);
-  InstallKernelFunctions(core);
-  InstallGraphFunctions(core);
-  PlayedVersion() = std::to_string(options.release.major) + "." +
-                    std::to_string(options.release.minor) + ".0";
+  capi::Functions functions;
+  InstallStatusFunctions(functions);
+  InstallLogFunctions(functions);
+  InstallBufferFunctions(functions);
+  InstallStringFunctions(functions);
+  InstallTensorFunctions(functions);
+  InstallAttributeFunctions(functions);
+  InstallRegistryFunctions(functions);
+  InstallContextFunctions(functions);
+  InstallOutputFunctions(functions);
+  InstallVariableFunctions(functions, !(options.release < Release{2, 10}));
+  InstallRendezvousFunctions(functions);
+  InstallOpDefinitionFunctions(functions);
+  InstallShapeInferenceFunctions(functions);
+  InstallGraphFunctions(functions);
+  TFPLUG_FAKE_INSTALL(TF_Version);
+  FakeVersion() = std::to_string(options.release.major) + "." +
+                  std::to_string(options.release.minor) + ".0";
   for (size_t i = 0; i < capi::kFunctionCount; ++i) {
     const capi::FunctionInfo function = capi::DescribeFunction(i);
-    bool has = IsExportedIn(options.release, function.releases);
-    for (const std::string& name : options.missing) {
-      if (name == function.name) has = false;
+    const auto& missing = options.missing;
+    if (IsExportedIn(options.release, function.releases) &&
+        std::find(missing.begin(), missing.end(), function.name) ==
+            missing.end()) {
+      continue;
     }
-    if (has) continue;
-    std::memset(reinterpret_cast<char*>(&core) + i * sizeof(void*), 0,
+    std::memset(reinterpret_cast<char*>(&functions) + i * sizeof(void*), 0,
                 sizeof(void*));
   }
-  return core;
+  return functions;
 }
 
-// Puts the stand-in in TensorFlow's place for a plug-in that is linked with the
-// test, while it lives:
+// Takes TensorFlow's place, during its life, for plug-ins that are linked with
+// the test:
 //
-//   tfplug::testing::ScopedFakeTensorFlow core;
+//   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::Host::Register(&SE_InitPlugin);
 //
-// The first one must exist before the plug-in's first entry point is called.
-// A plug-in loaded with dlopen has functions of its own: see core_status.h.
+// The first one must exist before any entry point of the plug-in is called.
+// Plug-ins loaded with dlopen look functions up by themselves: see Host::Load.
+// At its end, all registered kernels and ops are removed.
 class ScopedFakeTensorFlow {
  public:
   explicit ScopedFakeTensorFlow(const FakeOptions& options = {})
@@ -64,7 +94,11 @@ class ScopedFakeTensorFlow {
             std::exchange(internal::tensorflow, MakeFakeTensorFlow(options))) {}
   ScopedFakeTensorFlow(const ScopedFakeTensorFlow&) = delete;
   ScopedFakeTensorFlow& operator=(const ScopedFakeTensorFlow&) = delete;
-  ~ScopedFakeTensorFlow() { internal::tensorflow = before_; }
+  ~ScopedFakeTensorFlow() {
+    KernelRegistry::Get().Clear();
+    RegisteredOps().clear();
+    internal::tensorflow = before_;
+  }
 
  private:
   const capi::Functions before_;

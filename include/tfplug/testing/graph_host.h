@@ -11,18 +11,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/canary.h"
-#include "tfplug/testing/fake_graph.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/grappler_item.h"
+#include "tfplug/testing/internal/status_functions.h"
+#include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
 
 namespace tfplug::testing {
 
-// The stand-in for TensorFlow's part in a graph optimizer's life: registers it
-// and runs it, with the calls of core, each struct as large as the release's
-// and watched.
+// TensorFlow's side of a graph optimizer: registers and runs it with
+// TensorFlow's calls. Each struct has the size of the release, and canary bytes
+// around it.
 //
-//   tfplug::testing::ScopedFakeTensorFlow core;
+//   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::GraphHost::Register(&TF_InitGraph).value();
 //   tfplug::testing::TF_GrapplerItem item;
 //   auto outcome = host->Optimize(graph_def, item);
@@ -31,7 +31,7 @@ class GraphHost {
   using InitGraph = void (*)(capi::TP_OptimizerRegistrationParams* params,
                              capi::TF_Status* status);
 
-  // Fails as core does: with the plug-in's status, or over a missing field.
+  // Fails like TensorFlow, with the plug-in's status or for a missing field.
   static absl::StatusOr<std::unique_ptr<GraphHost>> Register(
       InitGraph init_graph, Release release = capi::kNewestRelease,
       int32_t major_version = 0) {
@@ -50,14 +50,16 @@ class GraphHost {
     }
     if (!host->params_.intact() || !host->optimizer_.intact() ||
         !host->configs_.intact()) {
-      return absl::InternalError("the plug-in wrote beyond a struct of core's");
+      return absl::InternalError(
+          "the plug-in wrote beyond a struct of TensorFlow's");
     }
     return host;
   }
 
   std::string device_type() const { return params_->device_type; }
 
-  // By name, whatever layout core has; what it has not got is Default.
+  // Returns the settings by name, whatever layout the release has; those that
+  // it lacks are Default.
   capi::TP_OptimizerConfigs configs() const {
     constexpr size_t kInserted = offsetof(capi::TP_OptimizerConfigs,
                                           auto_mixed_precision_onednn_bfloat16);
@@ -72,15 +74,15 @@ class GraphHost {
     return fields;
   }
 
-  // What became of one optimization.
+  // The result of one optimization.
   struct Outcome {
-    std::string graph;               // in the end
-    std::vector<absl::Status> runs;  // what each run of the optimizer returned
-    bool changed = false;            // whether a run gave a new graph
+    std::string graph;               // serialised, after the last run
+    std::vector<absl::Status> runs;  // the status of each run
+    bool changed = false;            // whether a run returned a new graph
   };
 
-  // Makes an optimizer, runs it as often as core does (twice), and destroys
-  // it. A run that fails, or is ABORTED, leaves the graph as it was.
+  // Creates an optimizer, runs it twice as TensorFlow does, and destroys it. A
+  // run that fails, or returns ABORTED, leaves the graph unchanged.
   Outcome Optimize(std::string graph_def, const TF_GrapplerItem& item,
                    int runs = 2) const {
     Outcome outcome;
@@ -89,7 +91,7 @@ class GraphHost {
                                 ? nullptr
                                 : optimizer_->create_func();
     for (int run = 0; run < runs; ++run) {
-      // Core's buffer is of its own, and gone right after.
+      // Each run has its own buffer, which is freed right after.
       const std::string bytes = outcome.graph;
       TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
       TF_Buffer out = {nullptr, 0, nullptr};

@@ -13,33 +13,34 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/canary.h"
 #include "tfplug/testing/fake_device.h"
-#include "tfplug/testing/fake_registry.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/internal/status_functions.h"
+#include "tfplug/testing/internal/validate.h"
+#include "tfplug/testing/internal/with_canary.h"
+#include "tfplug/testing/kernel_registry.h"
 #include "tfplug/testing/struct_sizes.h"
-#include "tfplug/testing/validate.h"
 
 namespace tfplug::testing {
 
-// Which TensorFlow a Host plays, as far as a device plug-in sees it.
+// The TensorFlow that a Host fakes, as far as a device plug-in sees it.
 struct HostOptions {
-  // Its structs; those of a release, or made-up ones.
+  // The sizes of its structs; those of a release, or invented ones.
   StructSizes sizes = StructSizes(capi::kNewestRelease);
-  // SE_MAJOR, SE_MINOR, SE_PATCH: the same in every release so far.
+  // SE_MAJOR, SE_MINOR and SE_PATCH, which are the same in every release.
   int32_t major_version = 0;
   int32_t minor_version = 0;
   int32_t patch_version = 1;
-  // Give each device its four streams, as core does when it first uses it.
+  // Whether to create the four streams of each device, as TensorFlow does when
+  // it first uses the device.
   bool create_streams = true;
 };
 
-// The stand-in for TensorFlow's part in a device plug-in's life: registers the
-// plug-in, checks it, makes its devices and their streams, and destroys it all,
-// with the calls of core and in core's order, each struct as large as core's
-// and watched. A plug-in that core would abort on is an error here.
+// TensorFlow's side of a device plug-in: registers and validates it, creates
+// its devices and their streams, and destroys everything, with TensorFlow's
+// calls in TensorFlow's order. Each struct has the size of the release, and
+// canary bytes around it. Where TensorFlow would abort, this returns an error.
 //
-//   tfplug::testing::ScopedFakeTensorFlow core;
+//   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::Host::Register(&SE_InitPlugin).value();
 //   tfplug::testing::FakeDevice& device = *host->Device(0).value();
 //   tfplug::DeviceMemory memory = device.Allocate(64);
@@ -47,14 +48,14 @@ struct HostOptions {
 //   ...
 //   CHECK(host->Problems().ok());
 //
-// One difference: core holds on to devices and platform until the process ends
-// and never destroys them. The host does when it goes, devices first.
+// One difference: TensorFlow never destroys devices and platforms. The
+// destructor of Host does, devices first.
 class Host {
  public:
   using InitPlugin = void (*)(capi::SE_PlatformRegistrationParams* params,
                               capi::TF_Status* status);
 
-  // For a plug-in that is linked with the test.
+  // Registers a plug-in that is linked with the test.
   static absl::StatusOr<std::unique_ptr<Host>> Register(
       InitPlugin init_plugin, const HostOptions& options = HostOptions()) {
     std::unique_ptr<Host> host(new Host(options));
@@ -63,9 +64,9 @@ class Host {
     return host;
   }
 
-  // For a plug-in's .so, which finds core's functions in this program only if
-  // it exports them: see core_status.h. As in core, its kernels are registered
-  // too, and it is never unloaded.
+  // Loads a plug-in's .so and registers it and its kernels. As in TensorFlow,
+  // it is never unloaded. It finds the fake's functions only if this program is
+  // compiled with -DTFPLUG_TESTING_EXPORT_C_API and linked with -rdynamic.
   static absl::StatusOr<std::unique_ptr<Host>> Load(
       const std::string& path, const HostOptions& options = HostOptions()) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -99,7 +100,8 @@ class Host {
   std::string platform_name() const { return platform_->name; }
   std::string device_type() const { return platform_->type; }
 
-  // The structs as core has them, fields that it has not got being null.
+  // The structs that the plug-in has filled; fields that the release lacks are
+  // null.
   capi::SP_Platform platform() const { return platform_.Read(); }
   capi::SP_PlatformFns platform_fns() const { return platform_fns_.Read(); }
   const capi::SP_DeviceFns& device_fns() const { return read_device_fns_; }
@@ -108,7 +110,7 @@ class Host {
   }
   const capi::SP_TimerFns& timer_fns() const { return read_timer_fns_; }
 
-  // Core logs a failure here, and goes on with no devices.
+  // After a failure here, TensorFlow logs it and continues without devices.
   absl::StatusOr<int> DeviceCount() const {
     int count = 0;
     absl::Status status = CallWithStatus(platform_fns_->get_device_count,
@@ -117,8 +119,8 @@ class Host {
     return count;
   }
 
-  // The device with this ordinal, made when it is first asked for. The host
-  // keeps it.
+  // Returns the device with this ordinal, which the first call creates. The
+  // host owns it.
   absl::StatusOr<FakeDevice*> Device(int ordinal) {
     auto found = devices_.find(ordinal);
     if (found == devices_.end()) {
@@ -129,13 +131,14 @@ class Host {
     return found->second.get();
   }
 
-  // What the plug-in has done wrong by now, in a way that no call returns. See
+  // Returns the plug-in's first mistake that no call has reported. See
   // FakeDevice::Problems.
   absl::Status Problems() const {
     if (!platform_.intact() || !platform_fns_.intact() ||
         !device_fns_.intact() || !stream_executor_.intact() ||
         !timer_fns_.intact()) {
-      return absl::InternalError("somebody wrote beyond a struct of core's");
+      return absl::InternalError(
+          "the plug-in wrote beyond a struct of TensorFlow's");
     }
     for (const auto& [ordinal, device] : devices_) {
       if (absl::Status status = device->Problems(); !status.ok()) {
@@ -157,12 +160,13 @@ class Host {
   absl::Status Initialize(InitPlugin init_plugin);
   absl::StatusOr<std::unique_ptr<FakeDevice>> CreateDevice(int ordinal);
 
-  // After a call that filled a struct: its error, or that it wrote too far.
+  // Returns the status of a call that filled a struct, or an error if it wrote
+  // beyond it.
   template <class Struct>
-  static absl::Status Filled(const WithCanary<Struct>& filled,
-                             absl::Status status) {
+  static absl::Status CheckFilled(const WithCanary<Struct>& filled,
+                                  absl::Status status) {
     if (filled.intact()) return status;
-    return absl::InternalError(std::string("somebody wrote beyond an ") +
+    return absl::InternalError(std::string("the plug-in wrote beyond an ") +
                                capi::StructInfo<Struct>::kName);
   }
 
@@ -183,7 +187,7 @@ class Host {
 
 inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   const StructSizes& sizes = options_.sizes;
-  // Core has these on the stack while it registers, and copies them after.
+  // TensorFlow has these on the stack during registration, and copies them.
   WithCanary<capi::SE_PlatformRegistrationParams> params(
       sizes.registration_params);
   WithCanary<capi::SP_Platform> platform(sizes.platform);
@@ -214,9 +218,9 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
       sizes.device_fns_params);
   WithCanary<capi::SP_DeviceFns> device_fns(sizes.device_fns);
   device_fns_params->device_fns = device_fns.get();
-  status = Filled(device_fns,
-                  CallWithStatus(platform_fns->create_device_fns,
-                                 platform.get(), device_fns_params.get()));
+  status = CheckFilled(device_fns,
+                       CallWithStatus(platform_fns->create_device_fns,
+                                      platform.get(), device_fns_params.get()));
   if (!status.ok()) return status;
   if (status = Validate(device_fns.Read()); !status.ok()) return status;
 
@@ -224,7 +228,8 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
       sizes.stream_executor_params);
   WithCanary<capi::SP_StreamExecutor> stream_executor(sizes.stream_executor);
   stream_executor_params->stream_executor = stream_executor.get();
-  status = Filled(stream_executor,
+  status =
+      CheckFilled(stream_executor,
                   CallWithStatus(platform_fns->create_stream_executor,
                                  platform.get(), stream_executor_params.get()));
   if (!status.ok()) return status;
@@ -234,7 +239,8 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   if (!status.ok()) return status;
 
   WithCanary<capi::SP_TimerFns> timer_fns(sizes.timer_fns);
-  status = Filled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
+  status =
+      CheckFilled(timer_fns, CallWithStatus(platform_fns->create_timer_fns,
                                             platform.get(), timer_fns.get()));
   if (!status.ok()) return status;
   if (status = Validate(timer_fns.Read()); !status.ok()) return status;
@@ -248,8 +254,8 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   return absl::OkStatus();
 }
 
-// As core does when a device is used for the first time: make it, describe it,
-// ask for its memory (for the BFC allocator), make its streams.
+// Follows TensorFlow's first use of a device: creates it, reads its properties
+// and its memory usage (for the BFC allocator), creates its streams.
 inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
     int ordinal) {
   WithCanary<capi::SE_CreateDeviceParams> params(options_.sizes.device_params);
@@ -257,8 +263,8 @@ inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
   params->ordinal = ordinal;
   params->device = c_device.get();
   absl::Status status =
-      Filled(c_device, CallWithStatus(platform_fns_->create_device,
-                                      platform_.get(), params.get()));
+      CheckFilled(c_device, CallWithStatus(platform_fns_->create_device,
+                                           platform_.get(), params.get()));
   if (!status.ok()) return status;
   if (c_device->struct_size == 0) {
     return absl::FailedPreconditionError("SP_Device::struct_size is 0");

@@ -15,7 +15,7 @@ constexpr bool operator<(Release a, Release b) {
   return a.major != b.major ? a.major < b.major : a.minor < b.minor;
 }
 
-// "2.7" as a Release.
+// Parses a release such as "2.7".
 inline Release ParseRelease(const char* text) {
   char* end = nullptr;
   const auto major = static_cast<uint8_t>(std::strtol(text, &end, 10));
@@ -23,7 +23,7 @@ inline Release ParseRelease(const char* text) {
   return {major, static_cast<uint8_t>(std::strtol(end + 1, nullptr, 10))};
 }
 
-// Whether `release` exports a function.
+// Returns whether `release` exports a function.
 constexpr bool IsExportedIn(Release release, capi::FunctionReleases releases) {
   const bool is_gone = releases.last.major != 0 && releases.last < release;
   return !(release < releases.since) && !is_gone;

@@ -9,8 +9,8 @@
 
 namespace tfplug::testing {
 
-// The struct_size that core of `release` passes with a `Struct`; 0 when it has
-// no such struct.
+// Returns the struct_size that TensorFlow `release` passes with a `Struct`; 0
+// if it has no such struct.
 template <class Struct>
 size_t StructSizeIn(Release release) {
   for (const capi::Layout& layout : capi::StructInfo<Struct>::kLayouts) {
@@ -21,8 +21,8 @@ size_t StructSizeIn(Release release) {
   return 0;
 }
 
-// The sizes of all structs that core hands to a device plug-in. Start with a
-// release's, and change one to play a TensorFlow that never was.
+// The sizes of all structs that TensorFlow passes to a device plug-in: those of
+// a release, which may be changed to fake a TensorFlow that never existed.
 struct StructSizes {
   explicit StructSizes(Release release)
       : registration_params(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_CANARY_H_
-#define TFPLUG_TESTING_CANARY_H_
+#ifndef TFPLUG_TESTING_INTERNAL_WITH_CANARY_H_
+#define TFPLUG_TESTING_INTERNAL_WITH_CANARY_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -12,46 +12,49 @@
 
 namespace tfplug::testing {
 
-// A struct of core's, as large as core says and not a byte more: what lies
-// before and behind is watched. `size` may be another than sizeof(Struct): that
-// of another release, or of none.
+// A struct of TensorFlow's between canary bytes, which reveal a write outside
+// of it. Its size may differ from sizeof(Struct): that of another release, or
+// one that no release has.
 template <class Struct>
 class WithCanary {
  public:
-  // All zero but for struct_size.
+  // Zeroes all fields but struct_size.
   explicit WithCanary(size_t size)
-      : size_(size), block_(new unsigned char[kGuard + size + kGuard]) {
-    std::memset(block_.get(), kWatched, kGuard + size + kGuard);
-    std::memset(block_.get() + kGuard, 0, size);
-    std::memcpy(block_.get() + kGuard, &size,
+      : size_(size),
+        block_(new unsigned char[kCanarySize + size + kCanarySize]) {
+    std::memset(block_.get(), kCanary, kCanarySize + size + kCanarySize);
+    std::memset(block_.get() + kCanarySize, 0, size);
+    std::memcpy(block_.get() + kCanarySize, &size,
                 std::min(size, sizeof(size)));  // struct_size comes first
   }
 
-  // A copy has an address of its own, as when core takes a struct over.
+  // A copy has its own address, like the copies that TensorFlow keeps.
   WithCanary(const WithCanary& other) : WithCanary(other.size_) {
     *this = other;
   }
-  // From one of the same size.
+  // Both must have the same size.
   WithCanary& operator=(const WithCanary& other) {
-    std::memmove(block_.get() + kGuard, other.block_.get() + kGuard, size_);
+    std::memmove(block_.get() + kCanarySize, other.block_.get() + kCanarySize,
+                 size_);
     return *this;
   }
 
   size_t size() const { return size_; }
 
-  // For C functions. Through it, use no field that lies beyond size().
+  // For C functions. Fields beyond size() must not be used.
   Struct* get() const {
-    return reinterpret_cast<Struct*>(block_.get() + kGuard);
+    return reinterpret_cast<Struct*>(block_.get() + kCanarySize);
   }
   Struct* operator->() const { return get(); }
 
-  // The fields by name, whatever layout core has; what it has not is null.
+  // Returns the fields by name, whatever layout the release has; those that it
+  // lacks are null.
   Struct Read() const {
     Struct fields;
     std::memset(static_cast<void*>(&fields), 0, sizeof(fields));
     if constexpr (std::is_same_v<Struct, capi::SP_StreamExecutor>) {
       if (size_ < offsetof(Struct, create_stream_with_options)) {
-        // 2.5, 2.6: host_callback stands where mem_zero has stood since.
+        // In 2.5 and 2.6, host_callback is at the offset of today's mem_zero.
         capi::SP_StreamExecutor_2_5 old = {};
         std::memcpy(&old, get(), std::min(size_, sizeof(old)));
         std::memcpy(static_cast<void*>(&fields), &old,
@@ -65,19 +68,19 @@ class WithCanary {
     return fields;
   }
 
-  // Nobody has written outside of it.
+  // Whether all canary bytes are intact.
   bool intact() const {
     const unsigned char* front = block_.get();
-    const unsigned char* back = front + kGuard + size_;
-    const auto is_watched = [](unsigned char c) { return c == kWatched; };
-    return std::all_of(front, front + kGuard, is_watched) &&
-           std::all_of(back, back + kGuard, is_watched);
+    const unsigned char* back = front + kCanarySize + size_;
+    const auto is_canary = [](unsigned char c) { return c == kCanary; };
+    return std::all_of(front, front + kCanarySize, is_canary) &&
+           std::all_of(back, back + kCanarySize, is_canary);
   }
 
  private:
   // Room for a whole Struct behind even the smallest size; a multiple of 64.
-  static constexpr size_t kGuard = (sizeof(Struct) + 127) / 64 * 64;
-  static constexpr unsigned char kWatched = 0xA5;
+  static constexpr size_t kCanarySize = (sizeof(Struct) + 127) / 64 * 64;
+  static constexpr unsigned char kCanary = 0xA5;
 
   const size_t size_;
   const std::unique_ptr<unsigned char[]> block_;
@@ -85,4 +88,4 @@ class WithCanary {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_CANARY_H_
+#endif  // TFPLUG_TESTING_INTERNAL_WITH_CANARY_H_

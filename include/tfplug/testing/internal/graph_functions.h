@@ -1,66 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_FAKE_GRAPH_H_
-#define TFPLUG_TESTING_FAKE_GRAPH_H_
+#ifndef TFPLUG_TESTING_INTERNAL_GRAPH_FUNCTIONS_H_
+#define TFPLUG_TESTING_INTERNAL_GRAPH_FUNCTIONS_H_
 
 #include <algorithm>
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/abi/tf_buffer.h"
 #include "tfplug/base/internal/wire.h"
-#include "tfplug/base/shape.h"
-#include "tfplug/testing/fake_status.h"
-
-namespace tfplug::testing {
-
-// How many of core's objects for graphs exist in the process.
-inline std::atomic<int64_t>& LiveGraphObjectCount() {
-  static std::atomic<int64_t> count{0};
-  return count;
-}
-struct CountedGraphObject {
-  CountedGraphObject() { ++LiveGraphObjectCount(); }
-  CountedGraphObject(const CountedGraphObject&) = delete;
-  CountedGraphObject& operator=(const CountedGraphObject&) = delete;
-  ~CountedGraphObject() { --LiveGraphObjectCount(); }
-};
-
-}  // namespace tfplug::testing
+#include "tfplug/testing/grappler_item.h"
+#include "tfplug/testing/internal/buffer_functions.h"
+#include "tfplug/testing/node.h"
 
 namespace tfplug::capi {
 
-// What core's optimizer has besides the graph: a test fills it.
-struct TF_GrapplerItem {
-  // What inference finds out about one input or output of a node.
-  struct Property {
-    TF_DataType dtype;
-    PartialShape shape;
-    std::string value;  // a serialised TensorProto; "": not constant
-  };
-  using Properties = std::map<std::string, std::vector<Property>>;
-
-  std::vector<std::string> nodes_to_preserve;
-  std::vector<std::string> fetch_nodes;
-  Properties inputs;
-  Properties outputs;
-  mutable int inferences = 0;  // counted by TF_InferStatically
-};
-
-struct TF_GraphProperties : testing::CountedGraphObject {
+struct TF_GraphProperties : testing::Counted<TF_GraphProperties> {
   explicit TF_GraphProperties(const TF_GrapplerItem* item) : item(item) {}
   const TF_GrapplerItem* const item;
   bool is_inferred = false;
   bool has_output_values = false;
 };
 
-struct TF_FunctionLibraryDefinition : testing::CountedGraphObject {
+struct TF_FunctionLibraryDefinition
+    : testing::Counted<TF_FunctionLibraryDefinition> {
   std::map<std::string, std::string> op_defs;  // serialised, by name
 };
 
@@ -68,38 +33,16 @@ struct TF_FunctionLibraryDefinition : testing::CountedGraphObject {
 
 namespace tfplug::testing {
 
-using capi::TF_Buffer;
 using capi::TF_FunctionLibraryDefinition;
 using capi::TF_GraphProperties;
-using capi::TF_GrapplerItem;
 
-// Asked before each of the functions below that can fail; true: it does, with
-// what the hook has set, or by giving no object (`status` is null then).
-using GraphFaultHook = std::function<bool(const char* function, TF_Status*)>;
-inline GraphFaultHook& FailGraphCall() {
-  static GraphFaultHook hook;
-  return hook;
-}
+// Clears the status, and returns whether the call must fail.
 inline bool GraphCallFails(const char* function, TF_Status* status) {
-  if (status != nullptr) TF_SetStatus(status, capi::TF_OK, "");
-  return FailGraphCall() && FailGraphCall()(function, status);
+  SetOk(status);
+  return Fault::Hits(function, status);
 }
 
-// The ops that core knows: serialised OpDefs by name.
-inline std::map<std::string, std::string>& KnownOpDefs() {
-  static std::map<std::string, std::string> ops;
-  return ops;
-}
-
-inline void FillBuffer(TF_Buffer* buffer, absl::string_view bytes) {
-  void* const copy = std::malloc(bytes.size() + 1);
-  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
-  buffer->data = copy;
-  buffer->length = bytes.size();
-  buffer->data_deallocator = [](void* data, size_t) { std::free(data); };
-}
-
-// ---- Names, as core gives them: one behind the other in `storage` -----------
+// ---- Names, one after the other in `storage` -------------------------------
 
 inline void GetNamesSize(const char* function,
                          const std::vector<std::string>& names, int* num_values,
@@ -129,44 +72,46 @@ inline void GetNames(const char* function,
   }
 }
 
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetNodesToPreserveListSize(
+TFPLUG_FAKE_FUNCTION void TF_GetNodesToPreserveListSize(
     const TF_GrapplerItem* item, int* num_values, size_t* storage_size,
     TF_Status* status) {
   GetNamesSize("TF_GetNodesToPreserveListSize", item->nodes_to_preserve,
                num_values, storage_size, status);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetNodesToPreserveList(
+TFPLUG_FAKE_FUNCTION void TF_GetNodesToPreserveList(
     const TF_GrapplerItem* item, char** values, size_t* lengths, int num_values,
     void* storage, size_t storage_size, TF_Status* status) {
   GetNames("TF_GetNodesToPreserveList", item->nodes_to_preserve, values,
            lengths, num_values, storage, storage_size, status);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetFetchNodesListSize(
-    const TF_GrapplerItem* item, int* num_values, size_t* storage_size,
-    TF_Status* status) {
+TFPLUG_FAKE_FUNCTION void TF_GetFetchNodesListSize(const TF_GrapplerItem* item,
+                                                   int* num_values,
+                                                   size_t* storage_size,
+                                                   TF_Status* status) {
   GetNamesSize("TF_GetFetchNodesListSize", item->fetch_nodes, num_values,
                storage_size, status);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetFetchNodesList(
-    const TF_GrapplerItem* item, char** values, size_t* lengths, int num_values,
-    void* storage, size_t storage_size, TF_Status* status) {
+TFPLUG_FAKE_FUNCTION void TF_GetFetchNodesList(const TF_GrapplerItem* item,
+                                               char** values, size_t* lengths,
+                                               int num_values, void* storage,
+                                               size_t storage_size,
+                                               TF_Status* status) {
   GetNames("TF_GetFetchNodesList", item->fetch_nodes, values, lengths,
            num_values, storage, storage_size, status);
 }
 
-// ---- Properties
-// --------------------------------------------------------------
+// ---- Properties ------------------------------------------------------------
 
-TFPLUG_TESTING_CORE_FUNCTION TF_GraphProperties* TF_NewGraphProperties(
+TFPLUG_FAKE_FUNCTION TF_GraphProperties* TF_NewGraphProperties(
     const TF_GrapplerItem* item) {
-  if (GraphCallFails("TF_NewGraphProperties", nullptr)) return nullptr;
+  if (Fault::Hits("TF_NewGraphProperties")) return nullptr;
   return new TF_GraphProperties(item);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteGraphProperties(
+TFPLUG_FAKE_FUNCTION void TF_DeleteGraphProperties(
     TF_GraphProperties* properties) {
   delete properties;
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_InferStatically(
+TFPLUG_FAKE_FUNCTION void TF_InferStatically(
     TF_GraphProperties* properties, capi::TF_Bool /*assume_valid_feeds*/,
     capi::TF_Bool /*aggressive*/, capi::TF_Bool /*include_input_values*/,
     capi::TF_Bool include_output_values, TF_Status* status) {
@@ -185,18 +130,9 @@ inline const std::vector<TF_GrapplerItem::Property>& PropertiesOf(
 }
 inline std::string SerializeProperty(const TF_GrapplerItem::Property& property,
                                      bool with_value) {
-  std::string shape, out;
-  if (!property.shape.has_rank()) {
-    internal::AppendField(shape, 3, uint64_t{1});
-  } else {
-    for (int64_t size : property.shape.shape().dims()) {
-      std::string dim;
-      internal::AppendField(dim, 1, static_cast<uint64_t>(size));
-      internal::AppendField(shape, 2, dim);
-    }
-  }
+  std::string out;
   internal::AppendField(out, 1, static_cast<uint64_t>(property.dtype));
-  internal::AppendField(out, 2, shape);
+  internal::AppendField(out, 2, SerializeShape(property.shape));
   if (with_value && !property.value.empty()) {
     internal::AppendField(out, 3, property.value);
   }
@@ -214,28 +150,28 @@ inline void GetProperties(
   }
 }
 
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputPropertiesListSize(
+TFPLUG_FAKE_FUNCTION void TF_GetInputPropertiesListSize(
     TF_GraphProperties* properties, const char* name, int* num_values,
     TF_Status* status) {
   if (GraphCallFails("TF_GetInputPropertiesListSize", status)) return;
   *num_values = static_cast<int>(
       PropertiesOf(properties, properties->item->inputs, name).size());
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetInputPropertiesList(
+TFPLUG_FAKE_FUNCTION void TF_GetInputPropertiesList(
     TF_GraphProperties* properties, const char* name, TF_Buffer** buffers,
     int num_values, TF_Status* status) {
   GetProperties("TF_GetInputPropertiesList",
                 PropertiesOf(properties, properties->item->inputs, name),
                 /*with_values=*/false, buffers, num_values, status);
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetOutputPropertiesListSize(
+TFPLUG_FAKE_FUNCTION void TF_GetOutputPropertiesListSize(
     TF_GraphProperties* properties, const char* name, int* num_values,
     TF_Status* status) {
   if (GraphCallFails("TF_GetOutputPropertiesListSize", status)) return;
   *num_values = static_cast<int>(
       PropertiesOf(properties, properties->item->outputs, name).size());
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_GetOutputPropertiesList(
+TFPLUG_FAKE_FUNCTION void TF_GetOutputPropertiesList(
     TF_GraphProperties* properties, const char* name, TF_Buffer** buffers,
     int num_values, TF_Status* status) {
   GetProperties("TF_GetOutputPropertiesList",
@@ -243,10 +179,9 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_GetOutputPropertiesList(
                 properties->has_output_values, buffers, num_values, status);
 }
 
-// ---- Ops and functions
-// -------------------------------------------------------
+// ---- Ops and functions -----------------------------------------------------
 
-TFPLUG_TESTING_CORE_FUNCTION TF_FunctionLibraryDefinition*
+TFPLUG_FAKE_FUNCTION TF_FunctionLibraryDefinition*
 TF_NewFunctionLibraryDefinition(const TF_Buffer* graph, TF_Status* status) {
   if (GraphCallFails("TF_NewFunctionLibraryDefinition", status)) return nullptr;
   auto* const library = new TF_FunctionLibraryDefinition;
@@ -268,13 +203,13 @@ TF_NewFunctionLibraryDefinition(const TF_Buffer* graph, TF_Status* status) {
   }
   return library;
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_DeleteFunctionLibraryDefinition(
+TFPLUG_FAKE_FUNCTION void TF_DeleteFunctionLibraryDefinition(
     TF_FunctionLibraryDefinition* library) {
   delete library;
 }
-TFPLUG_TESTING_CORE_FUNCTION void TF_LookUpOpDef(
-    TF_FunctionLibraryDefinition* library, const char* name, TF_Buffer* buffer,
-    TF_Status* status) {
+TFPLUG_FAKE_FUNCTION void TF_LookUpOpDef(TF_FunctionLibraryDefinition* library,
+                                         const char* name, TF_Buffer* buffer,
+                                         TF_Status* status) {
   if (GraphCallFails("TF_LookUpOpDef", status)) return;
   for (const auto* ops : {&library->op_defs, &KnownOpDefs()}) {
     if (auto it = ops->find(name); it != ops->end()) {
@@ -285,25 +220,23 @@ TFPLUG_TESTING_CORE_FUNCTION void TF_LookUpOpDef(
                (std::string("Op type not registered '") + name + "'").c_str());
 }
 
-inline void InstallGraphFunctions(capi::Functions& core) {
-#define TFPLUG_TESTING_INSTALL(name) core.name = &name
-  TFPLUG_TESTING_INSTALL(TF_GetNodesToPreserveListSize);
-  TFPLUG_TESTING_INSTALL(TF_GetNodesToPreserveList);
-  TFPLUG_TESTING_INSTALL(TF_GetFetchNodesListSize);
-  TFPLUG_TESTING_INSTALL(TF_GetFetchNodesList);
-  TFPLUG_TESTING_INSTALL(TF_NewGraphProperties);
-  TFPLUG_TESTING_INSTALL(TF_DeleteGraphProperties);
-  TFPLUG_TESTING_INSTALL(TF_InferStatically);
-  TFPLUG_TESTING_INSTALL(TF_GetInputPropertiesListSize);
-  TFPLUG_TESTING_INSTALL(TF_GetInputPropertiesList);
-  TFPLUG_TESTING_INSTALL(TF_GetOutputPropertiesListSize);
-  TFPLUG_TESTING_INSTALL(TF_GetOutputPropertiesList);
-  TFPLUG_TESTING_INSTALL(TF_NewFunctionLibraryDefinition);
-  TFPLUG_TESTING_INSTALL(TF_DeleteFunctionLibraryDefinition);
-  TFPLUG_TESTING_INSTALL(TF_LookUpOpDef);
-#undef TFPLUG_TESTING_INSTALL
+inline void InstallGraphFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_GetNodesToPreserveListSize);
+  TFPLUG_FAKE_INSTALL(TF_GetNodesToPreserveList);
+  TFPLUG_FAKE_INSTALL(TF_GetFetchNodesListSize);
+  TFPLUG_FAKE_INSTALL(TF_GetFetchNodesList);
+  TFPLUG_FAKE_INSTALL(TF_NewGraphProperties);
+  TFPLUG_FAKE_INSTALL(TF_DeleteGraphProperties);
+  TFPLUG_FAKE_INSTALL(TF_InferStatically);
+  TFPLUG_FAKE_INSTALL(TF_GetInputPropertiesListSize);
+  TFPLUG_FAKE_INSTALL(TF_GetInputPropertiesList);
+  TFPLUG_FAKE_INSTALL(TF_GetOutputPropertiesListSize);
+  TFPLUG_FAKE_INSTALL(TF_GetOutputPropertiesList);
+  TFPLUG_FAKE_INSTALL(TF_NewFunctionLibraryDefinition);
+  TFPLUG_FAKE_INSTALL(TF_DeleteFunctionLibraryDefinition);
+  TFPLUG_FAKE_INSTALL(TF_LookUpOpDef);
 }
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_FAKE_GRAPH_H_
+#endif  // TFPLUG_TESTING_INTERNAL_GRAPH_FUNCTIONS_H_

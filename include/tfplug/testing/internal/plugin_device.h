@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_PLUGIN_DEVICE_H_
-#define TFPLUG_TESTING_PLUGIN_DEVICE_H_
+#ifndef TFPLUG_TESTING_INTERNAL_PLUGIN_DEVICE_H_
+#define TFPLUG_TESTING_INTERNAL_PLUGIN_DEVICE_H_
 
 #include "tfplug/abi/abi.h"
-#include "tfplug/testing/canary.h"
-#include "tfplug/testing/host_tasks.h"
+#include "tfplug/testing/internal/host_tasks.h"
+#include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
 
 namespace tfplug::testing {
 
-// A device as core holds it: SP_Device, and the functions to use it with,
-// which belong to the platform. Functions that core's layouts lack are null.
+// TensorFlow's record of a device: SP_Device, and the platform's functions for
+// it. Functions that the release lacks are null.
 struct PluginDevice {
   const capi::SP_Device* get() const { return device.get(); }
 
@@ -24,4 +24,4 @@ struct PluginDevice {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_PLUGIN_DEVICE_H_
+#endif  // TFPLUG_TESTING_INTERNAL_PLUGIN_DEVICE_H_

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_FAULT_CORE_RENDEZVOUS_H_
-#define TFPLUG_TESTS_FAULT_CORE_RENDEZVOUS_H_
+#ifndef TFPLUG_TESTING_FAKE_RENDEZVOUS_H_
+#define TFPLUG_TESTING_FAKE_RENDEZVOUS_H_
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "fault_core/run.h"
-#include "fault_core/tensor.h"
 #include "tfplug/abi/tf_rendezvous.h"
+#include "tfplug/testing/fake_context.h"
+#include "tfplug/testing/tensor.h"
 
 namespace tfplug::testing {
 
-// What TF_RendezvousThunk::rendezvous points to: hands over on the thread that
-// comes last, as core does, and ends the process over what core does.
+// TensorFlow's exchange of tensors between the kernels of a step. A tensor is
+// handed over on the thread that comes second. The end of its life is the end
+// of the step, which cancels the receivers that still wait.
+//
+//   testing::FakeRendezvous rendezvous;
+//   run.context()->rendezvous = &rendezvous;
 class FakeRendezvous {
  public:
   ~FakeRendezvous() { Abort(absl::CancelledError("the step has ended")); }
 
+  // The number of receivers that wait.
   size_t waiting() const { return waiting_.size(); }
 
+  // Returns the functions that TF_GetRendezvous gives to a kernel.
   capi::TF_RendezvousThunk Thunk() {
     capi::TF_RendezvousThunk thunk = {};
     thunk.rendezvous = this;
@@ -35,7 +41,7 @@ class FakeRendezvous {
       static_cast<FakeRendezvous*>(self)->Receive(*params);
     };
     thunk.start_abort_func = [](void* self, const TF_Status* status) {
-      static_cast<FakeRendezvous*>(self)->Abort(FromCore(*status));
+      static_cast<FakeRendezvous*>(self)->Abort(ReadStatus(*status));
     };
     return thunk;
   }
@@ -48,23 +54,28 @@ class FakeRendezvous {
 
   static std::string Check(const capi::TF_RendezvousParsedKey& key,
                            const capi::TF_RendezvousArgsStruct& args) {
+    constexpr char kName[] = "TF_RendezvousThunk";
     const std::string text(key.full_key, key.full_key_size);
-    // Core reads the parts; the number of them will do here.
+    // TensorFlow parses the parts; here, only their number is checked.
     if (std::count(text.begin(), text.end(), ';') != 4) {
-      FakeWouldAbort("a rendezvous key");
+      AbortLikeTensorFlow(kName, "malformed key");
     }
-    // Core gives back a reference to it, without a look.
-    if (args.device_context == nullptr) FakeWouldAbort("no device context");
-    // Otherwise core copies, by the functions in the context.
-    if (args.alloc_attrs.value != 1) FakeWouldAbort("not host memory");
+    // TensorFlow unreferences it without a check.
+    if (args.device_context == nullptr) {
+      AbortLikeTensorFlow(kName, "no device context");
+    }
+    // For device memory, TensorFlow would copy by the context's functions.
+    if (args.alloc_attrs.value != 1) {
+      AbortLikeTensorFlow(kName, "not host memory");
+    }
     return text;
   }
 
   void Send(const capi::TF_RendezvousSend_Params& params) {
     const std::string key = Check(*params.key, *params.args);
     if (Fault::Hits("TF_RendezvousThunk::send_func", params.status)) return;
-    if (!aborted_.ok()) return SetStatus(params.status, aborted_);
-    TF_SetStatus(params.status, capi::TF_OK, "");
+    if (!aborted_.ok()) return WriteStatus(aborted_, params.status);
+    SetOk(params.status);
     const auto receiver = waiting_.find(key);
     if (receiver == waiting_.end()) {
       sent_[key].push_back({*params.tensor, params.is_dead});
@@ -76,9 +87,12 @@ class FakeRendezvous {
   }
 
   void Receive(const capi::TF_RendezvousAsyncRecv_Params& params) {
+    constexpr char kName[] = "TF_RendezvousThunk::async_recv_func";
     const std::string key = Check(*params.key, *params.args);
-    if (params.on_done.context == nullptr) FakeWouldAbort("no callback");
-    if (Fault::Hits("TF_RendezvousThunk::async_recv_func")) {
+    if (params.on_done.context == nullptr) {
+      AbortLikeTensorFlow(kName, "no callback");
+    }
+    if (Fault::Hits(kName)) {
       return Fail(params.on_done, absl::ResourceExhaustedError("injected"));
     }
     if (!aborted_.ok()) return Fail(params.on_done, aborted_);
@@ -93,7 +107,10 @@ class FakeRendezvous {
   }
 
   void Abort(const absl::Status& status) {
-    if (status.ok()) FakeWouldAbort("StartAbort with OK");
+    if (status.ok()) {
+      AbortLikeTensorFlow("TF_RendezvousThunk::start_abort_func",
+                          "the status is OK");
+    }
     aborted_ = status;
     sent_.clear();
     for (const auto& [key, done] : std::exchange(waiting_, {})) {
@@ -101,25 +118,23 @@ class FakeRendezvous {
     }
   }
 
-  // Core has an empty tensor for who gets none.
+  // Failed receivers get an empty tensor.
   static void Fail(const capi::TF_RendezvousDoneCallbackImpl& done,
                    const absl::Status& status) {
     Finish(done, status, MakeTensor(capi::TF_FLOAT, {0}), false);
   }
-  // Status and tensor are core's, and gone when the call returns.
+  // Status and tensor are TensorFlow's and only valid during the call.
   static void Finish(const capi::TF_RendezvousDoneCallbackImpl& done,
                      const absl::Status& status, const TF_Tensor& tensor,
                      bool is_dead) {
-    TF_Status* const c_status = TF_NewStatus();
-    SetStatus(c_status, status);
-    auto* const c_tensor = new TF_Tensor(tensor);
+    TF_Status c_status;
+    WriteStatus(status, &c_status);
+    TF_Tensor c_tensor(tensor);
     capi::TF_RendezvousDoneCallback_Params params = {};
-    params.status = c_status;
-    params.tensor = c_tensor;
+    params.status = &c_status;
+    params.tensor = &c_tensor;
     params.is_dead = is_dead;
     done.callback(done.context, &params);
-    TF_DeleteStatus(c_status);
-    delete c_tensor;
   }
 
   std::map<std::string, std::deque<Item>> sent_;
@@ -127,16 +142,16 @@ class FakeRendezvous {
   absl::Status aborted_;
 };
 
-TFPLUG_TESTING_CORE_FUNCTION capi::TF_RendezvousThunk TF_GetRendezvous(
-    TF_OpKernelContext* ctx) {
-  if (ctx->rendezvous == nullptr) return {};
-  return static_cast<FakeRendezvous*>(ctx->rendezvous)->Thunk();
+TFPLUG_FAKE_FUNCTION capi::TF_RendezvousThunk TF_GetRendezvous(
+    TF_OpKernelContext* context) {
+  if (context->rendezvous == nullptr) return {};
+  return context->rendezvous->Thunk();
 }
 
-inline void InstallRendezvousFunctions(capi::Functions& core) {
-  core.TF_GetRendezvous = &TF_GetRendezvous;
+inline void InstallRendezvousFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_GetRendezvous);
 }
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTS_FAULT_CORE_RENDEZVOUS_H_
+#endif  // TFPLUG_TESTING_FAKE_RENDEZVOUS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_VALIDATE_H_
-#define TFPLUG_TESTING_VALIDATE_H_
+#ifndef TFPLUG_TESTING_INTERNAL_VALIDATE_H_
+#define TFPLUG_TESTING_INTERNAL_VALIDATE_H_
 
 #include <cstddef>
 #include <initializer_list>
@@ -10,9 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/abi.h"
 
-// What core checks when it loads a device plug-in, and would abort on. As
-// strict as the strictest release: the newest ask for no timers, for instance.
-// Some functions core calls without having looked; those are asked for too.
+// TensorFlow's checks when it loads a device plug-in, which abort the process.
+// As strict as the strictest release; the newest need no timers, for instance.
+// Functions that TensorFlow calls without a check are required too.
 namespace tfplug::testing {
 
 struct Field {
@@ -86,7 +86,7 @@ inline absl::Status Validate(const capi::SP_TimerFns& fns) {
                        {{"nanoseconds", fns.nanoseconds != nullptr}});
 }
 
-// `size` is core's, and tells which fields it has.
+// `size` is that of TensorFlow's struct, which tells the fields it has.
 inline absl::Status Validate(const capi::SP_StreamExecutor& se, size_t size,
                              bool supports_unified_memory) {
   const bool no_fills =
@@ -132,4 +132,4 @@ inline absl::Status Validate(const capi::SP_StreamExecutor& se, size_t size,
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_VALIDATE_H_
+#endif  // TFPLUG_TESTING_INTERNAL_VALIDATE_H_

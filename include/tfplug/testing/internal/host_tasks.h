@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_HOST_TASKS_H_
-#define TFPLUG_TESTING_HOST_TASKS_H_
+#ifndef TFPLUG_TESTING_INTERNAL_HOST_TASKS_H_
+#define TFPLUG_TESTING_INTERNAL_HOST_TASKS_H_
 
 #include <functional>
 #include <list>
@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/internal/status_functions.h"
 
 namespace tfplug::testing {
 
-// The host tasks that a device was given. Core frees a task when it runs, so
-// one that runs twice crashes there, and one that never runs is waited for
-// without end; here they are kept, and counted. Thread-safe.
+// The host tasks that were enqueued on a device. TensorFlow frees a task after
+// its run, so a second run crashes, and waits forever for a task that never
+// runs. Here, runs are counted. Thread-safe.
 class HostTasks {
  public:
-  // The argument for Run, an SE_StatusCallbackFn.
+  // Returns the argument for Run, an SE_StatusCallbackFn.
   void* Add(std::function<absl::Status()> function) {
     std::lock_guard<std::mutex> lock(mutex_);
     tasks_.emplace_back();
@@ -27,10 +27,10 @@ class HostTasks {
     return &tasks_.back();
   }
 
-  // The plug-in has said that it will not run it.
-  void Refused(void* argument) {
+  // Records that the plug-in did not accept the task.
+  void Reject(void* argument) {
     std::lock_guard<std::mutex> lock(mutex_);
-    static_cast<Task*>(argument)->refused = true;
+    static_cast<Task*>(argument)->is_rejected = true;
   }
 
   static void Run(void* argument, capi::TF_Status* status) {
@@ -39,17 +39,17 @@ class HostTasks {
       std::lock_guard<std::mutex> lock(task->owner->mutex_);
       if (task->runs++ > 0) return;
     }
-    ToCore(task->function(), status);
+    WriteStatus(task->function(), status);
   }
 
-  // OK when every accepted task has run once by now, and no refused one.
+  // OK if every accepted task has run once, and no rejected one has run.
   absl::Status Check() const {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const Task& task : tasks_) {
-      if (task.runs == (task.refused ? 0 : 1)) continue;
+      if (task.runs == (task.is_rejected ? 0 : 1)) continue;
       return absl::InternalError(std::string("a host task that was ") +
-                                 (task.refused ? "refused" : "accepted") +
-                                 " has run " + std::to_string(task.runs) +
+                                 (task.is_rejected ? "rejected" : "accepted") +
+                                 " ran " + std::to_string(task.runs) +
                                  " times");
     }
     return absl::OkStatus();
@@ -60,7 +60,7 @@ class HostTasks {
     HostTasks* owner = nullptr;
     std::function<absl::Status()> function;
     int runs = 0;
-    bool refused = false;
+    bool is_rejected = false;
   };
 
   mutable std::mutex mutex_;
@@ -69,4 +69,4 @@ class HostTasks {
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_HOST_TASKS_H_
+#endif  // TFPLUG_TESTING_INTERNAL_HOST_TASKS_H_

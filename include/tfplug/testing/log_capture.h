@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTING_FAKE_LOG_H_
-#define TFPLUG_TESTING_FAKE_LOG_H_
+#ifndef TFPLUG_TESTING_LOG_CAPTURE_H_
+#define TFPLUG_TESTING_LOG_CAPTURE_H_
 
 #include <cstdarg>
 #include <cstdio>
@@ -9,14 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "tfplug/abi/functions.h"
-#include "tfplug/testing/fake_status.h"
+#include "tfplug/testing/internal/fake_function.h"
 
 namespace tfplug::testing {
 
-// While it lives, lines that are logged through TF_Log come here and not to
-// standard error; one at a time. TF_Log is in releases up to 2.20: a newer core
-// has none, and tfplug writes to standard error itself.
+// Captures what is logged through TF_Log while it lives, instead of standard
+// error. One at a time. Releases from 2.21 on have no TF_Log, and tfplug then
+// writes to standard error itself.
 class LogCapture {
  public:
   LogCapture() {
@@ -34,14 +33,14 @@ class LogCapture {
     std::lock_guard<std::mutex> lock(mutex());
     return lines_;
   }
-  // All lines, each with its end.
+  // All lines, each with a newline.
   std::string text() const {
     std::string text;
     for (const std::string& line : lines()) text += line + "\n";
     return text;
   }
 
-  // For TF_Log and friends.
+  // For TF_Log.
   static void Write(capi::TF_LogLevel level, const char* format,
                     va_list arguments) {
     char line[1024];
@@ -59,7 +58,7 @@ class LogCapture {
 
  private:
   static std::mutex& mutex() {
-    static std::mutex* const mutex = new std::mutex;
+    static auto* const mutex = new std::mutex;
     return *mutex;
   }
   static LogCapture*& current() {
@@ -70,26 +69,24 @@ class LogCapture {
   std::vector<std::string> lines_;
 };
 
-TFPLUG_TESTING_CORE_FUNCTION void TF_Log(capi::TF_LogLevel level,
-                                         const char* format, ...) {
+TFPLUG_FAKE_FUNCTION void TF_Log(capi::TF_LogLevel level, const char* format,
+                                 ...) {
   va_list arguments;
   va_start(arguments, format);
   LogCapture::Write(level, format, arguments);
   va_end(arguments);
 }
+// Verbose logging is off, which is TensorFlow's default.
+TFPLUG_FAKE_FUNCTION void TF_VLog(int /*level*/, const char* /*format*/, ...) {}
+TFPLUG_FAKE_FUNCTION void TF_DVLog(int /*level*/, const char* /*format*/, ...) {
+}
 
-// Verbose logging is off, as it is in core unless someone asks for it.
-TFPLUG_TESTING_CORE_FUNCTION void TF_VLog(int /*level*/, const char* /*format*/,
-                                          ...) {}
-TFPLUG_TESTING_CORE_FUNCTION void TF_DVLog(int /*level*/,
-                                           const char* /*format*/, ...) {}
-
-inline void InstallLogFunctions(capi::Functions& core) {
-  core.TF_Log = &TF_Log;
-  core.TF_VLog = &TF_VLog;
-  core.TF_DVLog = &TF_DVLog;
+inline void InstallLogFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_Log);
+  TFPLUG_FAKE_INSTALL(TF_VLog);
+  TFPLUG_FAKE_INSTALL(TF_DVLog);
 }
 
 }  // namespace tfplug::testing
 
-#endif  // TFPLUG_TESTING_FAKE_LOG_H_
+#endif  // TFPLUG_TESTING_LOG_CAPTURE_H_

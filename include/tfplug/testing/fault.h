@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_FAULT_H_
+#define TFPLUG_TESTING_FAULT_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tfplug/testing/internal/status_functions.h"
+
+namespace tfplug::testing {
+
+// Makes one call of TensorFlow's C API fail: with RESOURCE_EXHAUSTED and
+// "injected into TF_…", or with a null result where there is no TF_Status.
+// Calls are counted, from 1, from the construction of the Fault on; only those
+// that can fail in TensorFlow. One Fault at a time, for all threads.
+//
+//   testing::Fault fault("TF_AllocateTemp", 2);
+//   CHECK(absl::IsResourceExhausted(run.Run()));
+//   CHECK(fault.failed() == "TF_AllocateTemp");
+class Fault {
+ public:
+  // Fails the given call, whatever function it calls. 0: none.
+  explicit Fault(int64_t call) : Fault("", call) {}
+  // Fails the given call of `function`.
+  explicit Fault(std::string function, int64_t call = 1) {
+    std::lock_guard<std::mutex> lock(plan().mutex);
+    plan().calls = 0;
+    plan().fail_at = call;
+    plan().function = std::move(function);
+    plan().failed.clear();
+  }
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+  ~Fault() {
+    std::lock_guard<std::mutex> lock(plan().mutex);
+    plan().fail_at = 0;
+  }
+
+  // The function that has failed; empty if the call has not happened.
+  std::string failed() const {
+    std::lock_guard<std::mutex> lock(plan().mutex);
+    return plan().failed;
+  }
+  // How many calls have been counted.
+  int64_t calls() const {
+    std::lock_guard<std::mutex> lock(plan().mutex);
+    return plan().calls;
+  }
+
+  // For the fake's functions: count a call, and return whether it must fail.
+  static bool Hits(const char* function) {
+    std::lock_guard<std::mutex> lock(plan().mutex);
+    if (!plan().function.empty() && plan().function != function) return false;
+    if (++plan().calls != plan().fail_at) return false;
+    plan().failed = function;
+    return true;
+  }
+  static bool Hits(const char* function, TF_Status* status) {
+    if (!Hits(function)) return false;
+    TF_SetStatus(status, capi::TF_RESOURCE_EXHAUSTED,
+                 (std::string("injected into ") + function).c_str());
+    return true;
+  }
+
+ private:
+  struct Plan {
+    std::mutex mutex;
+    int64_t calls = 0;
+    int64_t fail_at = 0;
+    std::string function;
+    std::string failed;
+  };
+  static Plan& plan() {
+    static auto* const plan = new Plan;
+    return *plan;
+  }
+};
+
+// Returns how many calls that can fail `run` makes.
+template <class Run>
+int64_t CountCalls(Run&& run) {
+  const Fault none(0);
+  run();
+  return none.calls();
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_FAULT_H_

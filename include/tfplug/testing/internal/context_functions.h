@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_INTERNAL_CONTEXT_FUNCTIONS_H_
+#define TFPLUG_TESTING_INTERNAL_CONTEXT_FUNCTIONS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tfplug/abi/tf_input_range_args.h"
+#include "tfplug/abi/tf_string_view.h"
+#include "tfplug/testing/fake_context.h"
+#include "tfplug/testing/internal/buffer_functions.h"
+
+// The functions that read what TensorFlow knows of a kernel's run.
+namespace tfplug::testing {
+
+TFPLUG_FAKE_FUNCTION int TF_NumInputs(TF_OpKernelContext* context) {
+  return static_cast<int>(context->inputs.size());
+}
+TFPLUG_FAKE_FUNCTION TF_DataType TF_InputDatatype(TF_OpKernelContext* context,
+                                                  int i) {
+  if (!IsInput(context, i)) {
+    AbortLikeTensorFlow("TF_InputDatatype", "index out of range");
+  }
+  return GetInputSlot(context, i).tensor->dtype;
+}
+// For an absent optional input, gives no tensor and leaves the status alone.
+TFPLUG_FAKE_FUNCTION void TF_GetInput(TF_OpKernelContext* context, int i,
+                                      TF_Tensor** tensor, TF_Status* status) {
+  if (Fault::Hits("TF_GetInput", status)) return;
+  if (!IsInput(context, i)) {
+    TF_SetStatus(status, capi::TF_OUT_OF_RANGE, "input index out of range");
+    return;
+  }
+  const auto& input = GetInputSlot(context, i).tensor;
+  *tensor = input.has_value() ? new TF_Tensor(*input) : nullptr;
+  if (input.has_value()) SetOk(status);
+}
+TFPLUG_FAKE_FUNCTION void TF_InputRange(TF_OpKernelContext* context,
+                                        const char* name,
+                                        capi::TF_InputRange_Args* args) {
+  args->start = args->stop = -1;
+  if (Fault::Hits("TF_InputRange", args->status)) return;
+  int start = 0;
+  for (const auto& [arg, count] : context->node.input_args) {
+    if (arg == name) {
+      args->start = start;
+      args->stop = start + count;
+      return SetOk(args->status);
+    }
+    start += count;
+  }
+  TF_SetStatus(args->status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
+}
+TFPLUG_FAKE_FUNCTION void TF_GetInputByName(TF_OpKernelContext* context,
+                                            const char* name,
+                                            TF_Tensor** tensor,
+                                            TF_Status* status) {
+  int start = 0;
+  for (const auto& [arg, count] : context->node.input_args) {
+    if (arg == name) return TF_GetInput(context, start, tensor, status);
+    start += count;
+  }
+  TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Unknown input name");
+}
+TFPLUG_FAKE_FUNCTION bool TF_IsHostMemoryInput(TF_OpKernelContext* context,
+                                               int i, TF_Status* status) {
+  if (Fault::Hits("TF_IsHostMemoryInput", status)) return false;
+  if (!IsInput(context, i)) {
+    AbortLikeTensorFlow("TF_IsHostMemoryInput", "index out of range");
+  }
+  return GetInputSlot(context, i).on_host;
+}
+TFPLUG_FAKE_FUNCTION bool TF_IsHostMemoryOutput(TF_OpKernelContext* context,
+                                                int i, TF_Status* status) {
+  if (Fault::Hits("TF_IsHostMemoryOutput", status)) return false;
+  if (!IsOutput(context, i)) {
+    AbortLikeTensorFlow("TF_IsHostMemoryOutput", "index out of range");
+  }
+  return GetOutputSlot(context, i).on_host;
+}
+TFPLUG_FAKE_FUNCTION bool TF_IsRefInput(TF_OpKernelContext* context, int i,
+                                        TF_Status* status) {
+  if (Fault::Hits("TF_IsRefInput", status)) return false;
+  const auto& input = GetInputSlot(context, i).tensor;
+  return input.has_value() && static_cast<int>(input->dtype) > 100;
+}
+TFPLUG_FAKE_FUNCTION capi::SP_Stream TF_GetStream(TF_OpKernelContext* context,
+                                                  TF_Status* status) {
+  if (Fault::Hits("TF_GetStream", status)) return nullptr;
+  if (context->stream == nullptr) {
+    TF_SetStatus(status, capi::TF_FAILED_PRECONDITION,
+                 "Accessing device stream is not supported for a CPU device.");
+    return nullptr;
+  }
+  SetOk(status);
+  return context->stream;
+}
+TFPLUG_FAKE_FUNCTION void TF_OpKernelContext_Failure(
+    TF_OpKernelContext* context, TF_Status* status) {
+  FailRun(context, ReadStatus(*status));
+}
+
+// ---- Names, counts and protos ----------------------------------------------
+
+inline capi::TF_StringView View(const std::string& text) {
+  return {text.data(), text.size()};
+}
+TFPLUG_FAKE_FUNCTION capi::TF_StringView TF_GetOpKernelName(
+    TF_OpKernelContext* context) {
+  return View(context->node.name);
+}
+TFPLUG_FAKE_FUNCTION capi::TF_StringView TF_GetOpKernelRequestedInput(
+    TF_OpKernelContext* context, size_t i) {
+  if (i >= context->requested_inputs.size()) {
+    AbortLikeTensorFlow("TF_GetOpKernelRequestedInput", "index out of range");
+  }
+  return View(context->requested_inputs[i]);
+}
+TFPLUG_FAKE_FUNCTION capi::TF_StringView TF_GetDeviceName(
+    TF_OpKernelContext* context) {
+  return View(context->device_name);
+}
+TFPLUG_FAKE_FUNCTION capi::TF_StringView TF_GetResourceMgrDefaultContainerName(
+    TF_OpKernelContext* context) {
+  return View(context->container);
+}
+TFPLUG_FAKE_FUNCTION int64_t TF_StepId(TF_OpKernelContext* context) {
+  return context->step_id;
+}
+TFPLUG_FAKE_FUNCTION int64_t TF_GetStepId(TF_OpKernelContext* context) {
+  return context->step_id;
+}
+TFPLUG_FAKE_FUNCTION uint64_t TF_GetFrameId(TF_OpKernelContext* context) {
+  return context->frame_id;
+}
+TFPLUG_FAKE_FUNCTION int64_t TF_GetIterId(TF_OpKernelContext* context) {
+  return context->iteration_id;
+}
+TFPLUG_FAKE_FUNCTION int TF_GetDeviceId(TF_OpKernelContext* context) {
+  return context->device_id;
+}
+TFPLUG_FAKE_FUNCTION int TF_GetGraphDefVersion(TF_OpKernelContext* context) {
+  return context->graph_def_version;
+}
+TFPLUG_FAKE_FUNCTION void TF_GetSerializedFunctionDefLibrary(
+    TF_OpKernelContext* context, TF_Buffer* buffer, TF_Status* status) {
+  if (Fault::Hits("TF_GetSerializedFunctionDefLibrary", status)) return;
+  FillBuffer(buffer, context->function_library);
+}
+TFPLUG_FAKE_FUNCTION void TF_GetSerializedConfigProto(
+    TF_OpKernelContext* context, TF_Buffer* buffer, TF_Status* status) {
+  if (Fault::Hits("TF_GetSerializedConfigProto", status)) return;
+  FillBuffer(buffer, context->config);
+}
+TFPLUG_FAKE_FUNCTION void TF_GetSerializedResourceHandleProto(
+    TF_OpKernelContext* context, int i, TF_Buffer* buffer, TF_Status* status) {
+  if (TF_InputDatatype(context, i) != capi::TF_RESOURCE) {
+    AbortLikeTensorFlow("TF_GetSerializedResourceHandleProto",
+                        "the input is not a resource");
+  }
+  if (Fault::Hits("TF_GetSerializedResourceHandleProto", status)) return;
+  FillBuffer(buffer, context->resource_handle);
+}
+
+// ---- The end of a run ------------------------------------------------------
+
+TFPLUG_FAKE_FUNCTION void TF_IncNumDeferredOps(TF_OpKernelContext* context) {
+  context->max_deferred_ops =
+      std::max(context->max_deferred_ops, ++context->deferred_ops);
+}
+TFPLUG_FAKE_FUNCTION void TF_DecNumDeferredOps(TF_OpKernelContext* context) {
+  --context->deferred_ops;
+}
+// The callback is the address of a std::function, as in TensorFlow.
+TFPLUG_FAKE_FUNCTION void TF_RunAsyncOpKernelDoneCallback(
+    capi::TF_AsyncOpKernelDoneCallback* done) {
+  (*reinterpret_cast<std::function<void()>*>(done))();
+}
+
+inline void InstallContextFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_NumInputs);
+  TFPLUG_FAKE_INSTALL(TF_InputDatatype);
+  TFPLUG_FAKE_INSTALL(TF_GetInput);
+  TFPLUG_FAKE_INSTALL(TF_InputRange);
+  TFPLUG_FAKE_INSTALL(TF_GetInputByName);
+  TFPLUG_FAKE_INSTALL(TF_IsHostMemoryInput);
+  TFPLUG_FAKE_INSTALL(TF_IsHostMemoryOutput);
+  TFPLUG_FAKE_INSTALL(TF_IsRefInput);
+  TFPLUG_FAKE_INSTALL(TF_GetStream);
+  TFPLUG_FAKE_INSTALL(TF_OpKernelContext_Failure);
+  TFPLUG_FAKE_INSTALL(TF_GetOpKernelName);
+  TFPLUG_FAKE_INSTALL(TF_GetOpKernelRequestedInput);
+  TFPLUG_FAKE_INSTALL(TF_GetDeviceName);
+  TFPLUG_FAKE_INSTALL(TF_GetResourceMgrDefaultContainerName);
+  TFPLUG_FAKE_INSTALL(TF_StepId);
+  TFPLUG_FAKE_INSTALL(TF_GetStepId);
+  TFPLUG_FAKE_INSTALL(TF_GetFrameId);
+  TFPLUG_FAKE_INSTALL(TF_GetIterId);
+  TFPLUG_FAKE_INSTALL(TF_GetDeviceId);
+  TFPLUG_FAKE_INSTALL(TF_GetGraphDefVersion);
+  TFPLUG_FAKE_INSTALL(TF_GetSerializedFunctionDefLibrary);
+  TFPLUG_FAKE_INSTALL(TF_GetSerializedConfigProto);
+  TFPLUG_FAKE_INSTALL(TF_GetSerializedResourceHandleProto);
+  TFPLUG_FAKE_INSTALL(TF_IncNumDeferredOps);
+  TFPLUG_FAKE_INSTALL(TF_DecNumDeferredOps);
+  TFPLUG_FAKE_INSTALL(TF_RunAsyncOpKernelDoneCallback);
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_INTERNAL_CONTEXT_FUNCTIONS_H_

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_OP_REGISTRY_H_
+#define TFPLUG_TESTING_OP_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tfplug/testing/internal/buffer_functions.h"
+
+namespace tfplug::capi {
+
+// An op as a plug-in defines it.
+struct TF_OpDefinitionBuilder : testing::Counted<TF_OpDefinitionBuilder> {
+  std::string name;
+  std::vector<std::string> attrs, inputs, outputs;
+  // In plain words: "commutative", "deprecated since 7: use another", …
+  std::vector<std::string> flags;
+  void (*shape_function)(TF_ShapeInferenceContext*, TF_Status*) = nullptr;
+};
+
+}  // namespace tfplug::capi
+
+namespace tfplug::testing {
+
+using capi::TF_OpDefinitionBuilder;
+using capi::TF_ShapeInferenceContext;
+
+// The ops that plug-ins have defined in this process, in order.
+// ScopedFakeTensorFlow clears it at its end.
+inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
+  static auto* const ops =
+      new std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>;
+  return *ops;
+}
+
+TFPLUG_FAKE_FUNCTION TF_OpDefinitionBuilder* TF_NewOpDefinitionBuilder(
+    const char* name) {
+  if (Fault::Hits("TF_NewOpDefinitionBuilder")) return nullptr;
+  auto* const builder = new TF_OpDefinitionBuilder;
+  builder->name = name;
+  return builder;
+}
+TFPLUG_FAKE_FUNCTION void TF_DeleteOpDefinitionBuilder(
+    TF_OpDefinitionBuilder* builder) {
+  delete builder;
+}
+TFPLUG_FAKE_FUNCTION void TF_RegisterOpDefinition(
+    TF_OpDefinitionBuilder* builder, TF_Status* status) {
+  std::unique_ptr<TF_OpDefinitionBuilder> owned(builder);
+  if (Fault::Hits("TF_RegisterOpDefinition", status)) return;
+  RegisteredOps().push_back(std::move(owned));
+  SetOk(status);
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderAddAttr(
+    TF_OpDefinitionBuilder* builder, const char* spec) {
+  builder->attrs.emplace_back(spec);
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderAddInput(
+    TF_OpDefinitionBuilder* builder, const char* spec) {
+  builder->inputs.emplace_back(spec);
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderAddOutput(
+    TF_OpDefinitionBuilder* builder, const char* spec) {
+  builder->outputs.emplace_back(spec);
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderDeprecated(
+    TF_OpDefinitionBuilder* builder, int version, const char* explanation) {
+  builder->flags.push_back("deprecated since " + std::to_string(version) +
+                           ": " + explanation);
+}
+// TensorFlow ignores the argument of the following four.
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetIsCommutative(
+    TF_OpDefinitionBuilder* builder, bool) {
+  builder->flags.push_back("commutative");
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetIsAggregate(
+    TF_OpDefinitionBuilder* builder, bool) {
+  builder->flags.push_back("aggregate");
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetIsStateful(
+    TF_OpDefinitionBuilder* builder, bool) {
+  builder->flags.push_back("stateful");
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetAllowsUninitializedInput(
+    TF_OpDefinitionBuilder* builder, bool) {
+  builder->flags.push_back("allows uninitialized input");
+}
+TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
+    TF_OpDefinitionBuilder* builder,
+    void (*function)(TF_ShapeInferenceContext*, TF_Status*)) {
+  builder->shape_function = function;
+}
+// TensorFlow's own ops; here, only MatMul.
+TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
+  if (Fault::Hits("TF_GetAllOpList")) return nullptr;
+  return MakeBuffer("\x0a\x08\x0a\x06MatMul");
+}
+
+inline void InstallOpDefinitionFunctions(capi::Functions& functions) {
+  TFPLUG_FAKE_INSTALL(TF_NewOpDefinitionBuilder);
+  TFPLUG_FAKE_INSTALL(TF_DeleteOpDefinitionBuilder);
+  TFPLUG_FAKE_INSTALL(TF_RegisterOpDefinition);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderAddAttr);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderAddInput);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderAddOutput);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderDeprecated);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderSetIsCommutative);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderSetIsAggregate);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderSetIsStateful);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderSetAllowsUninitializedInput);
+  TFPLUG_FAKE_INSTALL(TF_OpDefinitionBuilderSetShapeInferenceFunction);
+  TFPLUG_FAKE_INSTALL(TF_GetAllOpList);
+}
+
+}  // namespace tfplug::testing
+
+#endif  // TFPLUG_TESTING_OP_REGISTRY_H_
