@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_LOAD_DRIVER_H_
+#define TFPLUG_BASE_LOAD_DRIVER_H_
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tfplug {
+
+struct DriverOptions {
+  // How a user gets the driver, for error messages: "install
+  // ocl-icd-libopencl1".
+  std::string remedy = "install the device's driver or a newer version of it";
+  // Loads the library with RTLD_DEEPBIND: see LoadDriver.
+  bool deep_bind = true;
+};
+
+// A driver's shared library, which stays loaded until the process exits,
+// because drivers start threads and register exit handlers. Copies refer to the
+// same library.
+class Driver {
+ public:
+  // Sets `*function`, a pointer to a function, to `symbol` of the library:
+  //
+  //   decltype(&clGetPlatformIDs) get_platform_ids;
+  //   status.Update(driver.Get("clGetPlatformIDs", &get_platform_ids));
+  //
+  // Returns NOT_FOUND if the library lacks the symbol, and sets null.
+  template <class Function>
+  absl::Status Get(const char* symbol, Function** function) const {
+    *function = Find<Function>(symbol);
+    return *function != nullptr ? absl::OkStatus() : MissingSymbol(symbol);
+  }
+
+  // Returns the function, or null if the library lacks it: for functions that
+  // only some versions of the driver have.
+  template <class Function>
+  Function* Find(const char* symbol) const {
+    static_assert(std::is_function_v<Function>,
+                  "tfplug: a Driver looks up functions: declare a pointer to a "
+                  "function, such as decltype(&clGetPlatformIDs)");
+    return reinterpret_cast<Function*>(dlsym(library_, symbol));
+  }
+
+  // The file that was loaded.
+  const std::string& path() const { return path_; }
+
+ private:
+  friend absl::StatusOr<Driver> LoadDriver(
+      const std::vector<std::string>& names, const DriverOptions& options);
+
+  Driver(void* library, std::string path, std::string remedy)
+      : library_(library), path_(std::move(path)), remedy_(std::move(remedy)) {}
+
+  absl::Status MissingSymbol(const char* symbol) const {
+    return absl::NotFoundError("the driver " + path_ + " has no function " +
+                               symbol + ": " + remedy_);
+  }
+
+  void* library_;
+  std::string path_;
+  std::string remedy_;
+};
+
+namespace internal {
+
+// The runtimes of sanitizers replace functions such as malloc, and abort if a
+// library is loaded with RTLD_DEEPBIND, which would bypass them.
+inline bool HasSanitizerRuntime() {
+  for (const char* symbol : {"__asan_init", "__tsan_init", "__msan_init"}) {
+    if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace internal
+
+// Loads the first of the libraries `names` that can be loaded; file names are
+// searched for like those that a program links. Call it in Platform::Init: if
+// it fails, TensorFlow runs without the device, and the log contains the error.
+//
+// The library binds to its own symbols and those of its dependencies first
+// (RTLD_DEEPBIND, where libc has it and no sanitizer is in use). Otherwise it
+// binds to TensorFlow's, which exports LLVM, protobuf and Abseil: a driver that
+// contains another version of one of them crashes. A library that the process
+// has loaded before is not bound again.
+//
+// Returns NOT_FOUND with the loader's reason for each name if none can be
+// loaded.
+inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
+                                         const DriverOptions& options = {}) {
+  int flags = RTLD_NOW | RTLD_LOCAL;
+#if defined(RTLD_DEEPBIND)
+  if (options.deep_bind && !internal::HasSanitizerRuntime()) {
+    flags |= RTLD_DEEPBIND;
+  }
+#endif
+  std::string message = "cannot load the driver: ";
+  for (const std::string& name : names) {
+    void* const library = dlopen(name.c_str(), flags);
+    if (library != nullptr) {
+      link_map* map = nullptr;
+      const bool has_path = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
+      return Driver(library, has_path ? map->l_name : name, options.remedy);
+    }
+    // The text names the library, or the dependency that is missing.
+    const char* const reason = dlerror();
+    message += (reason != nullptr ? reason : name) + std::string("; ");
+  }
+  return absl::NotFoundError(message + options.remedy);
+}
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_BASE_LOAD_DRIVER_H_

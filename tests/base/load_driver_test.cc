@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/base/load_driver.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+
+// tests/base/test_driver.cc defines the same symbol, and calls it.
+extern "C" __attribute__((visibility("default"))) int test_driver_collision() {
+  return 1;
+}
+
+namespace tfplug {
+namespace {
+
+std::string TestDriver() {
+  const char* const path = std::getenv("TFPLUG_TEST_DRIVER");
+  REQUIRE(path != nullptr);
+  return path;
+}
+
+// A library is bound when it is loaded first, so this test comes first.
+TEST_CASE("LoadDriver: the driver binds to its own symbols") {
+  const auto driver = LoadDriver({"libno_such_driver.so.1", TestDriver()});
+  REQUIRE(driver.ok());
+  CHECK(driver->path() == TestDriver());
+  int (*value)(int);
+  CHECK(driver->Get("test_driver_value", &value).ok());
+  CHECK(value(40) == (internal::HasSanitizerRuntime() ? 41 : 42));
+  CHECK((driver->Find<int(int)>("test_driver_value") == value));
+}
+
+TEST_CASE("Driver: a symbol that the library lacks") {
+  DriverOptions options;
+  options.remedy = "install vendor-driver 2";
+  const auto driver = LoadDriver({TestDriver()}, options);
+  REQUIRE(driver.ok());
+  int (*value)(int) = [](int x) { return x; };
+  CHECK(driver->Get("test_driver_new", &value) ==
+        absl::NotFoundError("the driver " + TestDriver() +
+                            " has no function test_driver_new: install "
+                            "vendor-driver 2"));
+  CHECK((value == nullptr));
+  CHECK((driver->Find<void()>("test_driver_new") == nullptr));
+}
+
+TEST_CASE("LoadDriver: no library can be loaded") {
+  const absl::Status status =
+      LoadDriver({"libno_such_driver.so.1", "/no/such/driver.so"}).status();
+  CHECK(absl::IsNotFound(status));
+  const std::string message(status.message());
+  CHECK(message.find("cannot load the driver: libno_such_driver.so.1: ") == 0);
+  CHECK(message.find("; /no/such/driver.so: ") != std::string::npos);
+  CHECK(
+      message.find("; install the device's driver or a newer version of it") !=
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tfplug
