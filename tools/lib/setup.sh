@@ -1,32 +1,32 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Shared by the scripts in tools/, which source it and call set_up. That brings
-# the machine to where everything builds and runs, does nothing where it is
-# there already, and leaves these variables, exported:
+# Shared by the commands in tools/, which source this file and call set_up.
+# set_up installs and builds whatever is missing, does nothing if everything is
+# present, and exports these variables:
 #
 #   TFPLUG_ROOT       this project
 #   TFPLUG_VENV       virtual environment with TensorFlow: $TFPLUG_VENV/bin/python
 #   PKG_CONFIG_PATH   begins with the static, position-independent Abseil and
 #                     libprotobuf
-#   MESON             Meson 1.0.1 or newer
-#   TFPLUG_BUILD      where the plug-ins are built: configure "$TFPLUG_BUILD"
+#   MESON             the Meson of that environment
+#   TFPLUG_BUILD      build directory of the plug-ins: configure "$TFPLUG_BUILD"
 #
 # Settings, from the environment:
 #
-#   TFPLUG_TENSORFLOW  release of TensorFlow, as 2.15.1; default: the newest
-#   TFPLUG_PYTHON      Python to use; default: the first fitting one found
-#   XDG_CACHE_HOME     what is built and installed goes to tfplug/ in there
+#   TFPLUG_TENSORFLOW  release of TensorFlow, such as 2.15.1; default: the newest
+#   TFPLUG_PYTHON      the Python to use; default: the first suitable one
+#   XDG_CACHE_HOME     results are cached in tfplug/ below it
 
-TFPLUG_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+TFPLUG_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export TFPLUG_ROOT
 export TFPLUG_BUILD=$TFPLUG_ROOT/build/gcc
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
 ABSEIL_OLDEST=20220623
-# Changed whenever build_abseil is, so that what older recipes built is not used.
+# Changes with build_abseil and build_protobuf, so that a cached build made by an
+# older recipe is not used.
 ABSEIL_RECIPE='1: static, position-independent, hidden, C++17'
 PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
-# Formatting differs between releases of clang-format.
-CLANG_FORMAT=14.0.6
+LOCK=$TFPLUG_ROOT/tools/lib/requirements.txt
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -35,28 +35,28 @@ die() {
   exit 1
 }
 
-# quietly WORDS COMMAND...: says WORDS, runs COMMAND, and shows what it wrote
+# quietly TITLE COMMAND...: prints TITLE and runs COMMAND, whose output is shown
 # only if it fails.
 quietly() {
-  local words=$1 log start=$SECONDS
+  local title=$1 log start=$SECONDS
   shift
   log=$(mktemp)
-  say "$words ..."
+  say "$title ..."
   if ! "$@" >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
     rm -f "$log"
-    say "failed: $words"
+    say "Failed: $title"
     return 1
   fi
   rm -f "$log"
-  say "$words: done in $((SECONDS - start)) s"
+  say "$title: done in $((SECONDS - start)) s"
 }
 
 at_least() { printf '%s\n' "$1" "$2" | sort -VC; }  # at_least MINIMUM VERSION
 
 # ---- Packages of the machine -------------------------------------------------
 
-# Prints the first Python that can make virtual environments, 3.10 or newer.
+# Prints the first Python, 3.10 or newer, that can create virtual environments.
 find_python() {
   local python
   for python in ${TFPLUG_PYTHON:-python3 /usr/bin/python3 python3.13 \
@@ -70,7 +70,7 @@ sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
   return 1
 }
 
-# Prints the packages that are missing, one a line.
+# Prints the missing packages, one per line.
 missing_packages() {
   local probe package
   while read -r probe package; do
@@ -83,7 +83,6 @@ missing_packages() {
 g++ g++
 clang++ clang
 clang-tidy clang-tidy
-meson meson
 ninja ninja-build
 cmake cmake
 pkg-config pkg-config
@@ -98,47 +97,78 @@ EOF
 }
 
 install_packages() {
-  local missing root=()
+  local missing as_root=()
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
-    die "not a Debian or Ubuntu machine; install by hand what these Debian" \
-      "packages hold, then run this again: ${missing[*]}"
+    die "This is not a Debian or Ubuntu machine. Install the equivalents of" \
+      "these Debian packages by hand and run this again: ${missing[*]}"
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null ||
-      die "neither root nor sudo here; as root, run:" \
+      die "Packages are missing, and there is no sudo. Run as root:" \
         "apt-get install ${missing[*]}"
-    root=(sudo)
-    sudo -v || die "sudo refused; as root, run: apt-get install ${missing[*]}"
+    as_root=(sudo)
+    sudo -v || die "sudo refused. Run as root: apt-get install ${missing[*]}"
   fi
-  quietly "apt-get update" "${root[@]}" apt-get update ||
-    say "going on with the package lists that there are"
+  quietly "apt-get update" "${as_root[@]}" apt-get update ||
+    say "Continuing with the existing package lists."
   quietly "apt-get install ${missing[*]}" \
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${missing[@]}" ||
-    die "could not install: ${missing[*]}. Is there a network?"
+    die "apt-get could not install ${missing[*]}. Is there a network?"
   mapfile -t missing < <(missing_packages)
-  [ ${#missing[@]} -eq 0 ] || die "installed, yet still missing: ${missing[*]}"
+  [ ${#missing[@]} -eq 0 ] || die "Still missing after the installation: ${missing[*]}"
 }
 
 # ---- Abseil and libprotobuf --------------------------------------------------
 
-# find_built NAME RECIPE: prints the folder of the newest one by this recipe.
+# manifest PREFIX: prints the checksums of all files of a build.
+manifest() {
+  (cd "$1" && find . -type f ! -name manifest -print0 | LC_ALL=C sort -z |
+    xargs -0 sha256sum)
+}
+
+# is_intact PREFIX: whether a cached build belongs to this user alone and is as
+# it was when it was built.
+is_intact() {
+  local foreign
+  foreign=$(find "$1" ! -uid "$(id -u)" -o ! -type l -perm /022) &&
+    [ -z "$foreign" ] && [ -f "$1/manifest" ] &&
+    [ "$(manifest "$1")" = "$(cat "$1/manifest")" ] && return
+  say "$1 is not used: it was altered, is incomplete, or can be written by" \
+    "another user."
+  return 1
+}
+
+# find_built NAME RECIPE: prints the directory of the newest intact build made by
+# this recipe.
 find_built() {
   local stamp found=
   for stamp in "$CACHE/$1"-*/recipe; do
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$2" ]; then
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$2" ] &&
+      is_intact "$(dirname "$stamp")"; then
       found=$(dirname "$stamp")
     fi
   done
   [ -n "$found" ] && echo "$found"
 }
 
+# keep_build STAGE PREFIX RECIPE: moves a finished build into the cache.
+keep_build() {
+  chmod -R go-w "$1/$2"
+  echo "$3" >"$1/$2/recipe"
+  manifest "$1/$2" >"$1/manifest"
+  mv "$1/manifest" "$1/$2/manifest"
+  rm -rf "$2"
+  mv "$1/$2" "$2"
+}
+
 find_abseil() { find_built abseil "$ABSEIL_RECIPE"; }
 find_protobuf() { find_built protobuf "$PROTOBUF_RECIPE"; }
 
-# write_source_lists FOLDER: the machine's own sources of the distribution's
-# main component (one-line and deb822 style) as sources of source packages.
+# write_source_lists DIRECTORY: writes the machine's own sources of the
+# distribution's main component (one-line and deb822 style) as sources of source
+# packages.
 write_source_lists() {
   local release file LIST=/etc/apt/sources.list PARTS=/etc/apt/sources.list.d
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -168,27 +198,34 @@ write_source_lists() {
   [ -s "$1/tfplug.list" ] || [ -s "$1/tfplug.sources" ]
 }
 
-# fetch_source PACKAGE FOLDER: unpacks the distribution's source package in
-# there, with package lists of its own: the machine's are neither needed nor
-# changed.
+# fetch_source PACKAGE DIRECTORY: unpacks the distribution's source package in
+# DIRECTORY/source. Uses package lists of its own and neither needs nor changes
+# those of the machine. Root's downloads are made by apt's user _apt, to whom the
+# directory must be accessible: it cannot be in a home directory.
 fetch_source() {
-  local package=$1
-  shift
-  mkdir -p "$1"/{parts,lists/partial,cache/archives/partial,source}
-  write_source_lists "$1/parts" || {
-    echo "no source of the distribution's main component in /etc/apt"
+  local package=$1 work=$2
+  mkdir -p "$work"/{parts,lists/partial,cache/archives/partial,source}
+  write_source_lists "$work/parts" || {
+    echo "/etc/apt names no source of the distribution's main component."
     return 1
   }
+  chmod -R go+rX "$work"
+  if [ "$(id -u)" = 0 ] && id _apt >/dev/null 2>&1; then
+    chown _apt "$work"/{lists,cache/archives}/partial "$work/source"
+  fi
   local options=(
     -o "Dir::Etc::SourceList=/dev/null"
-    -o "Dir::Etc::SourceParts=$1/parts"
-    -o "Dir::State::Lists=$1/lists"
-    -o "Dir::Cache=$1/cache"
+    -o "Dir::Etc::SourceParts=$work/parts"
+    -o "Dir::State::Lists=$work/lists"
+    -o "Dir::Cache=$work/cache"
     -o "Acquire::Languages=none"
-    -o "APT::Sandbox::User=root"
   )
   apt-get "${options[@]}" update
-  cd "$1/source" && apt-get "${options[@]}" source --only-source "$package"
+  (cd "$work/source" &&
+    apt-get "${options[@]}" source --download-only --only-source "$package") &&
+    chown -R "$(id -u)" "$work/source" &&
+    (cd "$work/source" &&
+      apt-get "${options[@]}" source --only-source "$package")
 }
 
 # build_abseil SOURCE BUILD STAGE PREFIX
@@ -208,36 +245,34 @@ build_abseil() {
     DESTDIR="$3" ninja -C "$2" install
 }
 
-# Leaves a static, hidden, position-independent Abseil in the cache.
+# Builds a static, hidden, position-independent Abseil in the cache.
 make_abseil() (
   find_abseil >/dev/null && exit 0
   command -v apt-get >/dev/null || {
-    say "no apt-get here, hence no source package of Abseil: Meson will fetch one"
+    say "There is no apt-get to fetch the source of Abseil: Meson will fetch it."
     exit 0
   }
-  work=$(mktemp -d "$CACHE/tmp.XXXXXX")
+  work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   quietly "fetching the source package of Abseil" \
     fetch_source abseil "$work" ||
-    die "no source package of Abseil. Is there a network, and does the mirror" \
-      "in /etc/apt have source packages?"
+    die "The source package of Abseil could not be fetched. Is there a network," \
+      "and does the mirror in /etc/apt have source packages?"
   source=$(find "$work/source" -mindepth 1 -maxdepth 1 -type d -name 'abseil-*')
   prefix=$CACHE/$(basename "$source")
   if ! at_least "$ABSEIL_OLDEST" "${source##*-}"; then
-    say "this release has Abseil ${source##*-}, older than $ABSEIL_OLDEST:" \
-      "Meson will fetch one"
+    say "This distribution has Abseil ${source##*-}, older than" \
+      "$ABSEIL_OLDEST: Meson will fetch a newer one."
     exit 0
   fi
   quietly "building Abseil ${source##*-}" \
     build_abseil "$source" "$work/build" "$work/stage" "$prefix" ||
-    die "Abseil did not build"
-  echo "$ABSEIL_RECIPE" >"$work/stage/$prefix/recipe"
-  rm -rf "$prefix"
-  mv "$work/stage/$prefix" "$prefix"
+    die "Abseil could not be built."
+  keep_build "$work/stage" "$prefix" "$ABSEIL_RECIPE"
 )
 
-# build_protobuf SOURCE BUILD STAGE PREFIX: the library and its headers; protoc is
-# the distribution's, which is of the same source.
+# build_protobuf SOURCE BUILD STAGE PREFIX: builds the library and installs its
+# headers. The distribution's protoc, built from the same source, is used with it.
 build_protobuf() {
   local source=$1
   [ -f "$source/CMakeLists.txt" ] || source=$1/cmake  # Before 3.20.
@@ -262,73 +297,76 @@ build_protobuf() {
     cp "$2/protobuf.pc" "$3$4/lib/pkgconfig"
 }
 
-# Leaves a static, hidden, position-independent libprotobuf in the cache, for
+# Builds a static, hidden, position-independent libprotobuf in the cache, for
 # plug-ins that include tfplug/proto/proto.h.
 make_protobuf() (
   find_protobuf >/dev/null && exit 0
+  without="Targets that need tfplug/proto/proto.h are not built."
   command -v apt-get >/dev/null || {
-    say "no apt-get here, hence no source package of protobuf: what needs" \
-      "tfplug/proto/proto.h is left out"
+    say "There is no apt-get to fetch the source of protobuf. $without"
     exit 0
   }
-  work=$(mktemp -d "$CACHE/tmp.XXXXXX")
+  work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   quietly "fetching the source package of protobuf" \
     fetch_source protobuf "$work" ||
-    die "no source package of protobuf. Is there a network, and does the" \
-      "mirror in /etc/apt have source packages?"
+    die "The source package of protobuf could not be fetched. Is there a" \
+      "network, and does the mirror in /etc/apt have source packages?"
   source=$(find "$work/source" -mindepth 1 -maxdepth 1 -type d \
     -name 'protobuf-*')
   prefix=$CACHE/$(basename "$source")
   case ${source##*-} in
     3.*) ;;
     *)
-      say "this release has protobuf ${source##*-}, not 3: what needs" \
-        "tfplug/proto/proto.h is left out"
+      say "This distribution has protobuf ${source##*-}, not 3. $without"
       exit 0
       ;;
   esac
   quietly "building libprotobuf ${source##*-}" \
     build_protobuf "$source" "$work/build" "$work/stage" "$prefix" ||
-    die "libprotobuf did not build"
-  echo "$PROTOBUF_RECIPE" >"$work/stage/$prefix/recipe"
-  rm -rf "$prefix"
-  mv "$work/stage/$prefix" "$prefix"
+    die "libprotobuf could not be built."
+  keep_build "$work/stage" "$prefix" "$PROTOBUF_RECIPE"
 )
 
 # ---- Python ------------------------------------------------------------------
 
-# Makes or completes $TFPLUG_VENV.
+# pip_install PACKAGE...: installs wheels only, so that no package runs code.
+pip_install() {
+  "$TFPLUG_VENV/bin/python" -m pip install --disable-pip-version-check \
+    --progress-bar off --only-binary :all: "$@"
+}
+
+# Creates or completes $TFPLUG_VENV: the requested TensorFlow with the packages
+# it requires, and the packages of our tools in exactly the locked versions.
 make_venv() {
   local python version=${TFPLUG_TENSORFLOW:-} wheel=tensorflow-cpu want
-  python=$(find_python) || die "no Python 3.10 or newer with the venv module"
+  python=$(find_python) ||
+    die "There is no Python 3.10 or newer with the venv module."
   [ "$(uname -m)" = x86_64 ] || wheel=tensorflow
-  want=("$wheel${version:+==$version}" scikit-learn matplotlib tqdm pytest
-    pytest-xdist "clang-format==$CLANG_FORMAT")
+  want=("$wheel${version:+==$version}")
   if [ -n "$version" ] && ! at_least 2.18 "$version"; then
     want+=('numpy<2')  # Built against the C API of NumPy 1.
-  fi
-  if ! at_least 1.0.1 "$(meson --version)"; then
-    want+=('meson>=1.0.1')
   fi
 
   TFPLUG_VENV=$CACHE/venv-${version:-newest}-$("$python" -c \
     'import sys; print("py%d.%d" % sys.version_info[:2])')
   export TFPLUG_VENV
-  local stamp=$TFPLUG_VENV/requirements
-  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "${want[*]}" ] &&
+  local stamp=$TFPLUG_VENV/requirements state
+  state="${want[*]} $(sha256sum <"$LOCK")"
+  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ] &&
     "$TFPLUG_VENV/bin/python" -c ''; then
     return
   fi
   rm -f "$stamp"
-  quietly "making $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
-    die "no virtual environment"
-  quietly "pip install ${want[*]}" "$TFPLUG_VENV/bin/python" -m pip install \
-    --disable-pip-version-check --progress-bar off "${want[@]}" ||
-    die "pip could not install what is needed. Is there a network, and a" \
-      "TensorFlow ${version:-wheel} for $("$python" --version)?" \
-      "TFPLUG_PYTHON names another Python."
-  echo "${want[*]}" >"$stamp"
+  quietly "creating $TFPLUG_VENV" "$python" -m venv --clear "$TFPLUG_VENV" ||
+    die "The virtual environment could not be created."
+  quietly "pip install ${want[*]}" pip_install "${want[@]}" ||
+    die "pip could not install TensorFlow ${version}. Is there a network, and a" \
+      "wheel for $("$python" --version)? TFPLUG_PYTHON names another Python."
+  quietly "pip install of the tools in ${LOCK#"$TFPLUG_ROOT"/}" \
+    pip_install --require-hashes --no-deps -r "$LOCK" ||
+    die "pip could not install the locked packages in $LOCK. Is there a network?"
+  echo "$state" >"$stamp"
 }
 
 # ---- All together ------------------------------------------------------------
@@ -336,11 +374,10 @@ make_venv() {
 set_up() {
   install_packages
   mkdir -p "$CACHE"
-  # One at a time; what an interrupted run left behind is nobody's.
+  # One process at a time.
   exec 9>"$CACHE/lock"
   flock 9
-  rm -rf "$CACHE"/tmp.*
-  # While pip waits for its downloads.
+  # Builds while pip waits for its downloads.
   { make_abseil && make_protobuf; } &
   local libraries=$!
   make_venv
@@ -352,24 +389,22 @@ set_up() {
     [ -z "$prefix" ] ||
       export PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
   done
-  MESON=meson
-  [ -x "$TFPLUG_VENV/bin/meson" ] && MESON=$TFPLUG_VENV/bin/meson
-  export MESON
+  export MESON=$TFPLUG_VENV/bin/meson
 }
 
-# configure FOLDER [MESON_ARGUMENT]...: a build folder with these arguments;
-# made anew when they, the compiler or Abseil are not those it was made with.
-# Debug information would be a third of the compilers' time.
+# configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, anew if it
+# was set up with other arguments, another compiler or another Abseil. Without
+# debug information, which would take a third of the compilers' time.
 configure() {
-  local folder=$1 stamp=$1/tfplug-arguments
+  local directory=$1 stamp=$1/tfplug-arguments
   shift
   set -- -Ddebug=false "$@"
   local arguments="$* CXX=${CXX:-} ${PKG_CONFIG_PATH:-}"
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$arguments" ]; then
     return
   fi
-  rm -rf "$folder"
-  quietly "meson setup ${folder#"$TFPLUG_ROOT"/}" \
-    "$MESON" setup "$folder" "$TFPLUG_ROOT" "$@" || return 1
+  rm -rf "$directory"
+  quietly "meson setup ${directory#"$TFPLUG_ROOT"/}" \
+    "$MESON" setup "$directory" "$TFPLUG_ROOT" "$@" || return 1
   echo "$arguments" >"$stamp"
 }
