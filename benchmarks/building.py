@@ -9,8 +9,8 @@ import subprocess
 import sys
 import sysconfig
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BY_HAND = ROOT / "tests" / "yardstick"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BY_HAND = ROOT / "benchmarks/by_hand"
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 
 COMPILE = ["-std=c++17", "-O2", "-Wall", "-Wextra"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses tfplug as others do: as a Meson subproject, and installed.
+"""Uses tfplug as other projects do: as a Meson subproject and installed.
 
   consumer_test.py PROJECT_ROOT WORK_DIR
       (environment: CXX, PKG_CONFIG_PATH for Abseil)
@@ -50,8 +50,8 @@ class ConsumerTest(unittest.TestCase):
         run(MESON, "setup", build, project)
         run(MESON, "test", "-C", build)
         check_symbols(build / "libminimal_device.so")
-        tests_of_ours = list((build / "subprojects/tfplug").glob("tests/*"))
-        self.assertEqual(tests_of_ours, [], "a subproject builds no tests")
+        own_tests = list((build / "subprojects/tfplug").glob("tests/*"))
+        self.assertEqual(own_tests, [], "a subproject must not build our tests")
 
     def test_installed(self):
         prefix = WORK / "prefix"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles every C++ example of the documentation.
+"""Compiles every C++ example of README and docs/.
 
-A fenced block that begins with an #include is a whole file; it must compile
-without a warning. Prints the file and line of each that does not.
+A fenced block that begins with an #include is a complete file, which must compile
+without warnings. Prints the file and line of each that does not.
 """
 
 import argparse
@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cxx", default="g++")
     parser.add_argument("--flag", action="append", default=[],
-                        help="a flag for the compiler, such as -I/some/where")
+                        help="a compiler flag, such as -I/usr/local/include")
     parser.add_argument("root", type=pathlib.Path)
     args = parser.parse_args()
 

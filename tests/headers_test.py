@@ -3,13 +3,13 @@
 
   headers_test.py INCLUDE_DIR COMPILE_COMMANDS PATTERN COMPILER [FLAG]...
 
-PATTERN picks headers, such as tfplug/*.h, or tfplug/**/*.h for all: a new one
-is tested from its first day. Only the syntax is checked. The include paths are
-those of the first command in COMPILE_COMMANDS (Meson's
-compile_commands.json); what is not ours counts as a system header.
+PATTERN selects headers, such as tfplug/*.h, or tfplug/**/*.h for all of them.
+Only the syntax is checked. The include paths are those that Meson wrote to
+COMPILE_COMMANDS (compile_commands.json) for tests/doctest_main.cc, a target with
+all dependencies of tfplug. Headers of other projects count as system headers.
 
-tfplug/proto/proto.h, which needs protobuf and generated code, is left to
-tests/proto/proto_test.cc.
+tfplug/proto/proto.h needs protobuf and generated code and is tested by
+tests/proto/proto_test.cc instead.
 """
 
 import json
@@ -22,7 +22,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
 def include_flags(commands, ours):
-    """The include paths of tfplug and its dependencies, as compiler flags."""
+    """Returns the include paths of tfplug and its dependencies as flags."""
     entries = json.loads(pathlib.Path(commands).read_text())
     entry = next(e for e in entries
                  if e["file"].endswith("tests/doctest_main.cc"))

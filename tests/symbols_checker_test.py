@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that symbols_test.py sees each thing that it is there to see.
+"""Checks that symbols_test.py detects each kind of problem.
 
   symbols_checker_test.py PROJECT_ROOT        (environment: CXX)
 """
@@ -17,9 +17,9 @@ ENTRY = 'extern "C" void SE_InitPlugin() {}\n'
 
 
 def check(source, *flags):
-    """symbols_test.py's exit status and words for a library of `source`."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = pathlib.Path(folder, "plugin.so")
+    """Returns the exit status and output of symbols_test.py for a library."""
+    with tempfile.TemporaryDirectory() as directory:
+        library = pathlib.Path(directory, "plugin.so")
         command = [CXX, "-shared", "-fPIC", "-x", "c++", "-", "-o", library]
         subprocess.run(command + list(flags), input=source, text=True, check=True)
         result = subprocess.run(
@@ -31,10 +31,10 @@ def check(source, *flags):
 
 
 class SymbolsTest(unittest.TestCase):
-    def refuses(self, words, source, *flags):
+    def refuses(self, message, source, *flags):
         status, out = check(source, *flags)
         self.assertEqual(status, 1, out)
-        self.assertIn(words, out)
+        self.assertIn(message, out)
 
     def test_a_good_plugin_passes(self):
         self.assertEqual(check(ENTRY), (0, ""))

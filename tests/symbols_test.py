@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a plug-in shows its entry points, needs libc's family, and that
-is all: symbols_test.py PLUGIN.so [--expect ENTRY_POINT]...
+"""Checks that a plug-in exports its entry points and nothing else, and needs libc,
+libm, libstdc++ and libgcc_s and nothing else:
 
-A plug-in lives in one process with TensorFlow, which exports ten thousands of
-C++ symbols. Whatever a plug-in exports or leaves undefined can be mixed up with
-those; a library that it needs may be there in another version.
+  symbols_test.py PLUGIN.so [--expect ENTRY_POINT]...
+
+A plug-in shares a process with TensorFlow, which exports tens of thousands of C++
+symbols. A symbol that the plug-in exports or leaves undefined may be bound to one
+of those, and another library that it needs may be loaded in another version.
 """
 
 import argparse
@@ -20,7 +22,7 @@ ENTRY_POINTS = {
     "TF_InitProfiler",
 }
 NEEDED = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so\.\d+")
-# What a self-contained plug-in has inside, or looks up at run time.
+# Symbols that a self-contained plug-in contains itself or looks up at run time.
 FOREIGN = re.compile(r"^(TF_|TFE_|SE_|SP_|TSL_|TP_)|absl|google|protobuf|Eigen")
 
 
@@ -38,9 +40,9 @@ def symbols(plugin, which):
 def problems(plugin, expected):
     defined = set(symbols(plugin, "--defined-only"))
     for name in sorted(defined - ENTRY_POINTS):
-        yield f"exports {name}, which is no entry point"
+        yield f"exports {name}, which is not an entry point"
     if not defined & ENTRY_POINTS:
-        yield "exports no entry point: TensorFlow would find nothing to call"
+        yield "exports no entry point: TensorFlow would not call it"
     for name in sorted(expected - defined):
         yield f"does not export {name}"
 
@@ -53,7 +55,7 @@ def problems(plugin, expected):
         if not NEEDED.fullmatch(name):
             yield f"needs {name}"
     if re.search(r"\((TEXTREL|RPATH|RUNPATH)\)", dynamic):
-        yield "has text relocations or a library path of this machine"
+        yield "has text relocations or a library search path"
 
 
 def main():
@@ -66,8 +68,8 @@ def main():
         print(f"{args.plugin} {problem}")
     if found:
         print(
-            "Remedy: link the plug-in with tfplug_plugin_dep (or the flags of"
-            " tfplug-plugin.pc) and with static libraries only."
+            "Remedy: link the plug-in with the Meson dependency tfplug-plugin or"
+            " the flags of tfplug-plugin.pc, and with static libraries only."
         )
     return 1 if found else 0
 

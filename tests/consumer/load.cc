@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a plug-in as TensorFlow does, in a process that has no TensorFlow.
+// Loads a plug-in as TensorFlow does, in a process without TensorFlow.
 #include <dlfcn.h>
 
 #include <cstdio>

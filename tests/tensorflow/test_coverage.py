@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/coverage says what TensorFlow does."""
+"""Compares the report of tools/coverage with what TensorFlow does."""
 
 import json
 import os
@@ -10,14 +10,14 @@ import harness
 
 TOOL = harness.ROOT / "tools/lib/coverage/main.py"
 
-# Erfinv has a kernel on the CPU alone; CrossReplicaSum has none anywhere.
+# Erfinv has a kernel on the CPU only; CrossReplicaSum has none on any device.
 MODEL = """
 import tensorflow as tf
 
 @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32)])
 def good(x):
     rows = tf.shape(x)[0]
-    tf.raw_ops.Erfinv(x=x)  # nobody wants it: TensorFlow prunes it
+    tf.raw_ops.Erfinv(x=x)  # unused: TensorFlow prunes it
     return tf.nn.relu(x) / tf.cast(rows, tf.float32)
 
 @tf.function
@@ -32,6 +32,30 @@ def bad(x):
 
 def good_one():
     return {"good": good}
+
+@tf.function(input_signature=[tf.TensorSpec([1, 3, 8, 8], tf.float32),
+                              tf.TensorSpec([3, 3, 3, 4], tf.float32)])
+def channels_first(x, w):
+    return tf.nn.conv2d(x, w, 1, "SAME", data_format="NCHW")
+
+@tf.function(input_signature=[tf.TensorSpec([1, 8, 8, 3], tf.float32),
+                              tf.TensorSpec([3, 3, 3, 4], tf.float32)])
+def channels_last(x, w):
+    return tf.nn.conv2d(x, w, 1, "SAME")
+
+def formats():
+    return {"first": channels_first, "last": channels_last}
+
+@tf.function(input_signature=[tf.TensorSpec([4], tf.float32)], jit_compile=True)
+def compiled(x):
+    return tf.nn.relu(x)
+
+@tf.function(input_signature=[tf.TensorSpec([4], tf.float32)])
+def calls_compiled(x):
+    return compiled(x) + 1
+
+def xla():
+    return {"direct": compiled, "nested": calls_compiled}
 
 def model():
     return {"good": good, "bad": (bad, tf.TensorSpec([3], tf.float32))}
@@ -58,15 +82,15 @@ def raises():
 """
 
 
-def run_tool(folder, model, *arguments):
-    """(exit status, report, all that it wrote)."""
-    (folder / "a_model.py").write_text(MODEL)
-    report = folder / "report.json"
+def run_tool(directory, model, *arguments):
+    """Returns (exit status, report, everything that it printed)."""
+    (directory / "a_model.py").write_text(MODEL)
+    report = directory / "report.json"
     report.unlink(missing_ok=True)
     run = subprocess.run(
         [sys.executable, "-B", str(TOOL), model, "--plugin",
          str(harness.plugin_path()), "--json", str(report), *arguments],
-        cwd=folder, env=dict(os.environ, COLUMNS="120"), text=True, check=False,
+        cwd=directory, env=dict(os.environ, COLUMNS="120"), text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     found = json.loads(report.read_text()) if report.exists() else None
     return run.returncode, found, run.stdout + run.stderr
@@ -80,20 +104,20 @@ def rows_of(report, **wanted):
 def test_every_kind_of_answer(tmp_path):
     code, report, text = run_tool(tmp_path, "a_model.py")
     assert code == 1, text
-    assert report["schema"] == 1 and report["device_type"] == "SIM"
+    assert report["schema"] == 2 and report["device_type"] == "SIM"
     assert set(report) == {"schema", "tensorflow", "model", "device_type",
-                           "plugin", "functions", "nodes", "missing",
-                           "warnings", "ops"}
+                           "plugin", "constructed", "functions", "nodes",
+                           "missing", "warnings", "ops"}
     assert report["functions"].keys() == {"good", "bad"}
     assert sum(report["functions"].values()) == sum(report["nodes"].values())
     for row in report["ops"]:
         assert set(row) == {"op", "types", "status", "kernel", "host_memory",
                             "on_host", "warning", "nodes", "example"}
 
-    # Worst first: nobody's, then the CPU's. The pruned Erfinv does not count.
+    # The worst come first. The pruned Erfinv does not count.
     assert [row["op"] for row in report["ops"][:2]] == ["CrossReplicaSum", "Erfinv"]
-    nobody, cpu = report["ops"][:2]
-    assert nobody["status"] == "nobody" and nobody["kernel"] == ""
+    none, cpu = report["ops"][:2]
+    assert none["status"] == "none" and none["kernel"] == ""
     assert cpu["status"] == "cpu" and cpu["types"] == {"T": ["float32"]}
     assert cpu["nodes"] == {"bad": 1}
     assert cpu["example"]["function"].startswith("bad > "), "in a loop's body"
@@ -108,7 +132,7 @@ def test_every_kind_of_answer(tmp_path):
     assert shape["host_memory"] == ["output"] and not shape["on_host"]
     [counter] = rows_of(report, op="Less")
     assert counter["types"] == {"T": ["int32"]} and counter["on_host"]
-    # What the loop becomes before its nodes are placed.
+    # The ops that replace the loop before its nodes are placed.
     for op in ("Enter", "Exit", "Merge", "NextIteration", "Switch"):
         types = [row["types"]["T"] for row in rows_of(report, op=op)]
         assert types == [["float32"], ["int32"]], op
@@ -116,7 +140,7 @@ def test_every_kind_of_answer(tmp_path):
 
     lines = text.splitlines()
     assert lines[0].split()[:4] == ["op", "types", "good", "bad"]
-    assert lines[2].split() == ["CrossReplicaSum", "T=float32", "1", "nobody",
+    assert lines[2].split() == ["CrossReplicaSum", "T=float32", "1", "none",
                                 "CrossReplicaSum"]
     assert "only the CPU" in lines[3]
     assert all(len(line) <= 120 for line in lines[:len(report["ops"]) + 2])
@@ -126,8 +150,27 @@ def test_all_covered(tmp_path):
     code, report, text = run_tool(tmp_path, "a_model.py:good_one", "--missing")
     assert code == 0, text
     assert report["missing"] == 0
-    assert "every op has a kernel for SIM" in text
-    assert "Relu" not in text, "--missing lists what is missing"
+    assert "Every op has a kernel for SIM" in text
+    assert "Relu" not in text, "--missing lists only missing kernels"
+
+
+def test_rejected_attributes(tmp_path):
+    code, report, text = run_tool(tmp_path, "a_model.py:formats")
+    assert report["constructed"]
+    [first] = rows_of(report, op="Conv2D", status="rejected")
+    assert first["nodes"] == {"first": 1} and "NCHW" in first["warning"]
+    [last] = rows_of(report, op="Conv2D", status="plugin")
+    assert last["nodes"] == {"last": 1} and not last["warning"]
+    assert code == 1 and report["missing"] == 1, text
+    assert "rejected by SIM" in text and "Every op has" not in text
+
+
+def test_xla(tmp_path):
+    code, report, text = run_tool(tmp_path, "a_model.py:xla")
+    direct = rows_of(report, op="PartitionedCall", status="xla")
+    assert {"direct": 1} in [row["nodes"] for row in direct]
+    assert all("jit_compile=True" in row["warning"] for row in direct)
+    assert code == 1 and "only XLA" in text and "Every op has" not in text
 
 
 def test_keras_model(tmp_path):
@@ -141,7 +184,7 @@ def test_keras_model(tmp_path):
     assert product["example"]["layer"] == "first (Dense)"
 
 
-def save_model(folder):
+def save_model(directory):
     import tensorflow as tf
 
     class Model(tf.Module):
@@ -150,7 +193,7 @@ def save_model(folder):
             return tf.math.erfinv(tf.nn.relu(x))
 
     model = Model()
-    tf.saved_model.save(model, folder, signatures={"served": model.__call__})
+    tf.saved_model.save(model, directory, signatures={"served": model.__call__})
 
 
 def test_saved_model(tmp_path):
@@ -163,25 +206,25 @@ def test_saved_model(tmp_path):
     assert rows_of(report, op="Relu", status="plugin")
 
 
-def refusals(folder, models):
-    """What is said of each model."""
+def refusals(directory, models):
+    """Returns the error message for each model."""
     import os
     import sys
-    sys.path.insert(0, str(harness.ROOT / "tools"))
-    import coverage_model
-    os.chdir(folder)
-    said = []
-    for model in models:
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from coverage import model
+    os.chdir(directory)
+    messages = []
+    for path in models:
         try:
-            coverage_model.load(model)
-            said.append("nothing")
-        except coverage_model.ModelError as error:
-            said.append(str(error))
-    return said
+            model.load(path)
+            messages.append("no error")
+        except model.ModelError as error:
+            messages.append(str(error))
+    return messages
 
 
 def test_bad_models(tmp_path):
-    for model, words in (("nothing.py", "neither FILE.py"),
+    for model, words in (("nothing.py", "is neither FILE.py"),
                          ("a_model.py:raises", "not today")):
         code, report, text = run_tool(tmp_path, model)
         assert code == 2 and report is None, "not a missing kernel"
@@ -191,18 +234,18 @@ def test_bad_models(tmp_path):
     assert result.ok, result
     absent, wrong, no_function = result.value
     assert "has no function absent()" in absent
-    assert "returns int: want a Keras model" in wrong
-    assert "'f' is no ConcreteFunction" in no_function
+    assert "returns int. It must return a Keras model" in wrong
+    assert "'f' is neither a ConcreteFunction" in no_function
 
 
-def compare_with_core(ops, types):
-    """[op, type, whether it ran on the device, whom the tool names] where these
-    differ, and how many were compared."""
+def compare_with_tensorflow(ops, types):
+    """Returns [op, type, whether it ran on the device, the tool's status] of each
+    difference, and the numbers of ops that did and did not run there."""
     import sys
     import numpy as np
     import tensorflow as tf
-    sys.path.insert(0, str(harness.ROOT / "tools"))
-    import coverage_kernels
+    sys.path.insert(0, str(harness.ROOT / "tools/lib"))
+    from coverage import kernels
     tf.config.set_soft_device_placement(False)
     differ, compared = [], {True: 0, False: 0}
     for op in ops:
@@ -222,16 +265,16 @@ def compare_with_core(ops, types):
                     ran = False
             graph = function.get_concrete_function(x).graph.as_graph_def()
             [node] = [n for n in graph.node if n.op == op]
-            found = coverage_kernels.find(node, "SIM").status
+            found = kernels.find(node, "SIM").status
             compared[ran] += 1
             if ran != (found in ("plugin", "default")):
                 differ.append([op, dtype, ran, found])
     return {"differ": differ, "ran": compared[True], "not": compared[False]}
 
 
-def test_agrees_with_core():
+def test_agrees_with_tensorflow():
     result = harness.run(
-        compare_with_core,
+        compare_with_tensorflow,
         ["Abs", "Erfinv", "Exp", "Lgamma", "Neg", "Relu", "Sign", "Square",
          "Tanh"],
         ["float32", "float64", "float16", "int8", "int32", "int64"])

@@ -7,10 +7,10 @@ import os
 import pathlib
 
 import harness
-import toys
+import small_kernels
 
 
-def toys_path():
+def plugin_path():
     named = os.environ.get("TFPLUG_TOYS")
     if named:
         return pathlib.Path(named).resolve()
@@ -20,7 +20,7 @@ def toys_path():
 
 
 def run_each(function, cases):
-    path = toys_path()
+    path = plugin_path()
     assert path.is_file(), f"build {path}, or name it in TFPLUG_TOYS"
     results = harness.run_each(function, cases, plugin=False, env={
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(path)})
@@ -32,7 +32,7 @@ def run_each(function, cases):
 def test_asynchronous_kernels():
     ends = ["at once", "later", "twice", "error at once", "error later",
             "exception", "dropped"]
-    said = dict(zip(ends, run_each(toys.asynchronous, [[e] for e in ends])))
+    said = dict(zip(ends, run_each(small_kernels.asynchronous, [[e] for e in ends])))
     for how in ("at once", "later", "twice"):
         assert said[how] == [[1.0, 2.0], [1.0, 2.0]], how
     for how, words in (
@@ -45,7 +45,7 @@ def test_asynchronous_kernels():
 
 
 def test_op_with_shape_function():
-    good, empty, no_vector, zero = run_each(toys.outer, [
+    good, empty, no_vector, zero = run_each(small_kernels.outer, [
         [[1.0, 2.0], [3.0, 4.0, 5.0], 2.0], [[], [1.0], 1.0],
         [[[1.0]], [3.0], 1.0], [[1.0], [3.0], 0.0]])
     assert good == {"shape": [2, 3], "result": [[6.0, 8.0, 10.0],
@@ -60,7 +60,7 @@ def test_op_with_shape_function():
 
 
 def test_attributes():
-    words, absent, kind = run_each(toys.attributes, [[""], ["absent"],
+    words, absent, kind = run_each(small_kernels.attributes, [[""], ["absent"],
                                                      ["kind"]])
     assert words[6].startswith("function __inference_half")
     del words[6]
@@ -76,14 +76,14 @@ def test_attributes():
 
 
 def test_strings():
-    joined, differ = run_each(toys.join, [
+    joined, differ = run_each(small_kernels.join, [
         [["a", "b" * 40], ["x", "y"], ["", "z"]], [["a"], ["b", "c"]]])
     assert joined == ["ax", "b" * 40 + "yz"]
     assert "parts of different shapes: string[2] and string[1]" in differ
 
 
 def test_run_info():
-    [steps] = run_each(toys.run_info, [[]])
+    [steps] = run_each(small_kernels.run_info, [[]])
     runs = [run for step in steps for run in step]
     for run in runs:
         assert run["inputs"] == "2"
@@ -102,18 +102,18 @@ def test_run_info():
 
 def test_rendezvous():
     """Kernels of one step wait for each other, in any order."""
-    handed_over, aborted = run_each(toys.exchange, [["send"], ["abort"]])
+    handed_over, aborted = run_each(small_kernels.exchange, [["send"], ["abort"]])
     assert handed_over == [[["1.0", "2.0"], ["3.0"], ["a", "b"]]] * 2
     assert "op 'ToyReceive', node 'ToyReceive" in aborted
     assert "no more of this" in aborted
-    [eager] = run_each(toys.exchange_in_eager_mode, [[]])
+    [eager] = run_each(small_kernels.exchange_in_eager_mode, [[]])
     assert eager == [[3.0], [1.0, 2.0]]
 
 
 def test_variables():
     """This release's answer; tools/tf-matrix asks older ones, too."""
-    [said] = run_each(toys.variables, [[]])
-    problem = toys.variables_problem(said)
+    [said] = run_each(small_kernels.variables, [[]])
+    problem = small_kernels.variables_problem(said)
     assert not problem, problem
 
 
@@ -123,10 +123,10 @@ def test_what_is_wrong_with_variables_is_found():
             "wrong shape": "InvalidArgumentError: shapes",
             "read before": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
             "at last": [5.0, 6.0, 7.0]}
-    assert not toys.variables_problem(good)
+    assert not small_kernels.variables_problem(good)
     for name, wrong in (("at last", [4.0, 5.0, 6.0]), ("wrong shape", [1.0]),
                         ("assign_sub", "AbortedError: no"),
                         ("read before", [[1.0, 2.0, 3.0], [3.5, 4.5, 5.5]])):
-        assert toys.variables_problem({**good, name: wrong}), name
+        assert small_kernels.variables_problem({**good, name: wrong}), name
 
 

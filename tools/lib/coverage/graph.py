@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes that TensorFlow has to place when it runs a function: those that
-its results need, of the function and of all that it calls."""
+"""Finds the nodes that TensorFlow has to place when it runs a function: those
+that its results depend on, in the function and in all functions that it calls."""
 
 import collections
 
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import device as device_lib
 
-import coverage_kernels as kernels
+from coverage import kernels
 
-# How functional control flow is taken apart before placement: the ops that it
-# becomes, for each of the types that it carries.
+# The ops that replace functional control flow before placement, once for each of
+# the types that it carries.
 _LOWERED_WHILE = ("Enter", "Exit", "Merge", "NextIteration", "Switch")
 _LOWERED_IF = ("Merge", "Switch")
 _LOWERED_CASE = ("Merge", "_SwitchN")
@@ -18,51 +18,66 @@ _LOWERED = {"While": _LOWERED_WHILE, "StatelessWhile": _LOWERED_WHILE,
             "If": _LOWERED_IF, "StatelessIf": _LOWERED_IF,
             "Case": _LOWERED_CASE, "StatelessCase": _LOWERED_CASE}
 _BOOL = 10  # DT_BOOL
+_MUST_COMPILE = "_XlaMustCompile"  # set by jit_compile=True
 
 
 class Node:
-    """A node, and where it stands."""
+    """A node with its context."""
 
-    def __init__(self, definition, function, layer):
+    def __init__(self, definition, function, layer, xla=""):
         self.definition = definition
-        self.function = function  # which the model calls it, then what it calls
+        self.function = function  # path of calls, beginning with the model's name
         self.layer = layer  # "name (Class)" of a Keras layer, or ""
+        self.xla = xla  # "" or kernels.NESTED or kernels.OUTERMOST
 
     @property
     def pinned(self):
-        """The device type that the model itself asks for, or ""."""
+        """The device type that the model itself requests, or ""."""
         spec = device_lib.DeviceSpec.from_string(self.definition.device)
         return spec.device_type or ""
 
 
 def nodes_of(concrete, name, layers):
-    """All Nodes of a ConcreteFunction; a function that is called from several
+    """Returns all Nodes of a ConcreteFunction. A function called from several
     places counts once. `layers`: {name: class name} of the model."""
     library = {function.signature.name: function for function in
                concrete.graph.as_graph_def().library.function}
-    layers = _scopes(concrete.function_def, layers)
+    layers = _scopes([concrete.function_def, *library.values()], layers)
     found, seen = [], set()
+    if _must_compile(concrete.function_def):
+        found.append(Node(node_def_pb2.NodeDef(op="PartitionedCall", name=name),
+                          name, "", kernels.OUTERMOST))
     queue = collections.deque([(concrete.function_def, name)])
     while queue:
         function, path = queue.popleft()
         for node in _live_nodes(function):
-            if node.op in library:
-                called = [node.op]
-            else:
-                called = list(_functions_in(node))
-                found.append(Node(node, path, _layer(node, layers)))
+            called = ([node.op] if node.op in library else
+                      list(_functions_in(node)))
+            called = [other for other in called if other in library]
+            xla = ""
+            if _must_compile(node) or any(_must_compile(library[other])
+                                          for other in called):
+                xla = kernels.NESTED
+            if xla or node.op not in library:
+                found.append(Node(node, path, _layer(node, layers), xla))
                 found += [Node(each, path, _layer(node, layers))
                           for each in _lowered(node)]
             for other in called:
-                if other in library and other not in seen:
+                if other not in seen:
                     seen.add(other)
                     queue.append((library[other], f"{path} > {other}"))
     return found
 
 
+def _must_compile(definition):
+    """Whether a NodeDef or FunctionDef can be run by XLA only."""
+    return (_MUST_COMPILE in definition.attr and
+            definition.attr[_MUST_COMPILE].b)
+
+
 def _live_nodes(function):
-    """What is left of a function when TensorFlow has pruned it: the nodes on
-    which a result depends, and all that have effects."""
+    """Returns the nodes that remain after TensorFlow has pruned a function: those
+    on which a result depends, and all that have side effects."""
     nodes = {node.name: node for node in function.node_def}
     wanted = [value.split(":")[0] for value in function.ret.values()]
     wanted += function.control_ret.values()
@@ -82,6 +97,7 @@ def _live_nodes(function):
 
 
 def _functions_in(node):
+    """Yields the names of the functions that the node's attributes refer to."""
     for value in node.attr.values():
         if value.HasField("func"):
             yield value.func.name
@@ -91,7 +107,7 @@ def _functions_in(node):
 
 
 def _lowered(node):
-    """The nodes that a node of functional control flow becomes."""
+    """Yields the nodes that replace a node of functional control flow."""
     if node.op not in _LOWERED or not node.attr["_lower_using_switch_merge"].b:
         return
     types = set()
@@ -103,24 +119,24 @@ def _lowered(node):
     elif "If" in node.op:
         ops.append(("Switch", _BOOL))
     for op, each in ops:
-        made = node_def_pb2.NodeDef(op=op, name=node.name, device=node.device)
+        lowered = node_def_pb2.NodeDef(op=op, name=node.name, device=node.device)
         if each is not None:
-            made.attr["T"].type = each
-        yield made
+            lowered.attr["T"].type = each
+        yield lowered
 
 
-def _scopes(function, layers):
-    """{part of a node's name: "layer (Class)"}. Keras 3 opens each layer's scope
-    twice, and TensorFlow calls the second one "layer_1"."""
-    parts = {part for node in function.node_def for part in
-             node.name.split("/")}
+def _scopes(functions, layers):
+    """Returns {part of a node's name: "layer (Class)"}. Keras 3 opens the scope of
+    each layer twice, and TensorFlow calls the second one "layer_1"."""
+    parts = {part for function in functions for node in function.node_def
+             for part in node.name.split("/")}
     suffix = max(("_1", ""),
                  key=lambda end: sum(name + end in parts for name in layers))
     return {name + suffix: f"{name} ({kind})" for name, kind in layers.items()}
 
 
 def _layer(node, scopes):
-    """The innermost Keras layer whose scope is part of the node's name."""
+    """Returns the innermost Keras layer whose scope is part of the node's name."""
     for part in reversed(node.name.split("/")):
         if part in scopes:
             return scopes[part]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel TensorFlow takes for a node: asked of its own registry."""
+"""Finds the kernel that TensorFlow chooses for a node, in its own registry."""
 
 import ctypes
 import dataclasses
@@ -8,17 +8,21 @@ import functools
 from tensorflow.python.framework import dtypes, kernels, op_def_registry
 
 DEFAULT = "DEFAULT"
-# Where a node can be run, best first; "elsewhere": where the model says.
-PLUGIN, BY_DEFAULT, ELSEWHERE, CPU, NOBODY = (
-    "plugin", "default", "elsewhere", "cpu", "nobody")
-# TensorFlow's own device types; any other one is a plug-in's.
+# Where a node can run, best first. ELSEWHERE: on the device that the model itself
+# requests; REJECTED: the device's kernel refuses the node's attributes; XLA: only
+# XLA can run it; NONE: no device has a kernel.
+PLUGIN, BY_DEFAULT, ELSEWHERE, CPU, REJECTED, XLA, NONE = (
+    "plugin", "default", "elsewhere", "cpu", "rejected", "xla", "none")
+# Functions with jit_compile=True: called by another function, or by Python.
+NESTED, OUTERMOST = "nested", "outermost"
+# TensorFlow's own device types; all others belong to plug-ins.
 BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
             "XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "COMPOSITE"}
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp")
-_NO_UPDATE = "there write v.assign(v + delta)"
-_NO_VARIANTS = "a recurrent layer does without, made with unroll=True"
-# Ops, of variants or not, a C function that a kernel for them needs and that
-# some releases lack, and the way round.
+_NO_UPDATE = "write v.assign(v + delta) there"
+_NO_VARIANTS = "a recurrent layer with unroll=True does not need it"
+# Ops, whether of variants, the C function that a kernel for them needs and that
+# some releases lack, and the workaround.
 _NEEDED = (
     (UPDATES, False, "TF_AssignUpdateVariable", _NO_UPDATE),
     (("ZerosLike",), True, "TF_ZerosLikeVariant", _NO_VARIANTS),
@@ -27,14 +31,14 @@ _NEEDED = (
 
 
 def plugin_device_types():
-    """The device types of plug-ins that have registered kernels."""
+    """Returns the device types of plug-ins that have registered kernels."""
     return sorted({kernel.device_type for kernel in
                    kernels.get_all_registered_kernels().kernel} - BUILT_IN)
 
 
 @functools.lru_cache(maxsize=None)
 def op_definition(op):
-    """The OpDef; None where TensorFlow has no such op."""
+    """Returns the OpDef, or None if TensorFlow has no such op."""
     return op_def_registry.get(op)
 
 
@@ -44,7 +48,7 @@ def _registered(op):
 
 
 def _attribute(node, name):
-    """An AttrValue of the node, or the op's default for it, or None."""
+    """Returns an AttrValue of the node, or else the op's default, or else None."""
     if name in node.attr:
         return node.attr[name]
     definition = op_definition(node.op)
@@ -55,7 +59,7 @@ def _attribute(node, name):
 
 
 def _types(value):
-    """The types in an AttrValue, as numbers; () where it holds none."""
+    """Returns the DataType values in an AttrValue; () if it holds none."""
     if value is None:
         return ()
     if value.HasField("list"):
@@ -75,8 +79,8 @@ def _fits(kernel, node):
 
 
 def kernel_for(node, device_type):
-    """The KernelDef that TensorFlow takes on a device of this type alone,
-    DEFAULT not considered; None where there is none."""
+    """Returns the KernelDef that TensorFlow chooses on a device of exactly this
+    type, without those for DEFAULT; None if there is none."""
     value = _attribute(node, "_kernel")
     label = value.s.decode() if value is not None else ""
     fitting = [kernel for kernel in _registered(node.op)
@@ -86,8 +90,8 @@ def kernel_for(node, device_type):
 
 
 def type_attributes(node):
-    """{attribute: sorted type names} of those attributes that decide which
-    kernel is taken; where no kernel is, all of them."""
+    """Returns {attribute: sorted type names} of the attributes that determine the
+    kernel; if no kernel is registered for the op, of all type attributes."""
     definition = op_definition(node.op)
     names = [attr.name for attr in definition.attr
              if attr.type in ("type", "list(type)")] if definition else []
@@ -101,14 +105,15 @@ def type_attributes(node):
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """Who has a kernel for a node."""
+    """The device whose kernel TensorFlow chooses for a node."""
 
-    status: str  # PLUGIN, BY_DEFAULT, CPU or NOBODY
-    host_memory: tuple  # arguments that it wants, or leaves, in host memory
-    on_host: bool  # whether that is all of them
+    status: str  # PLUGIN, BY_DEFAULT, CPU or NONE
+    host_memory: tuple  # arguments that the kernel reads or leaves in host memory
+    on_host: bool  # whether these are all arguments
 
 
 def find(node, device_type):
+    """Returns the Found for a node on a device of this type."""
     for status, device in ((PLUGIN, device_type), (BY_DEFAULT, DEFAULT),
                            (CPU, "CPU")):
         kernel = kernel_for(node, device)
@@ -120,15 +125,15 @@ def find(node, device_type):
         host = tuple(name for name in arguments
                      if name in kernel.host_memory_arg)
         if status == CPU:
-            host = ()  # all of the CPU's memory is the host's
+            host = ()  # The CPU has no other memory.
         return Found(status, host, bool(arguments) and
                      len(host) == len(arguments))
-    return Found(NOBODY, (), False)
+    return Found(NONE, (), False)
 
 
 @functools.lru_cache(maxsize=None)
 def _is_exported(function):
-    """Whether this TensorFlow has this function of the C API."""
+    """Returns whether this TensorFlow exports the function of the C API."""
     for library in (None, "libtensorflow_framework.so.2",
                     "libtensorflow_cc.so.2"):
         try:
@@ -140,21 +145,21 @@ def _is_exported(function):
 
 
 def warning(node, found):
-    """What is known to go wrong with the kernel that was found, or with writing
-    one; or ""."""
+    """Returns a known problem of the kernel that was found, or of writing one; ""
+    if there is none."""
     if node.op in UPDATES and found.status == BY_DEFAULT:
-        return ("TensorFlow's kernel writes to the variable from the host: it "
-                "crashes, or races with the stream; a graph pass of the plug-in "
-                f"may replace the op, but not in eager mode: {_NO_UPDATE}")
+        return ("TensorFlow's kernel writes to the variable on the host: it "
+                "crashes or races with the stream. A graph pass of the plug-in "
+                "may replace the op, except in eager mode: " + _NO_UPDATE)
     if node.op in ("OnesLike", "ZerosLike") and found.status == BY_DEFAULT:
-        return ("TensorFlow's kernel wants an int32 in device memory, where no "
-                "other puts it, and fails in eager mode; have one of your own, "
-                "in host memory")
-    for ops, variant, function, way_round in _NEEDED:
+        return ("TensorFlow's kernel expects an int32 in device memory, where no "
+                "other kernel puts it, and fails in eager mode: register a "
+                "kernel with host memory")
+    for ops, variant, function, workaround in _NEEDED:
         if (node.op in ops and found.status != BY_DEFAULT and
                 variant == ("variant" in type_attributes(node).get("T", ())) and
                 not _is_exported(function)):
-            return (f"this TensorFlow exports no {function}, which a plug-in's "
-                    "kernel needs; a graph pass of the plug-in may replace the "
-                    f"op, but not in eager mode: {way_round}")
+            return (f"this TensorFlow does not export {function}, which a "
+                    "plug-in's kernel needs. A graph pass of the plug-in may "
+                    f"replace the op, except in eager mode: {workaround}")
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which op of a model has no kernel on a device? tools/coverage runs this."""
+"""Lists the ops of a model that have no kernel on a device: see tools/coverage."""
 
 import argparse
 import json
@@ -9,39 +9,41 @@ import sys
 import sysconfig
 import traceback
 
+# For the modules of this package.
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-# Where TensorFlow looks for plug-ins.
-PLUGIN_FOLDERS = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
+# The directories where TensorFlow looks for plug-ins.
+PLUGIN_DIRECTORIES = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
                   for name in ("purelib", "platlib")}
 
 
 def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="tools/coverage", description="Lists each op and type of a "
-        "model's functions, and who has a kernel for it: the plug-in, the "
-        "DEFAULT device, only the CPU, or nobody. Nothing is run on the device.",
+        "model's functions, and whether the plug-in, the DEFAULT device, only "
+        "the CPU or no device has a kernel for it. The model is not run.",
         epilog="Exit status: 0 every op has a kernel; 1 some op has none; "
-        "2 the command or the model is wrong.")
+        "2 any other failure.")
     parser.add_argument("model", metavar="MODEL", help="FILE.py[:FUNCTION] "
-                        "(FUNCTION defaults to model; docs/guide/coverage.md says "
-                        "what it returns), or the folder of a SavedModel")
+                        "(default: model; docs/guide/coverage.md describes "
+                        "what it returns), or the directory of a SavedModel")
     parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
                         help="the plug-in; default: examples/cpu_sim, built "
                         "first")
     parser.add_argument("--installed", action="store_true",
-                        help="the plug-ins that are installed in TensorFlow's "
-                        "environment, instead of --plugin")
-    parser.add_argument("--device", metavar="TYPE", help="the device type, as "
-                        "SIM; default: the plug-in's")
+                        help="use the plug-ins installed in TensorFlow's "
+                        "environment instead of --plugin")
+    parser.add_argument("--device", metavar="TYPE", help="the device type, such "
+                        "as SIM; default: that of the plug-in")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="write the report there too; - for standard "
-                        "output, instead of the table")
+                        help="also write the report to FILE; - writes it to "
+                        "standard output instead of the table")
     parser.add_argument("--missing", action="store_true",
-                        help="list only what is missing or warned of")
+                        help="list only ops that are missing or have a warning")
     parser.add_argument("--strict", action="store_true",
-                        help="exit with 1 for a warning, too")
+                        help="also exit with 1 if there is a warning")
     options = parser.parse_args(arguments)
     if options.plugin and options.installed:
         parser.error("--plugin and --installed exclude each other")
@@ -49,21 +51,21 @@ def parse(arguments):
 
 
 def is_model(path):
-    """Whether there is something to load, before TensorFlow takes its time."""
+    """Returns whether the path can be a model, before TensorFlow is imported."""
     file = pathlib.Path(path.partition(":")[0])
     return ((pathlib.Path(path) / "saved_model.pb").is_file() or
             file.suffix == ".py" and file.is_file())
 
 
 def load_plugins(options, tf):
-    """Loads the plug-ins, not as devices: those of TensorFlow's context are
-    settled by then, and whatever a model does while it is made, the CPU does."""
+    """Loads the plug-ins after TensorFlow's context has listed its devices, so that
+    whatever a model does while it is built runs on the CPU."""
     from tensorflow.python.framework import load_library  # pylint: disable=C0415
     tf.config.list_logical_devices()
     files = [options.plugin]
     if options.installed:
-        files = sorted({file for folder in PLUGIN_FOLDERS
-                        for file in pathlib.Path(folder).glob("*.so")})
+        files = sorted({file for directory in PLUGIN_DIRECTORIES
+                        for file in pathlib.Path(directory).glob("*.so")})
     for file in files:
         load_library.load_pluggable_device_library(str(file.resolve()))
 
@@ -74,40 +76,38 @@ def fail(message):
 
 
 def device_type_of(options, kernels):
-    """Which device is asked about; a ValueError that says why not."""
+    """Returns the device type of the report; raises ValueError if there is none."""
     types = kernels.plugin_device_types()
     if options.device:
         if options.device not in {*types, *kernels.BUILT_IN}:
-            raise ValueError(f"no kernel is registered for {options.device}; "
-                             f"there are: {', '.join(types) or 'no plug-ins'}")
+            raise ValueError(f"No kernel is registered for {options.device}. "
+                             "Device types of plug-ins: "
+                             f"{', '.join(types) or 'none'}.")
         return options.device
     if len(types) != 1:
-        raise ValueError("say --device TYPE: " + (
-            f"there are {', '.join(types)}" if types else
-            "no plug-in has registered a kernel"))
+        raise ValueError(
+            f"Select one of {', '.join(types)} with --device." if types else
+            "No plug-in has registered a kernel.")
     return types[0]
 
 
 def main(arguments=None):
     options = parse(arguments)
     if not options.installed and options.plugin is None:
-        return fail("say --plugin FILE.so or --installed")
+        return fail("Name a plug-in: --plugin FILE.so, or --installed.")
     if options.plugin and not options.plugin.is_file():
-        return fail(f"there is no {options.plugin}")
+        return fail(f"The file {options.plugin} does not exist.")
     if not is_model(options.model):
-        return fail(f"{options.model}: neither FILE.py[:FUNCTION] nor the folder "
-                    "of a SavedModel")
-    # Keeps TensorFlow from loading them by itself.
+        return fail(f"{options.model} is neither FILE.py[:FUNCTION] nor the "
+                    "directory of a SavedModel.")
+    # Keeps TensorFlow from loading installed plug-ins by itself.
     exists = os.path.exists
-    os.path.exists = lambda path: path not in PLUGIN_FOLDERS and exists(path)
+    os.path.exists = lambda path: path not in PLUGIN_DIRECTORIES and exists(path)
     os.environ.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     load_plugins(options, tf)
 
-    import coverage_graph as graph
-    import coverage_kernels as kernels
-    import coverage_model as model
-    import coverage_report as report
+    from coverage import construct, graph, kernels, model, report
     try:
         device_type = device_type_of(options, kernels)
     except ValueError as error:
@@ -118,11 +118,13 @@ def main(arguments=None):
         return fail(error)
     except Exception:  # pylint: disable=broad-except
         traceback.print_exc()
-        return fail(f"{options.model} raised the exception above")
+        return fail(f"{options.model} raised the exception above.")
     nodes = {name: graph.nodes_of(function, name, layers)
              for name, function in functions.items()}
+    constructor = construct.Constructor(device_type)
     found = report.document(
-        report.collect(nodes, device_type), tensorflow=tf.__version__,
+        report.collect(nodes, device_type, constructor),
+        tensorflow=tf.__version__, constructed=bool(constructor.device),
         model=options.model, device_type=device_type,
         plugin=str(options.plugin) if options.plugin else None,
         functions={name: len(each) for name, each in nodes.items()})

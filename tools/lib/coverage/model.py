@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes a model's functions from a Python file or a SavedModel, without running
+"""Loads a model's functions from a Python file or a SavedModel without running
 them: {name: ConcreteFunction} and {layer name: class name}."""
 
 import importlib.util
@@ -11,39 +11,40 @@ import tensorflow as tf
 
 
 class ModelError(Exception):
-    """The file is not what tools/coverage understands."""
+    """The file or what it returns is not a model that tools/coverage supports."""
 
 
 def load(path):
-    """`path`: FILE.py, FILE.py:FUNCTION, or a SavedModel's folder."""
+    """`path`: FILE.py, FILE.py:FUNCTION, or the directory of a SavedModel."""
     if pathlib.Path(path).is_dir():
         return _saved_model(path)
     file, _, name = path.partition(":")
-    made = _call(pathlib.Path(file), name or "model")
-    if isinstance(made, dict):
-        return _functions(made, path), {}
-    parts = made if isinstance(made, tuple) else (made,)
+    returned = _call(pathlib.Path(file), name or "model")
+    if isinstance(returned, dict):
+        return _functions(returned, path), {}
+    parts = returned if isinstance(returned, tuple) else (returned,)
     if not 1 <= len(parts) <= 3 or not hasattr(parts[0], "layers"):
         raise ModelError(
-            f"{path} returns {type(made).__name__}: want a Keras model, "
-            "(model, inputs), (model, inputs, targets), or a dict of functions")
+            f"{path} returns {type(returned).__name__}. It must return a Keras "
+            "model, (model, inputs), (model, inputs, targets), or a dict of "
+            "functions.")
     return _keras(*parts)
 
 
-def _saved_model(folder):
-    loaded = tf.saved_model.load(folder)
+def _saved_model(directory):
+    loaded = tf.saved_model.load(directory)
     if not loaded.signatures:
-        raise ModelError(f"{folder}: this SavedModel has no signatures")
-    # Whoever holds only the signature does not hold the variables.
+        raise ModelError(f"The SavedModel {directory} has no signatures.")
+    # A signature alone does not keep the variables alive.
     return _Holding(loaded, loaded.signatures), {}
 
 
 class _Holding(dict):
-    """A dict that keeps what its values need."""
+    """A dict that also keeps the owner of its values alive."""
 
-    def __init__(self, needed, values):
+    def __init__(self, owner, values):
         super().__init__(values)
-        self.needed = needed
+        self.owner = owner
 
 
 def _call(file, name):
@@ -53,13 +54,13 @@ def _call(file, name):
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        raise ModelError(f"{file} has no function {name}()")
+        raise ModelError(f"{file} has no function {name}().")
     return function()
 
 
-def _functions(made, path):
+def _functions(functions, path):
     concrete = {}
-    for name, function in made.items():
+    for name, function in functions.items():
         arguments = ()
         if isinstance(function, tuple):
             function, *arguments = function
@@ -67,23 +68,24 @@ def _functions(made, path):
             function = function.get_concrete_function(*arguments)
         if not hasattr(function, "function_def"):
             raise ModelError(
-                f"{path}: {name!r} is no ConcreteFunction, no tf.function with "
-                "an input_signature, no tuple (tf.function, argument, ...)")
+                f"{path}: {name!r} is neither a ConcreteFunction, nor a "
+                "tf.function with an input_signature, nor a tuple "
+                "(tf.function, argument, ...).")
         concrete[name] = function
-    return _Holding(made, concrete)
+    return _Holding(functions, concrete)
 
 
 def _keras(model, inputs=None, targets=None):
     if inputs is None:
         if not getattr(model, "inputs", None):
-            raise ModelError("this model does not know its inputs: "
-                             "return (model, inputs)")
+            raise ModelError("The model does not define the shapes of its "
+                             "inputs: return (model, inputs).")
         inputs = [np.zeros([2 if n is None else n for n in tensor.shape],
                            _name(tensor.dtype)) for tensor in model.inputs]
         inputs = inputs[0] if len(inputs) == 1 else inputs
     inputs = tf.nest.map_structure(tf.convert_to_tensor, inputs)
     specs = tf.nest.map_structure(_spec, inputs)
-    outputs = model(inputs, training=False)  # makes what is not yet built
+    outputs = model(inputs, training=False)  # Builds the remaining layers.
 
     def inference(x):
         return model(x, training=False)
@@ -98,6 +100,9 @@ def _keras(model, inputs=None, targets=None):
 
         def training(x, y):
             return model.train_step((x, y))
+
+        if getattr(model, "jit_compile", False) is True:
+            inference, training = _as_keras(inference), _as_keras(training)
     else:
         arguments = (specs,)
 
@@ -123,6 +128,12 @@ def _is_compiled(model):
                 getattr(model, "_is_compiled", False))
 
 
+def _as_keras(step):
+    """Wraps a step as fit() and predict() do for a model that XLA compiles."""
+    compiled = tf.function(step, jit_compile=True)
+    return lambda *arguments: compiled(*arguments)
+
+
 def _zero_targets(model, output):
     sparse = "sparse" in str(getattr(model.loss, "name", model.loss)).lower()
     if sparse:
@@ -131,8 +142,8 @@ def _zero_targets(model, output):
 
 
 def _build_training(model, inputs, targets):
-    """Makes the variables of optimizer and metrics, which cannot be made while
-    a function is traced."""
+    """Creates the variables of optimizer and metrics, which must exist before a
+    function is traced."""
     if hasattr(model, "_symbolic_build"):  # Keras 3
         model._symbolic_build(data_batch=(inputs, targets))
     else:

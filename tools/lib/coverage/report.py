@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up what was found, and writes it: a table, a JSON document."""
+"""Summarizes the nodes of a model as a table and as a JSON document."""
 
 import shutil
 
-import coverage_kernels as kernels
+from coverage import kernels
 
-SCHEMA = 1
-MISSING = (kernels.NOBODY, kernels.CPU)
+SCHEMA = 2
+MISSING = (kernels.NONE, kernels.XLA, kernels.REJECTED, kernels.CPU)
 _WIDEST = {"op": 34, "types": 46}
 
 
-def collect(nodes_by_function, device_type):
-    """The rows of the report, worst first, as the JSON document has them."""
+def collect(nodes_by_function, device_type, constructor):
+    """Returns the rows of the JSON document, worst first."""
     rows = {}
     for function, nodes in nodes_by_function.items():
         for node in nodes:
-            row = _row(node, device_type)
+            row = _row(node, device_type, constructor)
             key = (row["op"], row["status"], row["kernel"], str(row["types"]),
-                   str(row["host_memory"]))
+                   str(row["host_memory"]), row["warning"])
             row = rows.setdefault(key, row)
             row["nodes"][function] = row["nodes"].get(function, 0) + 1
             if not row["example"]["layer"] and node.layer:
@@ -34,20 +34,36 @@ def _rank(row):
                        else row["status"])
 
 
-def _row(node, device_type):
+def _row(node, device_type, constructor):
     row = {"op": node.definition.op,
            "types": kernels.type_attributes(node.definition),
            "status": kernels.ELSEWHERE, "kernel": node.pinned,
            "host_memory": [], "on_host": False, "warning": "", "nodes": {},
            "example": _example(node)}
-    if node.pinned in ("", device_type):
-        found = kernels.find(node.definition, device_type)
-        row.update(
-            status=found.status,
-            kernel={kernels.PLUGIN: device_type, kernels.CPU: "CPU",
-                    kernels.BY_DEFAULT: kernels.DEFAULT}.get(found.status, ""),
-            host_memory=list(found.host_memory), on_host=found.on_host,
-            warning=kernels.warning(node.definition, found))
+    if node.pinned not in ("", device_type):
+        return row
+    found = kernels.find(node.definition, device_type)
+    row.update(
+        status=found.status,
+        kernel={kernels.PLUGIN: device_type, kernels.CPU: "CPU",
+                kernels.BY_DEFAULT: kernels.DEFAULT}.get(found.status, ""),
+        host_memory=list(found.host_memory), on_host=found.on_host,
+        warning=kernels.warning(node.definition, found))
+    if found.status == kernels.PLUGIN:
+        rejection = constructor.rejection(node.definition)
+        if rejection:
+            row.update(status=kernels.REJECTED, warning=rejection)
+    if node.xla == kernels.OUTERMOST:
+        row.update(status=kernels.XLA, kernel="", warning=(
+            "a function with jit_compile=True that Python calls runs only on "
+            "devices for which XLA has a compiler: call it from another "
+            "tf.function, or leave out jit_compile=True"))
+    elif node.xla and not constructor.runs_nested_xla:
+        row.update(status=kernels.XLA, kernel="", warning=(
+            f"XLA must compile this function and has no compiler for "
+            f"{device_type}: leave out jit_compile=True (Keras: "
+            "compile(jit_compile=False)), or have a graph pass of the plug-in "
+            "clear _XlaMustCompile"))
     return row
 
 
@@ -57,9 +73,9 @@ def _example(node):
 
 
 def document(rows, **about):
-    """The JSON document: see docs/guide/coverage.md."""
+    """Returns the JSON document: see docs/guide/coverage.md."""
     counts = {status: 0 for status in (
-        kernels.PLUGIN, kernels.BY_DEFAULT, kernels.CPU, kernels.NOBODY,
+        kernels.PLUGIN, kernels.BY_DEFAULT, *reversed(MISSING),
         kernels.ELSEWHERE)}
     for row in rows:
         counts[row["status"]] += sum(row["nodes"].values())
@@ -70,15 +86,17 @@ def document(rows, **about):
 
 
 def types_text(types):
-    """{"T": ["float32"], "Tidx": ["int32"]} as "T=float32 Tidx=int32"."""
+    """Returns "T=float32 Tidx=int32" for {"T": ["float32"], "Tidx": ["int32"]}."""
     return " ".join(f"{name}={'|'.join(names) or '-'}"
                     for name, names in types.items())
 
 
 def _where(row):
-    """Who runs it, in words."""
-    text = {kernels.NOBODY: "nobody", kernels.CPU: "only the CPU",
-            kernels.ELSEWHERE: f"{row['kernel']}, as the model asks"}.get(
+    """Returns the text of the column "kernel"."""
+    text = {kernels.NONE: "none", kernels.XLA: "only XLA",
+            kernels.REJECTED: f"rejected by {row['kernel']}",
+            kernels.CPU: "only the CPU",
+            kernels.ELSEWHERE: f"{row['kernel']}, set by the model"}.get(
                 row["status"], row["kernel"])
     if row["warning"]:
         text += " (!)"
@@ -92,7 +110,7 @@ def _memory(row):
 
 
 def _shortened(text, width):
-    """Keeps both ends: of names and types, these tell the most."""
+    """Shortens the middle: the ends of names and types are the most telling."""
     if len(text) <= width:
         return text
     head = (width - 2) // 2
@@ -100,7 +118,8 @@ def _shortened(text, width):
 
 
 def table(report, only_bad=False, width=None):
-    """The report as text, for people; only_bad: what is missing or warned of."""
+    """Returns the report as text. only_bad: only rows that are missing or have a
+    warning."""
     functions = list(report["functions"])
     head = ["op", "types", *functions, "kernel", "host memory", "for example"]
     lines = []
@@ -142,18 +161,24 @@ def _warnings(report):
 
 def _summary(report):
     device, nodes = report["device_type"], report["nodes"]
-    parts = [f"{nodes[kernels.PLUGIN]} by {device}",
-             f"{nodes[kernels.BY_DEFAULT]} by DEFAULT"]
-    if nodes[kernels.ELSEWHERE]:
-        parts.append(f"{nodes[kernels.ELSEWHERE]} where the model asks")
+    parts = [f"{nodes[kernels.PLUGIN]} on {device}",
+             f"{nodes[kernels.BY_DEFAULT]} with a kernel for DEFAULT"]
+    for status, text in ((kernels.ELSEWHERE, "where the model sets a device"),
+                         (kernels.REJECTED, f"rejected by {device}"),
+                         (kernels.XLA, "only for XLA")):
+        if nodes[status]:
+            parts.append(f"{nodes[status]} {text}")
+    parts += [f"{nodes[kernels.CPU]} only on the CPU",
+              f"{nodes[kernels.NONE]} without any kernel"]
     lines = [f"TensorFlow {report['tensorflow']}, {device}: "
-             f"{sum(nodes.values())} nodes, {', '.join(parts)}, "
-             f"{nodes[kernels.CPU]} only by the CPU, "
-             f"{nodes[kernels.NOBODY]} by nobody"]
+             f"{sum(nodes.values())} nodes, {', '.join(parts)}"]
+    if not report["constructed"]:
+        lines.append(f"This machine has no {device} device: no kernel was "
+                     "constructed to see whether it rejects an attribute.")
     if report["missing"]:
-        lines.append(f"no kernel for {device}: {report['missing']} of "
-                     f"{len(report['ops'])} kinds of op; without soft placement "
-                     "the model does not run there")
+        lines.append(f"{report['missing']} of {len(report['ops'])} kinds of op "
+                     f"do not run on {device}. Without soft placement the model "
+                     "fails.")
     else:
-        lines.append(f"every op has a kernel for {device}")
+        lines.append(f"Every op has a kernel for {device}.")
     return lines

@@ -6,7 +6,7 @@ import argparse
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/tensorflow"), str(ROOT / "examples/demo")]
 import harness  # noqa: E402
 import model_runs  # noqa: E402

@@ -1,95 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/tf-matrix runs in each TensorFlow, with a plug-in in the folder where
-TensorFlow looks for them: `train` with cpu_sim, `update` with the toys of tests/.
-Writes one JSON object to the file named behind that."""
+"""The program that tools/tf-matrix runs in each TensorFlow, with or without a
+plug-in in the directory where TensorFlow looks for plug-ins:
+
+  child.py RESULT version | update | model NAME
+
+Writes one JSON object to the file RESULT."""
 
 import json
-import os
 import pathlib
 import sys
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] /
-                    "tests/tensorflow"))
-import toys  # noqa: E402
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE), str(HERE.parents[2] / "tests/tensorflow")]
+import models  # noqa: E402
+import small_kernels  # noqa: E402
 
-DEVICE = "/device:SIM:0"
-STEPS = 20
-RATE = 0.5
-
-
-def run_op():
-    """An op, on the device, with what it gave."""
-    x = np.linspace(-3, 3, 1000, dtype=np.float32).reshape(10, 100)
-    with tf.device(DEVICE):
-        y = tf.linalg.matmul(x, x, transpose_b=True) + 1.0
-    if "SIM" not in y.device:
-        return "ran on " + y.device
-    error = np.abs(y.numpy() - (x @ x.T + 1)).max() / np.abs(x @ x.T).max()
-    return "ran" if error < 1e-5 else f"wrong by {error:.1e}"
+# Ops that compute nothing: inputs, results, bookkeeping, reading of data sets.
+BOOKKEEPING = ("_", "Const", "Identity", "NoOp", "Iterator", "Optional", "Arg",
+               "VarHandle", "Placeholder", "Read", "PartitionedCall", "Stateful",
+               "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond",
+               "Shape", "StridedSlice", "Pack", "Cast", "Range", "Prod")
 
 
-def train(device):
-    """The losses of a small perceptron's training, same start, same batches."""
-    random = np.random.RandomState(7)
-    sizes = [(16, 32), (32, 4)]
-    start = [random.normal(0, 0.3, size).astype(np.float32) for size in sizes]
-    data = random.normal(0, 1, (STEPS, 24, 16)).astype(np.float32)
-    labels = np.argmax(data[:, :, :4], axis=2).astype(np.int64)
-    with tf.device(device):
-        weights = [tf.Variable(w) for w in start]
-        biases = [tf.Variable(np.zeros(n, np.float32)) for _, n in sizes]
-
-        @tf.function
-        def step(x, y):
-            with tf.device(device), tf.GradientTape() as tape:
-                hidden = tf.nn.relu(tf.matmul(x, weights[0]) + biases[0])
-                logits = tf.matmul(hidden, weights[1]) + biases[1]
-                loss = tf.reduce_mean(
-                    tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-            variables = weights + biases
-            with tf.device(device):
-                for v, g in zip(variables, tape.gradient(loss, variables)):
-                    v.assign(v - RATE * g)
-            return loss
-
-        losses = [float(step(tf.constant(x), tf.constant(y)))
-                  for x, y in zip(data, labels)]
-    if any(device not in v.device for v in weights):
-        raise RuntimeError("variables are on " + weights[0].device)
-    return losses
+def version():
+    """Returns the release, and that of NumPy."""
+    return {"tensorflow": tf.__version__, "numpy": np.__version__}
 
 
-def run_and_train():
-    """With cpu_sim: its devices, an op, a training."""
-    ours, cpu = train(DEVICE), train("/device:CPU:0")
-    return {"numpy": np.__version__,
-            "devices": [d.name for d in tf.config.list_physical_devices("SIM")],
-            "op": run_op(), "first_loss": cpu[0], "last_loss": cpu[-1],
-            "difference": max(abs(a - b) / abs(b) for a, b in zip(ours, cpu))}
-
-
-def update_variables():
-    """With the toys: whether a plug-in can update a variable in place."""
-    said = toys.variables()
-    problem = toys.variables_problem(said)
+def update():
+    """Returns whether a plug-in can update a variable in place."""
+    found = small_kernels.variables()
+    problem = small_kernels.variables_problem(found)
     if problem:
         raise RuntimeError(problem)
-    return {"updates": "an error in words" if toys.updates_are_refused(said)
+    return {"updates": "a clear error" if small_kernels.updates_are_refused(found)
             else "in place"}
 
 
+def fill_weights(model, random):
+    """Draws the weights on the host: devices may draw other random numbers."""
+    weights = []
+    for have in model.get_weights():
+        fan_in = np.prod(have.shape[:-1]) if have.ndim > 1 else 0
+        weights.append(random.normal(0, fan_in**-0.5, have.shape).astype(
+            have.dtype) if fan_in else have)
+    model.set_weights(weights)
+
+
+def run_model(name):
+    """Trains, evaluates and predicts; returns numbers to compare, and the devices
+    of the nodes of the training step."""
+    keras = tf.keras
+    random = np.random.default_rng(5)
+    model, x, y = models.MODELS[name](keras, random)
+    fill_weights(model, random)
+    # No device is named and compile() is as plain as users write it.
+    options = {"run_eagerly": True} if name == "eager" else {}
+    model.compile(
+        "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        **options)
+    context.context().enable_run_metadata()
+    history = model.fit(x, y, batch_size=models.BATCH, epochs=2, shuffle=False,
+                        verbose=0).history
+    metadata = context.context().export_run_metadata()
+    context.context().disable_run_metadata()
+    predicted = model.predict(x, batch_size=models.BATCH, verbose=0)
+    loss = model.evaluate(x, y, batch_size=models.BATCH, verbose=0)
+    values = [*history["loss"], loss, float(np.abs(predicted).astype("d").mean())]
+    return {"values": [float(value) for value in values], **places(metadata)}
+
+
+def places(metadata):
+    """Returns the number of nodes by device type, and the ops that computed on the
+    CPU although there is a device."""
+    nodes, on_cpu = {}, set()
+    for function in metadata.function_graphs:
+        for graph in function.partition_graphs:
+            for node in graph.node:
+                kind = tf.DeviceSpec.from_string(node.device).device_type or ""
+                nodes[kind] = nodes.get(kind, 0) + 1
+                if kind == "CPU" and not node.op.startswith(BOOKKEEPING):
+                    on_cpu.add(node.op)
+    for device in metadata.step_stats.dev_stats:
+        kind = tf.DeviceSpec.from_string(device.device).device_type or ""
+        nodes[kind] = nodes.get(kind, 0) + len(device.node_stats)
+    return {"nodes": nodes, "on_cpu": sorted(on_cpu)}
+
+
+def is_clear(message):
+    """Whether an error of ours names the op and a remedy."""
+    return "instead of" in message or "use " in message
+
+
 def main():
-    tf.config.set_soft_device_placement(False)
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
         try:
-            found = {"train": run_and_train,
-                     "update": update_variables}[sys.argv[1]]()
+            found = {"version": version, "update": update,
+                     "model": run_model}[sys.argv[2]](*sys.argv[3:])
         except Exception as error:  # pylint: disable=broad-except
-            found = {"error": f"{type(error).__name__}: {error}"}
+            message = f"{type(error).__name__}: {error}"
+            found = {"error": message, "is_clear": is_clear(message)}
         json.dump(found, file)
 
 

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs models on one plug-in in many releases of TensorFlow: see tools/tf-matrix."""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import models
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
+CPU_SIM = pathlib.Path(os.environ.get("TFPLUG_CPU_SIM") or
+                       BUILD / "examples/cpu_sim/libtfplug_cpu_sim.so")
+SMALL_KERNELS = pathlib.Path(os.environ.get("TFPLUG_TEST_PLUGINS") or
+                             BUILD / "tests/tensorflow/plugins") / (
+                                 "libtfplug_small_kernels.so")
+RELEASES = ("2.12.1", "2.13.1", "2.14.1", "2.15.1", "2.16.2", "2.17.1",
+            "2.18.1", "2.19.1", "2.20.0", "2.21.0", "2.22.0rc0", "nightly")
+TIMEOUT_SECONDS = 900
+UPDATES = "assign_add"
+
+
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
+def cache():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "tfplug/tf-matrix"
+
+
+def make_environment(release, python):
+    """Returns the Python of a virtual environment with this release."""
+    directory = cache() / release
+    ready = directory / "ready"
+    if not ready.exists():
+        say(f"{release}: creating {directory} ...")
+        if release == "nightly":
+            wanted = ["--pre", "tf-nightly"]
+        else:
+            wanted = [f"tensorflow-cpu=={release}"]
+            if int(release.split(".")[1]) < 18:
+                wanted.append("numpy<2")  # Built against the C API of NumPy 1.
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        subprocess.run([directory / "bin/python", "-m", "pip", "install",
+                        "--quiet", "--disable-pip-version-check",
+                        "--only-binary", ":all:", "--no-compile",
+                        "--progress-bar", "off", *wanted], check=True)
+        ready.touch()
+    return directory / "bin/python"
+
+
+def run_child(python, plugin, *arguments):
+    """Runs child.py with a plug-in installed, or none, and returns what it found:
+    a dict, with "error" if it failed or died."""
+    packages = next(python.parent.parent.glob("lib/python3*/site-packages"))
+    plugins = packages / "tensorflow-plugins"
+    shutil.rmtree(plugins, ignore_errors=True)
+    plugins.mkdir()
+    environment = dict(os.environ, TF_ENABLE_ONEDNN_OPTS="0", CPU_SIM_STRICT="1",
+                       TF_CPP_MIN_LOG_LEVEL="1")
+    with tempfile.NamedTemporaryFile("r") as found:
+        try:
+            if plugin:
+                shutil.copy(plugin, plugins)
+            run = subprocess.run(
+                [python, "-B", HERE / "child.py", found.name, *arguments],
+                env=environment, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, check=False, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return {"error": "the process hung"}
+        finally:
+            shutil.rmtree(plugins)
+        text = found.read()
+    result = json.loads(text) if text else {}
+    if run.returncode != 0:
+        result["error"] = f"the process ended with {run.returncode}"
+    if "error" in result:
+        say(" ".join(arguments), "failed:", result["error"], run.stdout[-1500:])
+    return result
+
+
+def cell(model, cpu, device):
+    """Returns the text of a cell, and whether it is as it should be."""
+    if "error" in cpu:
+        return "not in this Keras", True
+    if "error" in device:
+        message = device["error"].replace("\n", " ").replace("|", "/")
+        remedy = device.get("is_clear", False)
+        return ("error: " if remedy else "FAILS: ") + message[:60], remedy
+    difference = max(
+        abs(a - b) / max(1e-3, abs(b))
+        for a, b in zip(device["values"], cpu["values"]))
+    good = difference <= models.TOLERANCE.get(model, 1e-4)
+    text = f"{difference:.0e}" if good else f"WRONG: {difference:.0e}"
+    if not device["nodes"].get("SIM"):
+        return text + ", NOT ON THE DEVICE", False
+    if device["on_cpu"]:
+        text += "; on the CPU: " + ", ".join(device["on_cpu"])
+    return text, good
+
+
+def try_release(release, python, names):
+    """Returns the row of the table, and whether all of it is as it should be."""
+    python = make_environment(release, python)
+    say(f"{release}: running ...")
+    about = run_child(python, None, "version")
+    row, good = [about.get("tensorflow", release), about.get("numpy", "")], True
+    for name in names:
+        if name == UPDATES:
+            # A process of its own: up to 2.18 TensorFlow cannot count the devices
+            # of two plug-ins.
+            found = run_child(python, SMALL_KERNELS, "update")
+            text, fine = found.get("updates", "FAILS"), "error" not in found
+        else:
+            text, fine = cell(name, run_child(python, None, "model", name),
+                              run_child(python, CPU_SIM, "model", name))
+        say(f"{release}: {name}: {text}")
+        row.append(text)
+        good = good and fine
+    return row, good
+
+
+def markdown(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main():
+    every = [*models.MODELS, UPDATES]
+    parser = argparse.ArgumentParser(prog="tools/tf-matrix")
+    parser.add_argument("releases", nargs="*", metavar="RELEASE",
+                        help="default: " + " ".join(RELEASES))
+    parser.add_argument("--models", nargs="+", choices=every, default=every)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+
+    rows, good = [], True
+    for release in args.releases or RELEASES:
+        row, fine = try_release(release, args.python, args.models)
+        rows.append(row)
+        good = good and fine
+    table = markdown(["TensorFlow", "NumPy", *args.models], rows)
+    print(table)
+    if args.write:
+        digest = hashlib.sha256(CPU_SIM.read_bytes()).hexdigest()
+        (ROOT / "docs/measured/tf_matrix.md").write_text(PAGE.format(
+            table=table, digest=digest[:16], size=CPU_SIM.stat().st_size,
+            descriptions="\n".join(f"* *{name}*: {build.__doc__}"
+                                   for name, build in models.MODELS.items())))
+    return 0 if good else 1
+
+
+PAGE = """# One binary in many releases of TensorFlow
+
+Written by `tools/tf-matrix --write` with one file, libtfplug_cpu_sim.so
+({size} bytes, SHA-256 {digest}...), built once without any TensorFlow on the
+include or link path.
+
+In each stock wheel the same program runs twice: with the plug-in in
+site-packages/tensorflow-plugins, and without a plug-in. It names no device. The
+host cannot touch the device's memory. Each model is compiled as users do,
+`compile(optimizer, loss)`, and used with `fit`, `evaluate` and `predict`. A cell
+is the largest relative difference of any loss, metric or sum of predictions
+between the two runs. An *error* is one that names its remedy. Ops of a
+training step that ran on the CPU although they compute are listed.
+
+{descriptions}
+* *assign_add*: updates of a variable in place by a second plug-in,
+  tests/tensorflow/plugins. 2.19 to 2.21 lack the C functions for them and return
+  an error with a workaround.
+
+{table}
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
