@@ -93,13 +93,13 @@ class AsyncCopy : public tfplug::AsyncKernel {
     void* const released = run.Release();
     const int queued = drv_host_task(stream->handle(), Done, released);
     if (ABSL_PREDICT_TRUE(queued == DRV_OK)) return absl::OkStatus();
-    run = tfplug::AsyncRun::Take(released);
+    run = tfplug::AsyncRun::Adopt(released);
     return Failure{queued};
   }
 
  private:
   static int Done(void* released) {
-    tfplug::AsyncRun::Take(released).Finish(absl::OkStatus());
+    tfplug::AsyncRun::Adopt(released).Finish(absl::OkStatus());
     return DRV_OK;
   }
 };

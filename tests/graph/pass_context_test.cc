@@ -64,7 +64,7 @@ struct NoKernel : Kernel {
 
 TEST_CASE("which kernels the library has, by types written down or found out") {
   LeakCheckedFake core;
-  internal::KernelRegistrations().clear();
+  internal::RegisteredKernels().Clear();
   RegisterKernel<NoKernel>(
       KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
   const TF_GrapplerItem item;
@@ -79,7 +79,7 @@ TEST_CASE("which kernels the library has, by types written down or found out") {
   CHECK(context.HasKernel("MatMul", types));
   types[0].second = DataType::kInt32;
   CHECK_FALSE(context.HasKernel("MatMul", types));
-  internal::KernelRegistrations().clear();
+  internal::RegisteredKernels().Clear();
 }
 
 TEST_CASE("names are asked for once") {

@@ -25,16 +25,16 @@ class Scripted : public AsyncKernel {
  public:
   absl::Status ComputeAsync(AsyncRun& run) override { return on_compute(run); }
 };
-using Table = internal::AsyncKernelTable<Scripted>;
+using Table = Scripted::TableOf<Scripted>;
 
-// What core sees of one run.
+// The result of one run, as TensorFlow receives it.
 struct Seen {
   absl::Status status;
   int done_calls = 0;
 };
 
-// Runs the kernel as core does: the callback is gone when the call returns.
-// `after` runs then, before the end of the run is looked at.
+// Runs the kernel as TensorFlow does: the callback is destroyed when the call
+// returns. `after` runs then, before the result is read.
 Seen Run(
     std::function<absl::Status(AsyncRun&)> compute,
     std::function<void()> after = [] {}) {
@@ -48,12 +48,12 @@ Seen Run(
     std::function<void()> done = [&] {
       ++calls;
       seen.status = context->failure;
-      context.reset();  // core may end it with the call
+      context.reset();  // TensorFlow may destroy it in the callback
     };
     Table::compute_async_func(
         kernel, context.get(),
         reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
-    done = [] { FAIL("a callback that was gone"); };
+    done = [] { FAIL("a destroyed callback was called"); };
   }
   after();
   seen.done_calls = calls;
@@ -61,8 +61,8 @@ Seen Run(
   return seen;
 }
 
-TEST_CASE("a run that is over when the hook returns") {
-  LeakCheckedFake core;
+TEST_CASE("a run that is finished when the hook returns") {
+  LeakCheckedFake fake;
   Seen seen = Run([](AsyncRun&) { return absl::OkStatus(); });
   CHECK(seen.done_calls == 1);
   CHECK(seen.status == absl::OkStatus());
@@ -80,8 +80,8 @@ TEST_CASE("a run that is over when the hook returns") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("an exception ends the run, once") {
-  LeakCheckedFake core;
+TEST_CASE("an exception fails the run, once") {
+  LeakCheckedFake fake;
   Seen seen = Run(
       [](AsyncRun&) -> absl::Status { throw std::runtime_error("thrown"); });
   CHECK(seen.done_calls == 1);
@@ -97,7 +97,7 @@ TEST_CASE("an exception ends the run, once") {
 #endif
 
 TEST_CASE("a run that is finished later, on another thread") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   for (const absl::Status& result :
        {absl::OkStatus(), absl::AbortedError("later")}) {
     std::unique_ptr<AsyncRun> kept;
@@ -118,8 +118,8 @@ TEST_CASE("a run that is finished later, on another thread") {
   }
 }
 
-TEST_CASE("a run goes through a callback that takes a pointer") {
-  LeakCheckedFake core;
+TEST_CASE("a run passes through a callback that takes a pointer") {
+  LeakCheckedFake fake;
   void* released = nullptr;
   const Seen seen = Run(
       [&](AsyncRun& run) {
@@ -127,13 +127,13 @@ TEST_CASE("a run goes through a callback that takes a pointer") {
         CHECK(!run);
         return absl::OkStatus();
       },
-      [&] { AsyncRun::Take(released).Finish(absl::AbortedError("later")); });
+      [&] { AsyncRun::Adopt(released).Finish(absl::AbortedError("later")); });
   CHECK(seen.done_calls == 1);
   CHECK(seen.status == absl::AbortedError("node 'node': later"));
 }
 
-TEST_CASE("a run that is dropped fails, before and after the hook returns") {
-  LeakCheckedFake core;
+TEST_CASE("a destroyed run fails, before and after the hook returns") {
+  LeakCheckedFake fake;
   Seen seen = Run([](AsyncRun& run) {
     const AsyncRun dropped = std::move(run);
     return absl::OkStatus();
@@ -148,12 +148,12 @@ TEST_CASE("a run that is dropped fails, before and after the hook returns") {
       },
       [&] { kept.reset(); });
   CHECK(seen.done_calls == 1);
-  CHECK(seen.status.message().find("without a call of Finish") !=
+  CHECK(seen.status.message().find("without calling Finish") !=
         absl::string_view::npos);
 }
 
 TEST_CASE("finishing races with the return of the hook") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   for (int i = 0; i < 300; ++i) {
     std::thread thread;
     const Seen seen = Run(
@@ -169,8 +169,8 @@ TEST_CASE("finishing races with the return of the hook") {
   }
 }
 
-TEST_CASE("an error after the run was moved away goes to the log") {
-  LeakCheckedFake core({{2, 20}, {}});
+TEST_CASE("an error after the run was moved away is logged") {
+  LeakCheckedFake fake({{2, 20}, {}});
   testing::LogCapture log;
   std::unique_ptr<AsyncRun> kept;
   const Seen seen = Run(
@@ -183,9 +183,9 @@ TEST_CASE("an error after the run was moved away goes to the log") {
   CHECK(log.text().find("too late") != std::string::npos);
 }
 
-// Where core's callback cannot be kept, the call waits for the end.
+// Where TensorFlow's callback cannot be copied, the call waits for the end.
 void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
-  LeakCheckedFake core(options);
+  LeakCheckedFake fake(options);
   on_compute = [](AsyncRun& run) {
     std::thread([mine = std::move(run)]() mutable {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -210,7 +210,7 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   Table::delete_func(kernel);
 }
 
-TEST_CASE("releases before 2.13: core's thread waits") {
+TEST_CASE("releases before 2.13: TensorFlow's thread waits") {
   CheckWaits({{2, 12}, {}}, false);
 }
 

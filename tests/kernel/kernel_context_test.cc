@@ -21,7 +21,7 @@ using testing::MakeTensor;
 
 struct FakeStream {};
 
-// What the kernels below do, set by a test.
+// The behavior of the kernels below, set by each test.
 std::function<absl::Status(KernelContext&)> on_compute;
 absl::Status init_status;
 int live_kernels = 0;
@@ -42,7 +42,7 @@ class Scripted : public Kernel {
     return on_compute(context);
   }
 };
-using Table = internal::SyncKernelTable<Scripted>;
+using Table = Scripted::TableOf<Scripted>;
 const bool op_is_named = [] {
   internal::AddOp(internal::RegisteredOps<Scripted>(), "MyOp");
   return true;
@@ -73,7 +73,8 @@ TF_OpKernelContext MakeContext() {
   return context;
 }
 
-// Makes a kernel that does `compute`, runs it, and says what core was told.
+// Constructs a kernel that calls `compute`, runs it, and returns the status
+// that TensorFlow received.
 absl::Status Run(TF_OpKernelContext& context,
                  std::function<absl::Status(KernelContext&)> compute) {
   on_compute = std::move(compute);
@@ -89,7 +90,7 @@ absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
   return Run(context, std::move(compute));
 }
 
-// All that a kernel does with inputs, outputs, temporaries and the stream.
+// Uses every function for inputs, outputs, temporaries and the stream.
 absl::Status DoEverything(KernelContext& context) {
   TFPLUG_ASSIGN_OR_RETURN(Tensor x, context.GetInput(0));
   TFPLUG_ASSIGN_OR_RETURN(Tensor by_name, context.GetInput("x"));
@@ -107,7 +108,7 @@ absl::Status DoEverything(KernelContext& context) {
     return absl::InternalError("wrong list");
   }
   if (by_name.data() != x.data() || again.data() != y.data()) {
-    return absl::InternalError("a copy that nobody asked for");
+    return absl::InternalError("an unexpected copy");
   }
   TFPLUG_ASSIGN_OR_RETURN(Tensor z,
                           context.ForwardOrAllocateOutput(1, {0}, x.shape()));
@@ -115,7 +116,7 @@ absl::Status DoEverything(KernelContext& context) {
 }
 
 TEST_CASE("inputs, outputs, temporaries and the stream") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   CHECK(Run(context, DoEverything) == absl::OkStatus());
   CHECK(context.outputs[0].tensor->dims == std::vector<int64_t>{2, 3});
@@ -123,22 +124,22 @@ TEST_CASE("inputs, outputs, temporaries and the stream") {
   CHECK(context.host_temporaries == 1);
 }
 
-TEST_CASE("each failure of core's reaches core with op and node") {
-  LeakCheckedFake core;
+TEST_CASE("every failure of TensorFlow is reported with op and node") {
+  LeakCheckedFake fake;
   testing::FailEachCall([] {
     const absl::Status status = Run(DoEverything);
     if (!status.ok()) {
-      const std::string words(status.message());
-      CAPTURE(words);
-      CHECK(words.rfind("op 'MyOp', node 'model/my_op': ", 0) == 0);
-      CHECK(words.find("injected into TF_") != std::string::npos);
+      const std::string message(status.message());
+      CAPTURE(message);
+      CHECK(message.rfind("op 'MyOp', node 'model/my_op': ", 0) == 0);
+      CHECK(message.find("injected into TF_") != std::string::npos);
     }
     return status;
   });
 }
 
-TEST_CASE("an input is forwarded when nobody holds it, and says which") {
-  LeakCheckedFake core;
+TEST_CASE("an unreferenced input is forwarded, and its index returned") {
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   context.outputs[0].on_host = false;  // like the input
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {
@@ -155,8 +156,8 @@ TEST_CASE("an input is forwarded when nobody holds it, and says which") {
   CHECK(context.forwarded == 1);
 }
 
-TEST_CASE("what core would end the process over is an error") {
-  LeakCheckedFake core;
+TEST_CASE("arguments on which TensorFlow would abort are errors") {
+  LeakCheckedFake fake;
   CHECK(Run([](KernelContext& c) {
           CHECK(c.output_dtype(2) == DataType(0));
           CHECK(c.output_dtype(-1) == DataType(0));
@@ -190,10 +191,10 @@ TEST_CASE("what core would end the process over is an error") {
         }).code() == absl::StatusCode::kAborted);
 }
 
-TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
-  LeakCheckedFake core;
+TEST_CASE("inputs by name: ranges, lists, unknown names, missing inputs") {
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
-  context.inputs.emplace_back();  // optional, and absent
+  context.inputs.emplace_back();  // optional and missing
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {
           CHECK(c.GetInputRange("more")->start == 1);
           CHECK(c.GetInputRange("more")->size() == 2);
@@ -202,8 +203,9 @@ TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
           const absl::Status unknown = c.GetInput("nothing").status();
           CHECK(absl::IsInvalidArgument(unknown));
           CHECK(unknown.message() == "argument 'nothing': Unknown input name");
-          // After a failure the status is as new.
-          CHECK(c.GetInput(3).status() == absl::InternalError("no tensor"));
+          // A failure does not affect the next call.
+          CHECK(c.GetInput(3).status() ==
+                absl::InternalError("TensorFlow returned no tensor"));
           CHECK(c.GetInput(0).ok());
           c.AllowUnsetOutput(0);
           c.AllowUnsetOutput(1);
@@ -211,8 +213,8 @@ TEST_CASE("inputs by name: ranges, lists, unknown names, absent inputs") {
         }) == absl::OkStatus());
 }
 
-TEST_CASE("names, numbers, places and protos of a run") {
-  LeakCheckedFake core;
+TEST_CASE("names, ids, memory and protos of a run") {
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   context.inputs[2] = std::shared_ptr<testing::Variable>();  // a resource
   const absl::Status status = Run(context, [](KernelContext& c) {
@@ -244,8 +246,8 @@ TEST_CASE("names, numbers, places and protos of a run") {
   CHECK(absl::IsAborted(status));
 }
 
-TEST_CASE("an old release lacks most of it, in words") {
-  LeakCheckedFake core({{2, 9}, {}});
+TEST_CASE("functions that an old release lacks are UNIMPLEMENTED") {
+  LeakCheckedFake fake({{2, 9}, {}});
   const absl::Status status = Run([](KernelContext& c) {
     for (const absl::Status& status :
          {c.GetNodeName().status(), c.GetRequestedInput(0).status(),
@@ -267,7 +269,7 @@ TEST_CASE("an old release lacks most of it, in words") {
 }
 
 TEST_CASE("the wrong Stream class and a device without streams are errors") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   context.stream = nullptr;
   const absl::Status status = Run(context, [](KernelContext& c) {
@@ -279,13 +281,14 @@ TEST_CASE("the wrong Stream class and a device without streams are errors") {
 }
 
 TEST_CASE("OK with an output unset is an error that names the output") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const absl::Status status = Run([](KernelContext& c) {
-    return c.AllocateOutput(0, {0}).status();  // an empty tensor, and no more
+    return c.AllocateOutput(0, {0}).status();  // an empty tensor, nothing else
   });
   CHECK(status ==
         absl::InternalError("op 'MyOp', node 'model/my_op': Compute returned "
-                            "OK and has not set output 1 of 2"));
+                            "OK without setting output 1 of 2; set every "
+                            "output on every path, or call AllowUnsetOutput"));
   CHECK(Run([](KernelContext& c) {
           c.AllowUnsetOutput(0);
           c.AllowUnsetOutput(1);
@@ -293,11 +296,11 @@ TEST_CASE("OK with an output unset is an error that names the output") {
         }) == absl::OkStatus());
 }
 
-TEST_CASE("deferred ops are counted down at the latest when the run ends") {
-  LeakCheckedFake core;
+TEST_CASE("deferred ops end at the latest when the run ends") {
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {
-          c.EndDeferredOp();  // one too many does nothing
+          c.EndDeferredOp();  // has no effect without BeginDeferredOp
           TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
           c.EndDeferredOp();
           TFPLUG_RETURN_IF_ERROR(c.BeginDeferredOp());
@@ -309,8 +312,8 @@ TEST_CASE("deferred ops are counted down at the latest when the run ends") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("exceptions become statuses, once") {
-  LeakCheckedFake core;
+TEST_CASE("an exception fails the run once") {
+  LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   const absl::Status status = Run(context, [](KernelContext&) -> absl::Status {
     throw std::runtime_error("thrown");
@@ -322,8 +325,8 @@ TEST_CASE("exceptions become statuses, once") {
       Run([](KernelContext&) -> absl::Status { throw std::bad_alloc(); })));
 }
 
-TEST_CASE("a kernel whose construction failed is destroyed and never run") {
-  LeakCheckedFake core;
+TEST_CASE("a kernel whose construction failed is destroyed and does not run") {
+  LeakCheckedFake fake;
   for (const absl::Status& failure :
        {absl::NotFoundError("no such thing"), absl::DataLossError("")}) {
     init_status = failure;

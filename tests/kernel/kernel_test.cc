@@ -17,7 +17,7 @@ namespace {
 
 using testing_kernel = std::function<absl::Status(tfplug::KernelContext&)>;
 
-// A kernel that does what the test says.
+// A kernel whose behavior the test sets.
 struct Script {
   std::function<absl::Status(tfplug::KernelConstruction&)> init;
   testing_kernel compute;
@@ -38,7 +38,7 @@ class Scripted : public tfplug::Kernel {
   }
 };
 
-// y = x + 1, by the device's own stream.
+// y = x + 1, on the device's own stream.
 class Increment : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -50,7 +50,8 @@ class Increment : public tfplug::Kernel {
                             context.GetStream<minimal::Stream>());
     stream->GetStatus().IgnoreError();
     for (size_t i = 0; i < x.flat<float>().size(); ++i) {
-      y.flat<float>()[i] = x.flat<float>()[i] + 1;  // device memory is host's
+      y.flat<float>()[i] =
+          x.flat<float>()[i] + 1;  // device memory is host memory here
     }
     return absl::OkStatus();
   }
@@ -69,6 +70,10 @@ namespace {
 using testing::FakeKernel;
 using testing::KernelRun;
 using testing::Node;
+
+capi::TF_Status* StatusOf(KernelContext& context) {
+  return internal::Access::state(context).status();
+}
 
 class KernelFixture {
  protected:
@@ -100,7 +105,7 @@ class KernelFixture {
 
   const int64_t statuses_ = testing::LiveStatusCount();
   const int64_t tensors_ = testing::LiveTensorCount();
-  testing::ScopedFakeTensorFlow core_;
+  testing::ScopedFakeTensorFlow tensorflow_;
   std::unique_ptr<testing::Host> host_ =
       testing::Host::Register(&SE_InitPlugin).value();
   testing::FakeDevice* const device_ = host_->Device(0).value();
@@ -118,7 +123,7 @@ TEST_CASE_FIXTURE(KernelFixture, "a kernel runs on its device") {
   }
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "core finds kernels by op, device and types") {
+TEST_CASE_FIXTURE(KernelFixture, "kernels are found by op, device and types") {
   const auto find = [](const char* op, const char* device, DataType type) {
     return FakeKernel::Create({op, "n", {{"T", type}}, {}}, device).status();
   };
@@ -131,7 +136,8 @@ TEST_CASE_FIXTURE(KernelFixture, "core finds kernels by op, device and types") {
         absl::StatusCode::kNotFound);
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "an input nobody else needs is forwarded") {
+TEST_CASE_FIXTURE(KernelFixture,
+                  "an input without other references is forwarded") {
   const auto run_with = [this](bool held) {
     std::unique_ptr<capi::TF_Tensor> holder;
     auto kernel = Make({"Increment", "i", {{"T", DataType::kFloat}}, {}});
@@ -149,7 +155,8 @@ TEST_CASE_FIXTURE(KernelFixture, "an input nobody else needs is forwarded") {
   CHECK_FALSE(run_with(true));
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "a Tensor that the kernel holds is a need") {
+TEST_CASE_FIXTURE(KernelFixture,
+                  "a Tensor that the kernel holds is a reference") {
   CHECK(RunScript([](KernelContext& context) -> absl::Status {
           int forwarded = 0;
           {
@@ -166,7 +173,8 @@ TEST_CASE_FIXTURE(KernelFixture, "a Tensor that the kernel holds is a need") {
         }).ok());
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "what a kernel reads about its run") {
+TEST_CASE_FIXTURE(KernelFixture,
+                  "a kernel reads inputs, names and types of its run") {
   CHECK(RunScript([](KernelContext& context) -> absl::Status {
           CHECK(context.num_inputs() == 1);
           CHECK(context.num_outputs() == 1);
@@ -185,7 +193,8 @@ TEST_CASE_FIXTURE(KernelFixture, "what a kernel reads about its run") {
         }).ok());
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "a failing call leaves the next one alone") {
+TEST_CASE_FIXTURE(KernelFixture,
+                  "a failing call does not affect the next one") {
   CHECK(RunScript([](KernelContext& context) -> absl::Status {
           CHECK(context.GetInput(7).status().code() ==
                 absl::StatusCode::kOutOfRange);
@@ -200,12 +209,13 @@ TEST_CASE_FIXTURE(KernelFixture, "a failing call leaves the next one alone") {
 
 TEST_CASE_FIXTURE(KernelFixture, "failures name op and node") {
   CHECK(RunScript([](KernelContext&) {
-          return absl::AbortedError("the driver's words");
+          return absl::AbortedError("the driver's message");
         }) ==
-        absl::AbortedError("op 'Scripted', node 'node': the driver's words"));
+        absl::AbortedError("op 'Scripted', node 'node': the driver's message"));
   CHECK(RunScript([](KernelContext&) { return absl::OkStatus(); }) ==
         absl::InternalError("op 'Scripted', node 'node': Compute returned OK "
-                            "and has not set output 0 of 1"));
+                            "without setting output 0 of 1; set every output "
+                            "on every path, or call AllowUnsetOutput"));
 #if defined(__cpp_exceptions)
   CHECK(RunScript([](KernelContext&) -> absl::Status {
           throw std::runtime_error("no");
@@ -215,15 +225,15 @@ TEST_CASE_FIXTURE(KernelFixture, "failures name op and node") {
           throw std::bad_alloc();
         }).code() == absl::StatusCode::kResourceExhausted);
   CHECK(RunScript([](KernelContext& context) {
-          context.GetInput(0)->flat<double>();  // It is of floats.
+          context.GetInput(0)->flat<double>();  // Its elements are floats.
           return absl::OkStatus();
         })
             .message()
-            .find("double was asked for") != absl::string_view::npos);
+            .find("accessed as double") != absl::string_view::npos);
 #endif
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "runs share a status, one at a time") {
+TEST_CASE_FIXTURE(KernelFixture, "runs reuse one status, one at a time") {
   auto kernel = Make({"Scripted", "node", {}, {}});
   const auto run = [&](testing_kernel compute) {
     script.compute = std::move(compute);
@@ -238,11 +248,11 @@ TEST_CASE_FIXTURE(KernelFixture, "runs share a status, one at a time") {
   capi::TF_Status* shared = nullptr;
   CHECK(run([&](KernelContext& context) {
           statuses = testing::LiveStatusCount();
-          shared = context.status();
+          shared = StatusOf(context);
           return allocate(context);
         }).ok());
-  // What failed leaves the status OK for the next run, which has all outputs to
-  // set once more.
+  // A failed run leaves the status OK for the next run, which again has to set
+  // all outputs.
   CHECK(run([](KernelContext&) { return absl::AbortedError("no"); }).code() ==
         absl::StatusCode::kAborted);
   CHECK(run([](KernelContext& context) {
@@ -251,15 +261,15 @@ TEST_CASE_FIXTURE(KernelFixture, "runs share a status, one at a time") {
   CHECK(run([](KernelContext&) { return absl::OkStatus(); }).code() ==
         absl::StatusCode::kInternal);
   CHECK(run([&](KernelContext& context) {
-          CHECK(context.status() == shared);
-          CHECK(ToStatus(context.status()).ok());
+          CHECK(StatusOf(context) == shared);
+          CHECK(ToStatus(StatusOf(context)).ok());
           CHECK(testing::LiveStatusCount() == statuses);
           return allocate(context);
         }).ok());
-  // A run within a run stands for one beside it.
+  // A nested run overlaps with the outer one.
   CHECK(run([&](KernelContext& outer) {
           CHECK(run([&](KernelContext& inner) {
-                  CHECK(inner.status() != outer.status());
+                  CHECK(StatusOf(inner) != StatusOf(outer));
                   CHECK(testing::LiveStatusCount() == statuses + 1);
                   return allocate(inner);
                 }).ok());
@@ -268,7 +278,7 @@ TEST_CASE_FIXTURE(KernelFixture, "runs share a status, one at a time") {
         }).ok());
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "there is no memory") {
+TEST_CASE_FIXTURE(KernelFixture, "TensorFlow is out of device memory") {
   script.compute = [](KernelContext& context) -> absl::Status {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor temp,
                             context.AllocateTemp(DataType::kFloat, Shape{4}));
@@ -286,7 +296,7 @@ TEST_CASE_FIXTURE(KernelFixture, "there is no memory") {
   }
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "a stream of another class") {
+TEST_CASE_FIXTURE(KernelFixture, "GetStream with another class is an error") {
   CHECK(RunScript([](KernelContext& context) {
           return context.GetStream<int>().status();
         }).code() == absl::StatusCode::kInternal);
@@ -295,7 +305,7 @@ TEST_CASE_FIXTURE(KernelFixture, "a stream of another class") {
 TEST_CASE_FIXTURE(KernelFixture, "attributes") {
   script.init = [](KernelConstruction& c) {
     CHECK(c.name() == "node");
-    CHECK(c.op() == "Scripted");
+    CHECK(c.GetOp().value() == "Scripted");
     CHECK(c.GetAttr<bool>("b").value());
     CHECK(c.GetAttr<int64_t>("i").value() == int64_t{1} << 40);
     CHECK(c.GetAttr<float>("f").value() == 0.5f);
@@ -335,7 +345,8 @@ TEST_CASE_FIXTURE(KernelFixture, "attributes") {
                             "bool: the node has no such attribute"));
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "a kernel whose construction failed is gone") {
+TEST_CASE_FIXTURE(KernelFixture,
+                  "a kernel whose construction failed is destroyed") {
   script.init = [](KernelConstruction&) {
     CHECK(script.alive == 1);
     return absl::UnimplementedError("not for this node");

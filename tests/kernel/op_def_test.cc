@@ -18,7 +18,7 @@ using testing::RegisteredOps;
 template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
-  internal::OpRegistrations().clear();
+  internal::RegisteredOpDefs().clear();
   add();
   TF_InitKernel();
   return log.text();
@@ -56,18 +56,18 @@ absl::Status Infer(capi::TF_ShapeInferenceContext& context,
 }
 
 TEST_CASE("an op with everything") {
-  LeakCheckedFake core({{2, 20}, {}});
+  LeakCheckedFake fake({{2, 20}, {}});
   CHECK(Init([] {
           RegisterOp(OpDef("MyScale")
                          .Attr("T: {float, half} = DT_FLOAT")
                          .Input("x: T")
                          .Output("y: T")
-                         .IsCommutative()
-                         .IsAggregate()
-                         .IsStateful()
-                         .AllowsUninitializedInput()
+                         .SetIsCommutative()
+                         .SetIsAggregate()
+                         .SetIsStateful()
+                         .SetAllowsUninitializedInput()
                          .Deprecated(7, "use another")
-                         .ShapeFn<&Shapes>());
+                         .SetShapeFn<&Shapes>());
           RegisterOp(OpDef("Plain"));
         }).empty());
   REQUIRE(RegisteredOps().size() == 2);
@@ -90,8 +90,8 @@ TEST_CASE("an op with everything") {
   CHECK(!context.outputs[0].has_rank());
 }
 
-TEST_CASE("what core would end the process over is left out") {
-  LeakCheckedFake core({{2, 20}, {}});
+TEST_CASE("an op on which TensorFlow would abort is skipped") {
+  LeakCheckedFake fake({{2, 20}, {}});
   const std::vector<OpDef> bad = [] {
     std::vector<OpDef> defs;
     for (const char* attr :
@@ -134,8 +134,8 @@ TEST_CASE("what core would end the process over is left out") {
   CHECK(RegisteredOps().size() == 1);
 }
 
-TEST_CASE("what core understands is let through") {
-  LeakCheckedFake core({{2, 20}, {}});
+TEST_CASE("valid specs are accepted") {
+  LeakCheckedFake fake({{2, 20}, {}});
   CHECK(Init([] {
           RegisterOp(
               OpDef("Good_2>X")
@@ -160,9 +160,9 @@ TEST_CASE("what core understands is let through") {
         }).empty());
 }
 
-TEST_CASE("a shape function fails in words, whatever core fails at") {
-  LeakCheckedFake core;
-  const auto def = OpDef("A").ShapeFn<&Shapes>();
+TEST_CASE("a shape function returns every failure") {
+  LeakCheckedFake fake;
+  const auto def = OpDef("A").SetShapeFn<&Shapes>();
   testing::FailEachCall([&] {
     auto context = MakeContext();
     return Infer(context, def.shape_fn());
@@ -177,8 +177,8 @@ TEST_CASE("a shape function fails in words, whatever core fails at") {
         "shape function: attribute 'T', as type: No attr named so");
 }
 
-TEST_CASE("indices that are out of range, and releases that know only 0") {
-  LeakCheckedFake core;
+TEST_CASE("indices out of range, and releases that accept only 0") {
+  LeakCheckedFake fake;
   auto context = MakeContext();
   ShapeInference s(&context);
   for (int i : {-1, 2}) CHECK(absl::IsOutOfRange(s.GetInput(i).status()));
@@ -187,7 +187,7 @@ TEST_CASE("indices that are out of range, and releases that know only 0") {
   CHECK(!s.SetOutput(2, x).ok());
   for (int i : {-3, 2}) CHECK(absl::IsOutOfRange(s.GetDim(x, i).status()));
   CHECK(s.GetDim(x, -2)->value() == 2);
-  // Of an unknown rank every dimension is unknown, and core is not asked.
+  // If the rank is unknown, so is every dimension.
   CHECK(!s.GetDim(ShapeHandle(), 5)->is_known());
   CHECK(s.GetDim(ShapeHandle(), 5)->value() == -1);
   CHECK(s.rank(ShapeHandle()) == -1);
@@ -195,28 +195,28 @@ TEST_CASE("indices that are out of range, and releases that know only 0") {
 
   auto old = MakeContext();
   old.only_first_index = true;
-  const auto def = OpDef("A").ShapeFn<&Shapes>();
+  const auto def = OpDef("A").SetShapeFn<&Shapes>();
   CHECK(Infer(old, def.shape_fn()).ok());
   CHECK(!old.outputs[0].has_rank());
   CHECK(!old.outputs[1].has_rank());
 }
 
 TEST_CASE("a lambda as shape function; exceptions") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   auto context = MakeContext();
-  const auto ok =
-      OpDef("A").ShapeFn([](ShapeInference& s) { return s.SetUnknownShape(); });
+  const auto ok = OpDef("A").SetShapeFn(
+      [](ShapeInference& s) { return s.SetUnknownShape(); });
   CHECK(Infer(context, ok.shape_fn()).ok());
   CHECK(!context.outputs[1].has_rank());
 #if defined(__cpp_exceptions)
-  const auto bad = OpDef("A").ShapeFn(
+  const auto bad = OpDef("A").SetShapeFn(
       [](ShapeInference&) -> absl::Status { throw std::bad_alloc(); });
   CHECK(absl::IsResourceExhausted(Infer(context, bad.shape_fn())));
 #endif
 }
 
-TEST_CASE("core fails at registering: a line in the log, nothing leaked") {
-  LeakCheckedFake core({{2, 20}, {}});
+TEST_CASE("a failed registration is logged and leaks nothing") {
+  LeakCheckedFake fake({{2, 20}, {}});
   const auto init = [] {
     return Init([] { RegisterOp(OpDef("A").Input("x: float")); });
   };

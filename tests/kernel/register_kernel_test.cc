@@ -30,12 +30,12 @@ class NothingLater : public AsyncKernel {
   absl::Status ComputeAsync(AsyncRun&) override { return absl::OkStatus(); }
 };
 
-// Registers what `add` adds, in a library of its own as it were.
+// Loads a library with the kernels that `add` registers; returns the log.
 template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
   internal::registered_platform.device_type = "MY_DEVICE";
-  internal::KernelRegistrations().clear();
+  internal::RegisteredKernels().Clear();
   add();
   TF_InitKernel();
   return log.text();
@@ -52,7 +52,7 @@ KernelDef Full() {
 }
 
 TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
-  LeakCheckedFake core({{2, 20}, {}});
+  LeakCheckedFake fake({{2, 20}, {}});
   CHECK(Init([] { RegisterKernel<Nothing>(Full()); }).empty());
   REQUIRE(RegisteredKernels().size() == 1);
   const auto& kernel = *RegisteredKernels()[0];
@@ -72,8 +72,8 @@ TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
             [] { Init([] { RegisterKernel<Nothing>(Full()); }); }) == 2);
 }
 
-TEST_CASE("before, a kernel is registered for each combination of types") {
-  LeakCheckedFake core({{2, 9}, {}});
+TEST_CASE("before 2.10, a kernel is registered per combination of types") {
+  LeakCheckedFake fake({{2, 9}, {}});
   CHECK(Init([] {
           RegisterKernel<Nothing>(KernelDef("Cast")
                                       .TypeConstraint<float, double>("A")
@@ -90,8 +90,8 @@ TEST_CASE("before, a kernel is registered for each combination of types") {
   CHECK(RegisteredKernels()[5]->kernel_def.empty());
 }
 
-TEST_CASE("what a release cannot do is left out with a line in the log") {
-  LeakCheckedFake core({{2, 9}, {}});
+TEST_CASE("a kernel that the release does not support is skipped and logged") {
+  LeakCheckedFake fake({{2, 9}, {}});
   const std::string log = Init([] {
     RegisterKernel<Nothing>(KernelDef("A").Label("x"));
     RegisterKernel<Nothing>(KernelDef("B").TypeConstraint<Int4, float>("T"));
@@ -105,16 +105,16 @@ TEST_CASE("what a release cannot do is left out with a line in the log") {
   CHECK(RegisteredKernels()[1]->op == "C");
 }
 
-TEST_CASE("types that the builder does not know go by KernelDef") {
-  LeakCheckedFake core;
+TEST_CASE("a KernelDef supports types that the builder does not") {
+  LeakCheckedFake fake;
   CHECK(Init([] {
           RegisterKernel<Nothing>(KernelDef("B").TypeConstraint<Int4>("T"));
         }).empty());
   CHECK(RegisteredKernels().size() == 1);
 }
 
-TEST_CASE("two kernels for the same op and types: the second is left out") {
-  LeakCheckedFake core({{2, 20}, {}});
+TEST_CASE("of two kernels for the same op and types the second is skipped") {
+  LeakCheckedFake fake({{2, 20}, {}});
   const std::string log = Init([] {
     RegisterKernel<Nothing>(KernelDef("A").TypeConstraint<float>("T"));
     RegisterKernel<Nothing>(KernelDef("A").TypeConstraint<float, double>("T"));
@@ -136,7 +136,7 @@ TEST_CASE("two kernels for the same op and types: the second is left out") {
 
 TEST_CASE("conditions, devices and asynchronous kernels") {
   {
-    LeakCheckedFake core({{2, 20}, {}});
+    LeakCheckedFake fake({{2, 20}, {}});
     const std::string log = Init([] {
       RegisterKernel<Nothing>(KernelDef("A").OnlyIf([] { return false; }));
       RegisterKernel<NothingLater>(KernelDef("B").OnlyIf([] { return true; }));
@@ -151,16 +151,16 @@ TEST_CASE("conditions, devices and asynchronous kernels") {
     CHECK((RegisteredKernels()[0]->compute_async_func != nullptr));
     CHECK((RegisteredKernels()[0]->compute_func == nullptr));
   }
-  LeakCheckedFake core({{2, 12}, {}});
+  LeakCheckedFake fake({{2, 12}, {}});
   Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
   REQUIRE(RegisteredKernels().size() == 1);
   CHECK((RegisteredKernels()[0]->compute_func != nullptr));
 }
 
-TEST_CASE("core fails at registering: a line in the log, nothing leaked") {
+TEST_CASE("a failed registration is logged and leaks nothing") {
   for (const testing::Release release :
        {testing::Release{2, 20}, testing::Release{2, 9}}) {
-    LeakCheckedFake core({release, {}});
+    LeakCheckedFake fake({release, {}});
     const auto init = [] {
       return Init([] {
         RegisterKernel<Nothing>(
@@ -179,10 +179,10 @@ TEST_CASE("core fails at registering: a line in the log, nothing leaked") {
 }
 
 TEST_CASE("a name with a NUL byte is refused") {
-  LeakCheckedFake core({{2, 20}, {}});
+  LeakCheckedFake fake({{2, 20}, {}});
   const std::string log =
       Init([] { RegisterKernel<Nothing>(KernelDef(std::string("A\0B", 3))); });
-  CHECK(log.find("a name with a NUL byte") != std::string::npos);
+  CHECK(log.find("contains a NUL byte") != std::string::npos);
   CHECK(RegisteredKernels().empty());
 }
 

@@ -27,7 +27,7 @@ RendezvousKey Key(const char* edge = "edge") {
   return RendezvousKey::Make(kDevice, kDevice, edge).value();
 }
 
-// A run and what is at its disposal.
+// A run with its rendezvous.
 struct Run {
   FakeRendezvous exchange;
   TF_OpKernelContext c;
@@ -36,7 +36,7 @@ struct Run {
 
   Run()
       : rendezvous(
-            (c.rendezvous = &exchange, Rendezvous::Of(context)).value()) {}
+            (c.rendezvous = &exchange, Rendezvous::Get(context)).value()) {}
 };
 
 Tensor Floats(const std::vector<float>& values) {
@@ -44,7 +44,7 @@ Tensor Floats(const std::vector<float>& values) {
       MakeTensor<float>({static_cast<int64_t>(values.size())}, values)));
 }
 
-// What a callback was told, and how often.
+// The arguments of a callback, and the number of calls.
 struct Seen {
   int calls = 0;
   absl::Status status;
@@ -65,14 +65,14 @@ auto Into(Seen& seen) {
       };
 }
 
-TEST_CASE("a key, as core reads it") {
+TEST_CASE("a key has TensorFlow's format") {
   CHECK(Key().text() ==
         std::string(kDevice) + ";0000000000000000;" + kDevice + ";edge;0:0");
   CHECK(RendezvousKey::Make(kDevice, kDevice, "e", 7, 8, 0xabc)->text() ==
         std::string(kDevice) + ";0000000000000abc;" + kDevice + ";e;7:8");
 }
 
-TEST_CASE("a key that core would end the process over") {
+TEST_CASE("a key on which TensorFlow would abort is an error") {
   for (const char* device :
        {"", "TOY", "/device:TOY:0", "/job:localhost/replica:0/task:0",
         "/job:localhost/replica:0/task:0/device:TOY",
@@ -85,7 +85,8 @@ TEST_CASE("a key that core would end the process over") {
     for (const auto& key : {RendezvousKey::Make(device, kDevice, "edge"),
                             RendezvousKey::Make(kDevice, device, "edge")}) {
       CHECK(absl::IsInvalidArgument(key.status()));
-      CHECK(key.status().message().find("not a full device name") == 0);
+      CHECK(key.status().message().find("is not a full device name") !=
+            absl::string_view::npos);
     }
   }
   for (const char* edge : {"", ";", "a;b"}) {
@@ -95,8 +96,9 @@ TEST_CASE("a key that core would end the process over") {
 }
 
 TEST_CASE("a tensor is received after and before it is sent") {
-  LeakCheckedFake core;
-  Seen first, second, other;  // They outlive the run, whose end calls back.
+  LeakCheckedFake fake;
+  Seen first, second,
+      other;  // They outlive the run, whose destructor calls back.
   Run run;
   CHECK(run.rendezvous.Send(Key(), Floats({1, 2})).ok());
   run.rendezvous.RecvAsync(Key("other"), Into(other));
@@ -116,7 +118,7 @@ TEST_CASE("a tensor is received after and before it is sent") {
 }
 
 TEST_CASE("the buffer is shared, and a received tensor can be kept") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   Run run;
   const Tensor sent = Floats({4});
   std::optional<Tensor> kept;
@@ -130,8 +132,8 @@ TEST_CASE("the buffer is shared, and a received tensor can be kept") {
   CHECK(kept->flat<float>()[0] == 4);
 }
 
-TEST_CASE("an abort ends what waits and what comes, once each") {
-  LeakCheckedFake core;
+TEST_CASE("an abort fails pending and later receives, once each") {
+  LeakCheckedFake fake;
   for (const absl::Status& status :
        {absl::Status(absl::UnavailableError("gone")), absl::OkStatus()}) {
     const absl::StatusCode code =
@@ -151,23 +153,23 @@ TEST_CASE("an abort ends what waits and what comes, once each") {
   }
 }
 
-TEST_CASE("the step's end ends what waits") {
-  LeakCheckedFake core;
+TEST_CASE("the end of the step fails pending receives") {
+  LeakCheckedFake fake;
   Seen seen;
   { Run().rendezvous.RecvAsync(Key(), Into(seen)); }
   CHECK(seen.calls == 1);
   CHECK(absl::IsCancelled(seen.status));
 }
 
-TEST_CASE("sending no tensor") {
-  LeakCheckedFake core;
+TEST_CASE("an empty tensor cannot be sent") {
+  LeakCheckedFake fake;
   Run run;
   CHECK(absl::IsInvalidArgument(run.rendezvous.Send(Key(), Tensor())));
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("a callback that throws does not reach core") {
-  LeakCheckedFake core;
+TEST_CASE("an exception of a callback does not reach TensorFlow") {
+  LeakCheckedFake fake;
   Run run;
   run.rendezvous.RecvAsync(
       Key(), [](const absl::Status&, const Tensor&, bool) -> void {
@@ -178,8 +180,8 @@ TEST_CASE("a callback that throws does not reach core") {
 }
 #endif
 
-TEST_CASE("core fails each call") {
-  LeakCheckedFake core;
+TEST_CASE("a failure of any C call is returned") {
+  LeakCheckedFake fake;
   FailEachCall([] {
     Seen seen;
     Run run;
@@ -196,16 +198,16 @@ TEST_CASE("core fails each call") {
 TEST_CASE("a run and a release without a rendezvous") {
   TF_OpKernelContext c;
   {
-    LeakCheckedFake core;
+    LeakCheckedFake fake;
     KernelContext context(&c);
-    CHECK(Rendezvous::Of(context).status() ==
+    CHECK(Rendezvous::Get(context).status() ==
           absl::FailedPreconditionError("this run has no rendezvous"));
   }
   testing::FakeOptions options;
   options.release = {2, 15};
-  LeakCheckedFake core(options);
+  LeakCheckedFake fake(options);
   KernelContext context(&c);
-  const absl::Status status = Rendezvous::Of(context).status();
+  const absl::Status status = Rendezvous::Get(context).status();
   CHECK(absl::IsUnimplemented(status));
   CHECK(
       status.message() ==

@@ -32,12 +32,12 @@ TEST_CASE("a data type has a name and a size") {
   CHECK(DataTypeSize(DataType::kInt4) == 1);
   CHECK(DataTypeSize(DataType::kString) == 0);
   CHECK(DataTypeSize(static_cast<DataType>(99)) == 0);
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   CHECK(DataTypeSizeInTensorFlow(DataType::kHalf) == 2);
 }
 
-TEST_CASE("a tensor shows its elements in row-major order, at any rank") {
-  LeakCheckedFake core;
+TEST_CASE("elements are in row-major order, at any rank") {
+  LeakCheckedFake fake;
   const Tensor x = Make({2, 3}, {0, 1, 2, 10, 11, 12});
   CHECK(x.ToString() == "float[2,3]");
   CHECK(x.byte_size() == 24);
@@ -63,21 +63,21 @@ TEST_CASE("a tensor shows its elements in row-major order, at any rank") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("a wrong type, rank or size is the author's mistake, in words") {
-  LeakCheckedFake core;
+TEST_CASE("access with a wrong type, rank or size throws") {
+  LeakCheckedFake fake;
   const Tensor x = Make({2, 3}, std::vector<float>(6));
-  CHECK_THROWS_WITH_AS(
-      x.flat<int32_t>(),
-      "int32 was asked for, the tensor is float[2,3]; check it, or give the "
-      "kernel a TypeConstraint",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(x.flat<int32_t>(),
+                       "elements were accessed as int32, but the tensor is "
+                       "float[2,3]; check its "
+                       "type and shape, or add a TypeConstraint to the kernel",
+                       std::invalid_argument);
   CHECK_THROWS_AS((x.view<float, 3>()), std::invalid_argument);
   CHECK_THROWS_AS(x.scalar<float>(), std::invalid_argument);
 }
 #endif
 
 TEST_CASE("bitcast and reshape share the buffer") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const Tensor x = Make({2, 3}, {0, 1, 2, 3, 4, 5});
   const Tensor y = x.Reshape({3, 2}).value();
   CHECK(y.data() == x.data());
@@ -89,10 +89,10 @@ TEST_CASE("bitcast and reshape share the buffer") {
   testing::FailEachCall([&] { return x.Reshape({6}).status(); });
 }
 
-TEST_CASE("SetShape keeps the number of elements, and needs 2.11") {
+TEST_CASE("SetShape keeps the number of elements and needs 2.11") {
   Tensor x;
   {
-    LeakCheckedFake core;
+    LeakCheckedFake fake;
     Tensor y = Make({2, 3}, std::vector<float>(6));
     CHECK(y.SetShape({6}).ok());
     CHECK(y.shape() == Shape({6}));
@@ -104,8 +104,8 @@ TEST_CASE("SetShape keeps the number of elements, and needs 2.11") {
   CHECK(z.SetShape({6}).code() == absl::StatusCode::kUnimplemented);
 }
 
-TEST_CASE("MaybeMove takes a buffer that nobody else holds") {
-  LeakCheckedFake core;
+TEST_CASE("MaybeMove takes a buffer without other references") {
+  LeakCheckedFake fake;
   Tensor x = Make({1}, {1});
   {
     const Tensor other(new testing::TF_Tensor(*x.get()));
@@ -118,7 +118,7 @@ TEST_CASE("MaybeMove takes a buffer that nobody else holds") {
 }
 
 TEST_CASE("host tensors: new ones, wrapped ones, strings") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   CHECK(TensorAlignment() == 64);
   const Tensor made = NewHostTensor(DataType::kFloat, {2, 2}).value();
   CHECK(made.byte_size() == 16);
@@ -139,7 +139,7 @@ TEST_CASE("host tensors: new ones, wrapped ones, strings") {
     CHECK(released == 0);
   }
   CHECK(released == 1);
-  // Whatever fails, the memory is given back.
+  // The memory is released after each failure.
   CHECK(!WrapHostTensor(DataType::kFloat, {3}, data, 8, release).ok());
   CHECK(released == 2);
   CHECK(!WrapHostTensor(DataType::kFloat, {-1}, data, 8, release).ok());
@@ -149,8 +149,8 @@ TEST_CASE("host tensors: new ones, wrapped ones, strings") {
   CHECK(released == 4);
 }
 
-TEST_CASE("strings are read and written by core's functions") {
-  LeakCheckedFake core;
+TEST_CASE("strings are read and written by TensorFlow's functions") {
+  LeakCheckedFake fake;
   const Tensor x = NewHostTensor(DataType::kString, {3}).value();
   const std::string text(100, 'x');
   auto strings = x.flat<TString>();

@@ -72,10 +72,14 @@ struct World {
     const auto* data = static_cast<float*>(variable->value->buffer->data);
     return {data, data + variable->value->size()};
   }
-  // Runs `what` as a kernel does, and says what core was told.
-  absl::Status Run(std::function<absl::Status(KernelContext&)> what) {
+  // Runs `compute` as a kernel does, and returns the status that TensorFlow
+  // received.
+  absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
     KernelContext c(&context);
-    internal::EndRun(c, what(c), &internal::NoOps);
+    const absl::Status result = compute(c);
+    if (!internal::HasSucceeded(c, result)) {
+      internal::FailRun(c, result, &internal::UnknownOps);
+    }
     CHECK(variable->locks == 0);
     return context.failure;
   }
@@ -89,7 +93,7 @@ const testing::FakeOptions k218 = {{2, 18}, {}};
 using Floats = std::vector<float>;
 
 TEST_CASE("assignment shares the value, or copies it for a reader") {
-  LeakCheckedFake core(k218);
+  LeakCheckedFake fake(k218);
   const auto assign = [](KernelContext& c) {
     return AssignVariable<Code>(c, 0, 1, true);
   };
@@ -108,7 +112,7 @@ TEST_CASE("assignment shares the value, or copies it for a reader") {
   World other;
   other.variable->value = MakeTensor<float>({3}, {1, 2, 3});
   CHECK(absl::IsInvalidArgument(other.Run(assign)));
-  CHECK(other.context.failures == 2);  // core's own word, and ours after it
+  CHECK(other.context.failures == 2);  // TensorFlow's own, then the kernel's
   testing::FailEachCall([&] {
     World w;
     w.variable->copy_on_read = true;
@@ -116,8 +120,8 @@ TEST_CASE("assignment shares the value, or copies it for a reader") {
   });
 }
 
-TEST_CASE("2.6 to 2.9: the assignment that knows no shapes") {
-  LeakCheckedFake core({{2, 9}, {}});
+TEST_CASE("2.6 to 2.9: an assignment does not validate shapes") {
+  LeakCheckedFake fake({{2, 9}, {}});
   World world;
   world.variable->value = MakeTensor<float>({3}, {1, 2, 3});
   CHECK(world
@@ -129,7 +133,7 @@ TEST_CASE("2.6 to 2.9: the assignment that knows no shapes") {
 }
 
 TEST_CASE("updates, under the lock, in place or on a copy") {
-  LeakCheckedFake core(k218);
+  LeakCheckedFake fake(k218);
   for (const auto update :
        {&UpdateVariable<Code>,
         +[](KernelContext&c, int input, int value, VariableUpdate u) {
@@ -154,7 +158,7 @@ TEST_CASE("updates, under the lock, in place or on a copy") {
     }
     CHECK(world.value() == Floats{1, 2});
 
-    // A variable that does not exist fails; core would end the process.
+    // A variable that does not exist is an error; TensorFlow would abort.
     World gone;
     gone.context.inputs[0].variable = nullptr;
     CHECK(absl::IsInternal(gone.Run(add)));
@@ -175,7 +179,7 @@ TEST_CASE("updates, under the lock, in place or on a copy") {
 
 #if defined(__cpp_exceptions)
 TEST_CASE("an exception in device code fails the run and leaks nothing") {
-  LeakCheckedFake core(k218);
+  LeakCheckedFake fake(k218);
   World world;
   update_throws = true;
   const absl::Status status = world.Run([](KernelContext& c) {
@@ -187,12 +191,12 @@ TEST_CASE("an exception in device code fails the run and leaks nothing") {
 #endif
 
 TEST_CASE("references, temporary variables and variants") {
-  LeakCheckedFake core(k218);
-  const auto run = [](std::function<absl::Status(KernelContext&)> what) {
+  LeakCheckedFake fake(k218);
+  const auto run = [](std::function<absl::Status(KernelContext&)> compute) {
     return [=] {
       World world;
       world.context.outputs = {{capi::TF_FLOAT, false, {}}};
-      const absl::Status status = world.Run(what);
+      const absl::Status status = world.Run(compute);
       CHECK(world.context.outputs[0].tensor.has_value() == status.ok());
       return status;
     };
@@ -201,7 +205,7 @@ TEST_CASE("references, temporary variables and variants") {
     return AssignRefVariable<Code>(c, 0, 0, 1, true, true);
   }));
   testing::FailEachCall(run([](KernelContext& c) {
-    return TemporaryVariable(c, DataType::kFloat, {2, 2}, "tmp");
+    return MakeTemporaryVariable(c, DataType::kFloat, {2, 2}, "tmp");
   }));
   testing::FailEachCall(run(
       [](KernelContext& c) { return DestroyTemporaryVariable(c, 0, "tmp"); }));
@@ -221,11 +225,11 @@ TEST_CASE("references, temporary variables and variants") {
   CHECK(!c.IsRefInput(0).value());
 }
 
-// ---- The ready kernels -----------------------------------------------------
+// ---- The complete kernels --------------------------------------------------
 
 template <class KernelT>
 absl::Status RunKernel(World& world) {
-  using Table = internal::SyncKernelTable<KernelT>;
+  using Table = typename KernelT::template TableOf<KernelT>;
   capi::TF_OpKernelConstruction node = {};
   void* const kernel = Table::create_func(&node);
   Table::compute_func(kernel, &world.context);
@@ -233,10 +237,10 @@ absl::Status RunKernel(World& world) {
   return world.context.failure;
 }
 
-TEST_CASE("ready kernels: what is registered in which release") {
+TEST_CASE("complete kernels: registration by release") {
   const auto registered = [] {
     internal::registered_platform.device_type = "MY_DEVICE";
-    internal::KernelRegistrations().clear();
+    internal::RegisteredKernels().Clear();
     RegisterVariableKernels<Code, float, double>();
     TF_InitKernel();
     std::string ops;
@@ -246,7 +250,7 @@ TEST_CASE("ready kernels: what is registered in which release") {
     return ops;
   };
   {
-    LeakCheckedFake core(k218);
+    LeakCheckedFake fake(k218);
     CHECK(registered() ==
           "AssignVariableOp AssignAddVariableOp AssignSubVariableOp ");
     World world;
@@ -256,7 +260,7 @@ TEST_CASE("ready kernels: what is registered in which release") {
               .ok());
     CHECK(add.value() == Floats{11, 22});
   }
-  LeakCheckedFake core({{2, 21}, {}});
+  LeakCheckedFake fake({{2, 21}, {}});
   CHECK(registered() == "AssignAddVariableOp AssignSubVariableOp ");
   World world;
   const absl::Status status =
@@ -270,8 +274,8 @@ TEST_CASE("ready kernels: what is registered in which release") {
   CHECK(world.value() == Floats{1, 2});
 }
 
-TEST_CASE("every function says what it lacks") {
-  LeakCheckedFake core({{2, 21}, {}});
+TEST_CASE("every function names the missing C function") {
+  LeakCheckedFake fake({{2, 21}, {}});
   World world;
   KernelContext c(&world.context);
   for (const absl::Status& status :
@@ -280,8 +284,8 @@ TEST_CASE("every function says what it lacks") {
         UpdateVariable<Code>(c, 0, 1, VariableUpdate::kAdd),
         AssignUpdateVariable<Code>(c, 0, 1, VariableUpdate::kAdd),
         LockVariables<Code>(c, {0}, true).status(),
-        VariableTensor<Code>(c, 0, true).status(), ForwardRefInput(c, 0, 0),
-        TemporaryVariable(c, DataType::kFloat, {}, "x"),
+        GetVariableTensor<Code>(c, 0, true).status(), ForwardRefInput(c, 0, 0),
+        MakeTemporaryVariable(c, DataType::kFloat, {}, "x"),
         DestroyTemporaryVariable(c, 0, "x"), AddNVariant<Code>(c),
         ZerosLikeVariant<Code>(c), c.IsRefInput(0).status()}) {
     CHECK(absl::IsUnimplemented(status));

@@ -96,7 +96,7 @@ TEST_CASE("a typed op is a KernelDef") {
                             .Label("mine")
                             .OnlyIf([] { return false; });
   CHECK(def.device_type() == "CPU");
-  CHECK_FALSE(def.IsWanted());
+  CHECK_FALSE(def.IsEnabled());
   const KernelDef plain = KernelDef("Sum")
                               .HostMemory("reduction_indices")
                               .TypeConstraint<float>("T")

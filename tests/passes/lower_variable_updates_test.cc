@@ -24,8 +24,8 @@ struct NoKernel : Kernel {
 
 // The library's kernels, while it lives.
 struct Kernels {
-  Kernels() { internal::KernelRegistrations().clear(); }
-  ~Kernels() { internal::KernelRegistrations().clear(); }
+  Kernels() { internal::RegisteredKernels().Clear(); }
+  ~Kernels() { internal::RegisteredKernels().Clear(); }
   template <class... Types>
   void Add(const char* op, const char* attr) {
     RegisterKernel<NoKernel>(

@@ -39,9 +39,9 @@ absl::StatusOr<std::unique_ptr<GraphHost>> Register(
 }
 
 struct Scope {
-  Scope() { internal::KernelRegistrations().clear(); }
+  Scope() { internal::RegisteredKernels().Clear(); }
   ~Scope() {
-    internal::KernelRegistrations().clear();
+    internal::RegisteredKernels().Clear();
     Mine::settings = {};
   }
   template <class... Types>

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the ops of plugins/ in TensorFlow. Each function is for a process of its
-own that has loaded that plug-in; tools/tf-matrix runs `variables` in old
-releases, too, where there may be no pytest."""
+"""Runs the ops of the plug-in small_kernels (plugins/) in TensorFlow.
 
-DEVICE = "/device:TOY:0"
+Each function needs a process of its own that has loaded the plug-in.
+tools/tf-matrix also runs `variables` in old releases, possibly without pytest.
+"""
+
+DEVICE = "/device:SMALL:0"
 
 
 def _call(op, **arguments):
-    """An op that TensorFlow has no Python function for, inside a function."""
+    """Calls an op that has no Python function, inside a tf.function."""
     import tensorflow as tf
     from tensorflow.python.framework import op_def_library
     with tf.device(DEVICE):
         return op_def_library.apply_op(op, **arguments)
 
 
-def _said(function, *arguments):
-    """What it returns, as lists and texts; or its error: "Class: message"."""
+def _result(function, *arguments):
+    """Returns the result as lists and strings, or the error: "Class: message"."""
     import tensorflow as tf
 
     def plain(tensor):
@@ -29,39 +31,39 @@ def _said(function, *arguments):
 
 
 def asynchronous(how):
-    """Two runs at once, in a function. `how` they end: see async_kernel.cc."""
+    """Returns two concurrent runs; async_kernel.cc describes `how`."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
     @tf.function
     def run(x):
         with tf.device(DEVICE):
-            return (tf.identity(_call("ToyAsync", x=x, how=how)),
-                    tf.identity(_call("ToyAsync", x=x, how=how)))
+            return (tf.identity(_call("SmallAsync", x=x, how=how)),
+                    tf.identity(_call("SmallAsync", x=x, how=how)))
 
     with tf.device(DEVICE):
-        return _said(run, tf.constant([1.0, 2.0]))
+        return _result(run, tf.constant([1.0, 2.0]))
 
 
 def outer(x, y, factor):
-    """The result, and the shape that was known before."""
+    """Returns the outer product and the shape that TensorFlow inferred."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     shapes = []
 
     @tf.function
     def run(x, y):
-        product = _call("ToyOuter", x=x, y=y, factor=factor)
+        product = _call("SmallOuter", x=x, y=y, factor=factor)
         shapes.append(product.shape.as_list())
         return product
 
     with tf.device(DEVICE):
-        result = _said(run, tf.constant(x), tf.constant(y))
+        result = _result(run, tf.constant(x), tf.constant(y))
     return {"result": result, "shape": shapes[0] if shapes else None}
 
 
 def attributes(wrong):
-    """`wrong`: which mistake the kernel makes, if any: see attributes.cc."""
+    """Returns a description of attributes; `wrong`: see attributes.cc."""
     import tensorflow as tf
 
     @tf.function
@@ -72,42 +74,43 @@ def attributes(wrong):
 
     @tf.function
     def run():
-        return _call("ToyAttributes", flag=False, number=12, numbers=[1, -2],
-                     text="of mine", type=tf.bfloat16, shape=None,
+        return _call("SmallAttributes", flag=False, number=12, numbers=[1, -2],
+                     text="some text", type=tf.bfloat16, shape=None,
                      shapes=[[1, None], []],
                      tensor=tf.make_tensor_proto([2.5, 1.0]), function=half,
                      functions=[half, half], wrong=wrong)
 
-    return _said(run)
+    return _result(run)
 
 
 def join(*parts):
-    """The strings of `parts`, joined."""
+    """Returns the concatenated strings of `parts`."""
     import tensorflow as tf
 
     @tf.function
     def run(*parts):
-        return _call("ToyJoin", parts=list(parts))
+        return _call("SmallJoin", parts=list(parts))
 
-    return _said(run, *[tf.constant(part) for part in parts])
+    return _result(run, *[tf.constant(part) for part in parts])
 
 
 def exchange(how):
-    """What kernels of one step hand to each other, twice: tensors on the device
-    and in host memory. In a session, for a function runs such ops one after the
-    other."""
+    """Returns the tensors that the kernels of a step exchange, in two steps: on
+    the device and in host memory. In a session, because a tf.function runs
+    stateful ops one after the other.
+    """
     import tensorflow as tf
     with tf.Graph().as_default(), tf.device(DEVICE):
         tensors = {"one": tf.constant([1.0, 2.0]), "other": tf.constant([3.0])}
         with tf.device("/device:CPU:0"):
             tensors["text"] = tf.constant(["a", "b"])
-        received = [_call("ToyReceive", T=t.dtype, edge=edge)
+        received = [_call("SmallReceive", T=t.dtype, edge=edge)
                     for edge, t in tensors.items()]
         others = []
         if how == "abort":
-            others = [_call("ToyAbort", message="no more of this")]
+            others = [_call("SmallAbort", message="aborted by a kernel")]
         elif how == "send":
-            others = [_call("ToySend", x=t, edge=edge)
+            others = [_call("SmallSend", x=t, edge=edge)
                       for edge, t in tensors.items()]
         with tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(
                 allow_soft_placement=False)) as session:
@@ -120,8 +123,7 @@ def exchange(how):
 
 
 def exchange_in_eager_mode():
-    """What becomes of two tensors that are sent, and asked for, outside of a
-    function."""
+    """Returns two tensors that are sent and received in eager mode."""
     import tensorflow as tf
     from tensorflow.python.eager import context, execute
     context.ensure_initialized()
@@ -129,18 +131,18 @@ def exchange_in_eager_mode():
 
     def run(x, y):
         for edge, t in (("one", x), ("other", y)):
-            execute.execute(b"ToySend", 0, [t], kind + ("edge", edge),
+            execute.execute(b"SmallSend", 0, [t], kind + ("edge", edge),
                             context.context())
-        return [execute.execute(b"ToyReceive", 1, [], kind + ("edge", edge),
+        return [execute.execute(b"SmallReceive", 1, [], kind + ("edge", edge),
                                 context.context())[0]
                 for edge in ("other", "one")]
 
     with tf.device(DEVICE):
-        return _said(run, tf.constant([1.0, 2.0]), tf.constant([3.0]))
+        return _result(run, tf.constant([1.0, 2.0]), tf.constant([3.0]))
 
 
 def run_info():
-    """The lines of three iterations of a loop, and those of another step."""
+    """Returns the properties of three iterations of a loop, for two steps."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
@@ -149,63 +151,65 @@ def run_info():
         found = tf.TensorArray(tf.string, 3, element_shape=[None],
                                infer_shape=False)
         for i in tf.range(3):
-            words = _call("ToyRunInfo", on_device=x, on_host=y)
+            lines = _call("SmallRunInfo", on_device=x, on_host=y)
             with tf.device("/device:CPU:0"):
-                found = found.write(i, words)
+                found = found.write(i, lines)
         return found.stack()
 
     with tf.device(DEVICE):
         x, y = tf.constant([1.0]), tf.constant([2.0])
     steps = [run(x, y).numpy() for _ in range(2)]
-    return [[dict(word.decode().split(": ", 1) for word in words)
-             for words in step] for step in steps]
+    return [[dict(line.decode().split(": ", 1) for line in lines)
+             for lines in step] for step in steps]
 
 
 def variables():
-    """What assignments make of variables on the device, whose memory the host
-    cannot touch."""
+    """Returns the results of assignments to a variable on the device."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(DEVICE):
         v = tf.Variable([1.0, 2.0, 3.0])
         half = tf.constant([0.5, 0.5, 0.5])
         old = v.read_value()
-        result = {"assign": _said(lambda: v.assign([4.0, 5.0, 6.0]))}
+        result = {"assign": _result(lambda: v.assign([4.0, 5.0, 6.0]))}
         kept = v.read_value()  # shares the variable's buffer until it changes
-        result["assign_sub"] = _said(lambda: v.assign_sub(half))
-        result["assign_add"] = _said(lambda: v.assign_add([1.0, 1.0, 1.0]))
-        result["in a function"] = _said(tf.function(
+        result["assign_sub"] = _result(lambda: v.assign_sub(half))
+        result["assign_add"] = _result(lambda: v.assign_add([1.0, 1.0, 1.0]))
+        result["in a function"] = _result(tf.function(
             lambda: v.assign_add(half).read_value(), jit_compile=False))
-        result["wrong shape"] = _said(lambda: tf.raw_ops.AssignAddVariableOp(
+        result["wrong shape"] = _result(lambda: tf.raw_ops.AssignAddVariableOp(
             resource=v.handle, value=tf.constant([1.0])))
         result["read before"] = [old.numpy().tolist(), kept.numpy().tolist()]
-        result["at last"] = v.numpy().tolist()
+        result["final value"] = v.numpy().tolist()
     return result
 
 
-def variables_problem(said):
-    """What is wrong with what `variables` has returned, or "". Updates in place
-    either work or, where TensorFlow lacks what they need, say so in words."""
-    if said["assign"] != [4.0, 5.0, 6.0]:
-        return f"assign: {said['assign']}"
-    if said["read before"] != [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]:
-        return f"an earlier read has changed: {said['read before']}"
+def variables_problem(results):
+    """Returns the first mistake in the results of `variables`, or "".
+
+    Updates in place either work or fail with a descriptive error, where
+    TensorFlow lacks the functions they need.
+    """
+    if results["assign"] != [4.0, 5.0, 6.0]:
+        return f"assign: {results['assign']}"
+    if results["read before"] != [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]:
+        return f"an earlier read has changed: {results['read before']}"
     works = {"assign_sub": [3.5, 4.5, 5.5], "assign_add": [4.5, 5.5, 6.5],
-             "in a function": [5.0, 6.0, 7.0], "at last": [5.0, 6.0, 7.0]}
-    refused = updates_are_refused(said)
+             "in a function": [5.0, 6.0, 7.0], "final value": [5.0, 6.0, 7.0]}
+    refused = updates_are_refused(results)
     for name, want in works.items():
-        have = said[name]
-        if refused and name != "at last":
+        have = results[name]
+        if refused and name != "final value":
             if not (have.startswith("UnimplementedError") and
                     "lacks TF_GetInputTensorFromVariable" in have and
                     "instead of v.assign_" in have):
                 return f"{name}: {have}"
         elif have != ([4.0, 5.0, 6.0] if refused else want):
             return f"{name}: {have}"
-    if not refused and not str(said["wrong shape"]).startswith("Invalid"):
-        return f"an addition of another shape: {said['wrong shape']}"
+    if not refused and not str(results["wrong shape"]).startswith("Invalid"):
+        return f"an addition of another shape: {results['wrong shape']}"
     return ""
 
 
-def updates_are_refused(said):
-    return str(said["assign_sub"]).startswith("UnimplementedError")
+def updates_are_refused(results):
+    return str(results["assign_sub"]).startswith("UnimplementedError")

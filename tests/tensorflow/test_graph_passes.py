@@ -89,9 +89,9 @@ def run_session():
 # more than one such line in a minute.
 FAILURES = {
     "error": "INVALID_ARGUMENT: optimize_func: graph_probe::Edit: node 'Sin' "
-             "went half-way",
+             "is half edited",
     "throw": "INTERNAL: optimize_func: graph_probe::Edit: C++ exception: "
-             "thrown half-way",
+             "thrown while half edited",
     "remove": "FAILED_PRECONDITION: optimize_func: graph_probe::Edit: node '",
     "cycle": "INVALID_ARGUMENT: optimize_func: graph_probe::Edit: ",
     "properties": "Sin makes float[2]; op has 1 attr; input is known; a new "

@@ -48,7 +48,7 @@ def test_with_aborted_core_reads_nothing(results, what):
 
 def test_the_memory_comes_back_at_once_or_after_parsing(results):
     later = {mode: [float(ms) for ms in re.findall(
-        r"given back after ([\d.]+) ms", results[mode].log)]
+        r"released after ([\d.]+) ms", results[mode].log)]
         for mode in results}
     # Both times; the edited one is found with its Sin gone the second time.
     assert len(later["ABORTED edited"]) == 2, later

@@ -141,10 +141,10 @@ class ResourceGather final : public tfplug::Kernel {
           "; use the variable's value, tf.gather(v.read_value(), indices)");
     }
     if (!lock.ok()) return lock.status();
-    TFPLUG_ASSIGN_OR_RETURN(
-        const tfplug::Tensor params,
-        tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
-                                     /*is_variant=*/false, /*sparse=*/true));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor params,
+                            tfplug::GetVariableTensor<Code>(
+                                context, Op::resource, /*lock_held=*/true,
+                                /*is_variant=*/false, /*sparse=*/true));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor indices,
                             context.GetInput(Op::indices));
     TFPLUG_RETURN_IF_ERROR(CheckAxis(batch_dims_, params.rank()).status());

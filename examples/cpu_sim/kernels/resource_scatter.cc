@@ -45,10 +45,10 @@ class ResourceScatter final : public tfplug::Kernel {
       return Explain(lock.status(),
                      "v.assign(tf.tensor_scatter_nd_add(v, ...))");
     }
-    TFPLUG_ASSIGN_OR_RETURN(
-        const tfplug::Tensor variable,
-        tfplug::VariableTensor<Code>(context, Op::resource, /*lock_held=*/true,
-                                     /*is_variant=*/false, /*sparse=*/true));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor variable,
+                            tfplug::GetVariableTensor<Code>(
+                                context, Op::resource, /*lock_held=*/true,
+                                /*is_variant=*/false, /*sparse=*/true));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor indices,
                             context.GetInput(Op::indices));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor updates,

@@ -84,7 +84,7 @@ class PassContext {
     return kernels_.Has(op, types);
   }
   // Whether this library registers any kernel for device_type().
-  bool KnowsKernels() const { return kernels_.IsKnown(); }
+  bool KnowsKernels() const { return kernels_.HasAny(); }
 
  private:
   const std::string device_type_;

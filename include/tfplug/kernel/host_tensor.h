@@ -14,13 +14,13 @@
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/tensor.h"
 
-// New tensors in host memory, outside of any kernel's run: constants that a
-// kernel keeps, results for another library. In a kernel's run,
-// KernelContext::allocate_host_temp takes core's pooled memory instead.
+// New tensors in host memory, independent of a kernel's run: constants that a
+// kernel keeps, results for another library. During a run,
+// KernelContext::AllocateHostTemp uses TensorFlow's pooled memory instead.
 namespace tfplug {
 
-// The alignment with which core takes memory over without copying it
-// (TF_TensorDefaultAlignment, since 2.17; 64 in all releases).
+// Returns the alignment that memory needs for TensorFlow to use it without a
+// copy (TF_TensorDefaultAlignment, since 2.17; 64 in all releases).
 inline size_t TensorAlignment() {
   const auto function = internal::tensorflow.TF_TensorDefaultAlignment;
   return function == nullptr ? 64 : function();
@@ -48,9 +48,10 @@ inline absl::Status CheckKnown(const Shape& shape) {
 
 }  // namespace internal
 
-// A tensor over `data`, `size` bytes of the author's. `release(data, size)` is
-// called exactly once, when nobody needs them any more: at once if this fails
-// or `data` is not aligned to TensorAlignment(), for then core takes a copy.
+// Returns a tensor that uses `data`, `size` bytes of the author's memory.
+// `release(data, size)` is called exactly once, when nothing refers to the
+// memory any more: immediately after a failure, or if `data` is not aligned to
+// TensorAlignment(), because TensorFlow then copies it.
 template <class Release>
 absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
                                       void* data, size_t size,
@@ -71,22 +72,25 @@ absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
   Tensor tensor(internal::tensorflow.TF_NewTensor(
       static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
       data, size, &internal::Releaser<Release>::Call, argument));
-  // Where core refuses it, it has called the deallocator.
-  if (!tensor) return absl::InternalError("core made no tensor");
+  // After a failure TensorFlow has called the deallocator.
+  if (!tensor) return absl::InternalError("TensorFlow returned no tensor");
   return tensor;
 }
 
-// A new tensor, its elements not initialised; strings are empty.
+// Allocates a tensor. Its elements are not initialized, except that strings are
+// empty.
 inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
                                             const Shape& shape) {
   if (auto s = internal::CheckKnown(shape); !s.ok()) return s;
   const size_t n = static_cast<size_t>(shape.num_elements());
   if (dtype == DataType::kString) {
-    // Core frees the bytes of such a buffer, but not what strings point to.
+    // TensorFlow's own deallocator would not free the memory that long strings
+    // own.
     const size_t bytes = n * sizeof(TString);
     void* const data = std::aligned_alloc(
         TensorAlignment(), (bytes / TensorAlignment() + 1) * TensorAlignment());
-    if (data == nullptr) return absl::ResourceExhaustedError("no host memory");
+    if (data == nullptr)
+      return absl::ResourceExhaustedError("out of host memory");
     auto* const strings = static_cast<capi::TF_TString*>(data);
     for (size_t i = 0; i < n; ++i)
       internal::tensorflow.TF_StringInit(&strings[i]);
@@ -100,13 +104,15 @@ inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
   }
   const size_t size = DataTypeSize(dtype);
   if (size == 0) {
-    return absl::InvalidArgumentError("a plug-in cannot make a tensor of " +
-                                      DataTypeName(dtype));
+    return absl::InvalidArgumentError(
+        "a plug-in cannot allocate a host tensor of type " +
+        DataTypeName(dtype));
   }
   Tensor tensor(internal::tensorflow.TF_AllocateTensor(
       static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
       n * size));
-  if (!tensor) return absl::ResourceExhaustedError("core made no tensor");
+  if (!tensor)
+    return absl::ResourceExhaustedError("TensorFlow allocated no tensor");
   return tensor;
 }
 

@@ -3,43 +3,41 @@
 #define TFPLUG_KERNEL_KERNEL_H_
 
 #include "absl/status/status.h"
+#include "tfplug/base/internal/access.h"
+#include "tfplug/kernel/internal/kernel_table.h"
 #include "tfplug/kernel/internal/run_cache.h"
 #include "tfplug/kernel/kernel_construction.h"
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/kernel_def.h"
 
 namespace tfplug {
-namespace internal {
-template <class KernelT>
-struct SyncKernelTable;
-}  // namespace internal
 
-// The code for one op on one device. Made once for each node, with
-// `KernelConstruction&` if there is such a constructor, else with nothing; runs
-// each time the node does.
+// The code for one op on one device. One object per node of a graph, with
+// `KernelConstruction&` as the constructor's argument if there is such a
+// constructor; it runs each time the node runs.
 class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // create_func: called once after construction; read attributes here. After a
-  // failure the kernel is destroyed without having run, and core reports the
-  // status to whoever built the graph.
+  // create_func: called once after construction, to read attributes. After a
+  // failure the kernel is destroyed without a run, and TensorFlow reports the
+  // status to the user who built the graph.
   virtual absl::Status Init(KernelConstruction& /*construction*/) {
     return absl::OkStatus();
   }
 
-  // compute_func: check the inputs, set every output, put the work on the
-  // context's stream and return. Any thread, several at once for one kernel
-  // object: keep what a run needs in locals. A failure reaches the user with op
-  // and node before the author's words; OK with an output unset is a failure.
+  // compute_func: validates the inputs, sets every output, enqueues the work on
+  // the context's stream and returns. Any thread, several at once for one
+  // kernel object: the state of a run belongs in local variables. Op and node
+  // are put in front of a failure's message; OK with an output unset is a
+  // failure.
   virtual absl::Status Compute(KernelContext& context) = 0;
 
   template <class KernelT>
-  using TableOf = internal::SyncKernelTable<KernelT>;
+  using TableOf = internal::KernelTable<KernelT, Kernel>;
 
  private:
-  template <class KernelT>
-  friend struct internal::SyncKernelTable;
+  friend struct internal::Access;
   internal::RunCache run_cache_;
 };
 

@@ -11,14 +11,15 @@
 #include "tfplug/base/buffer.h"
 #include "tfplug/base/internal/node_def.h"
 #include "tfplug/base/internal/tensorflow.h"
-#include "tfplug/base/status.h"
-#include "tfplug/kernel/attributes.h"
+#include "tfplug/kernel/internal/attr_reader.h"
+#include "tfplug/kernel/internal/attr_reader_proto.h"
+#include "tfplug/kernel/internal/node_attrs.h"
 #include "tfplug/kernel/internal/op_attr_types.h"
 
 namespace tfplug {
 
-// The node that a kernel is made for (TF_OpKernelConstruction). Lives during
-// the kernel's construction only.
+// The node that a kernel is constructed for (TF_OpKernelConstruction). Valid
+// during the kernel's constructor and Init only.
 class KernelConstruction {
  public:
   explicit KernelConstruction(capi::TF_OpKernelConstruction* construction)
@@ -32,38 +33,39 @@ class KernelConstruction {
         internal::tensorflow.TF_OpKernelConstruction_GetName(construction_);
     return absl::string_view(name.data, name.len);
   }
-  // The op's name, "" before 2.11. It takes a walk through the whole NodeDef.
-  std::string op() const {
-    const auto node = node_def();
-    return node.ok() ? std::string(internal::NodeDefOp(node->bytes())) : "";
+  // Returns the op's name, from the NodeDef, which TensorFlow serializes for
+  // each call. Since 2.11.
+  absl::StatusOr<std::string> GetOp() const {
+    const auto node = GetNodeDef();
+    if (!node.ok()) return node.status();
+    return std::string(internal::NodeDefOp(node->bytes()));
   }
-  // The node as a serialised tensorflow.NodeDef. Since 2.11.
-  absl::StatusOr<Buffer> node_def() const {
-    return internal::AttrSource(construction_).NodeDef();
+  // Returns the node as a serialized tensorflow.NodeDef. Since 2.11.
+  absl::StatusOr<Buffer> GetNodeDef() const {
+    return internal::NodeAttrs(construction_).GetNodeDef();
   }
 
   bool HasAttr(const char* attr) const {
-    return internal::AttrSource(construction_).Has(attr);
+    return internal::NodeAttrs(construction_).Has(attr);
   }
 
-  // The attribute `attr` as T: bool, int32_t, int64_t, float, DataType,
+  // Returns the attribute `attr` as T: bool, int32_t, int64_t, float, DataType,
   // std::string, Shape, PartialShape, Tensor, Function, or a std::vector of
-  // these. NOT_FOUND if it is not there, INVALID_ARGUMENT if it is of another
-  // kind or does not fit; what becomes of the kernel names op, node and
-  // attribute.
+  // one of these. NOT_FOUND if the node has no such attribute,
+  // INVALID_ARGUMENT if it is of another kind or does not fit.
   template <class T>
   absl::StatusOr<T> GetAttr(const char* attr) const {
-    const internal::AttrSource source(construction_);
-    absl::StatusOr<T> value = internal::AttrReader<T>::Read(source, attr);
+    const internal::NodeAttrs attrs(construction_);
+    absl::StatusOr<T> value = internal::AttrReader<T>::Read(attrs, attr);
     if (!value.ok()) {
-      return source.Explain(attr, internal::AttrReader<T>::kKind,
-                            value.status());
+      return attrs.Explain(attr, internal::AttrReader<T>::kKind,
+                           value.status());
     }
     return value;
   }
 
-  // An attribute of a typed op, such as ops::Conv2D::strides, as what it is: an
-  // int as int64_t, a shape as PartialShape.
+  // The same for an attribute of a typed op, such as ops::Conv2D::strides, in
+  // its own type; an int is an int64_t, a shape a PartialShape.
   template <class E, class = internal::IfOpEnum<E>>
   absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
     return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));

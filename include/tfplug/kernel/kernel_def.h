@@ -12,23 +12,23 @@
 
 namespace tfplug {
 
-// What a kernel is for: an op, and of its type attributes those values that the
-// kernel can do.
+// The nodes that a kernel implements: an op, and the values of its type
+// attributes that the kernel supports.
 //
 //   KernelDef("MatMul").TypeConstraint<float, double>("T")
 class KernelDef {
  public:
   explicit KernelDef(std::string op) : op_(std::move(op)) {}
 
-  // For another device type than that of this library's platform, such as
+  // Registers for another device type than this library's platform has, such as
   // "CPU".
   KernelDef Device(std::string device_type) && {
     device_type_ = std::move(device_type);
     return std::move(*this);
   }
 
-  // The op's type attribute `attr`, or every element of it if it is a list, is
-  // one of Types.
+  // Restricts the op's type attribute `attr`, or every element of it if it is a
+  // list, to Types.
   template <class... Types>
   KernelDef TypeConstraint(std::string attr) && {
     static_assert(sizeof...(Types) > 0, "tfplug: name at least one type");
@@ -40,27 +40,29 @@ class KernelDef {
     return std::move(*this);
   }
 
-  // The argument `arg` of the op, an input or output, is in host memory.
+  // Places the argument `arg` of the op, an input or output, in host memory.
   KernelDef HostMemory(std::string arg) && {
     host_memory_.push_back(std::move(arg));
     return std::move(*this);
   }
 
-  // Where several kernels fit, core takes the one of the highest priority.
+  // Of several kernels that match a node, TensorFlow takes the one with the
+  // highest priority.
   KernelDef Priority(int32_t priority) && {
     priority_ = priority;
     return std::move(*this);
   }
 
-  // Only for nodes whose attribute "_kernel" is `label`. Since 2.11; before,
-  // the kernel is left out, with a line in the log.
+  // Restricts the kernel to nodes whose attribute "_kernel" is `label`. Since
+  // 2.11; older releases skip the kernel and log it.
   KernelDef Label(std::string label) && {
     label_ = std::move(label);
     return std::move(*this);
   }
 
-  // Registered only where `condition` holds when TensorFlow loads the library:
-  // for kernels that need a function which not every release has (Has).
+  // Registers the kernel only if `condition` returns true when TensorFlow loads
+  // the library: for kernels that need a C function which not every release has
+  // (see Has).
   KernelDef OnlyIf(bool (*condition)()) && {
     condition_ = condition;
     return std::move(*this);
@@ -78,9 +80,9 @@ class KernelDef {
   const std::vector<std::string>& host_memory() const { return host_memory_; }
   int32_t priority() const { return priority_; }
   const std::string& label() const { return label_; }
-  bool IsWanted() const { return condition_ == nullptr || condition_(); }
+  bool IsEnabled() const { return condition_ == nullptr || condition_(); }
 
-  // As a serialised tensorflow.KernelDef, for `device_type`.
+  // Returns a serialized tensorflow.KernelDef for `device_type`.
   std::string Serialize(const std::string& device_type) const {
     std::string out;
     internal::AppendField(out, 1, op_);

@@ -11,16 +11,16 @@
 #include "tfplug/kernel/internal/op_enums.h"
 #include "tfplug/kernel/kernel_def.h"
 
-// What ops/*.h are made of; include those, or ops/all.h.
+// The base of the generated typed ops. Include tfplug/ops/*.h instead.
 namespace tfplug {
 namespace internal {
 
-// A set of types: bit i is for the type of number i.
+// Returns a set of types: bit i is TF_DataType i.
 template <class... DataTypes>
 constexpr uint64_t SetOf(DataTypes... types) {
   return ((uint64_t{1} << static_cast<int>(types)) | ...);
 }
-// Whether all of Types are in the set.
+// Returns whether all of Types are in the set.
 template <class... Types>
 constexpr bool Allows(uint64_t set) {
   static_assert(sizeof...(Types) > 0, "tfplug: name at least one type");
@@ -29,9 +29,9 @@ constexpr bool Allows(uint64_t set) {
 
 }  // namespace internal
 
-// A KernelDef for one op of TensorFlow's registry, whose names and types the
-// compiler checks. O (ops::SumOp) has the op's names, and for each of its type
-// attributes a function that constrains it:
+// A KernelDef for one op of TensorFlow's registry, with names and types that
+// the compiler checks. O (ops::SumOp) declares the op's names and a function
+// that constrains each of its type attributes:
 //
 //   ops::Sum().T<float>().Tidx<int32_t, int64_t>().HostMemory(
 //       ops::Sum::reduction_indices)
@@ -43,7 +43,7 @@ class Op : public O {
   // The op's name in TensorFlow.
   static constexpr const char* kName = internal::OpName<O>::kName.text;
 
-  // The input or output `argument` is in host memory.
+  // Places the input or output `argument` in host memory.
   template <class E>
   Op HostMemory(E argument) && {
     if constexpr (CheckArgument<E>()) {
@@ -77,8 +77,9 @@ class Op : public O {
 
   operator KernelDef() && { return std::move(def_); }
 
-  // The type attributes that many ops have; which types it allows says the op.
-  // The others are functions of O. (_SHARED in codegen/emit_ops.py.)
+  // The type attributes that many ops share; O declares the types that it
+  // allows. The other attributes are functions of O. (_SHARED in
+  // codegen/emit_ops.py.)
 #define TFPLUG_INTERNAL_TYPE_ATTR(attr)                            \
   template <class... Types>                                        \
   Op attr()&& {                                                    \
@@ -102,7 +103,7 @@ class Op : public O {
     return std::move(*this).template TypeConstraint<Types...>(attr);
   }
 
-  // Whether E has inputs or outputs of this op; an error in words if not.
+  // Returns whether E has inputs or outputs of this op; asserts it, too.
   template <class E>
   static constexpr bool CheckArgument() {
     if constexpr (!internal::IsOpEnum<E>()) {
@@ -119,9 +120,10 @@ class Op : public O {
       static_assert(kIsArgument,
                     "tfplug: HostMemory takes an input or output of the op; "
                     "this is an attribute");
-      static_assert(kIsOurs,
-                    "tfplug: this input or output belongs to another op than "
-                    "the kernel is for");
+      static_assert(
+          kIsOurs,
+          "tfplug: this input or output belongs to another op than the "
+          "kernel");
       return kIsArgument && kIsOurs;
     }
   }
@@ -131,7 +133,8 @@ class Op : public O {
 
 namespace internal {
 
-// The body of a type attribute's function in O, which only an Op<O> calls.
+// The body of the functions in O that constrain a type attribute. `op` is the O
+// inside an Op<O>.
 template <class... Types, class O>
 Op<O> Constrain(O* op, const char* attr) {
   return std::move(*static_cast<Op<O>*>(op))

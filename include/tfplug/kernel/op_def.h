@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/kernel/shape_inference.h"
 
@@ -15,22 +16,23 @@ namespace tfplug {
 
 namespace internal {
 
-// shape_inference_func for `shape_fn`, which is called as
-// absl::Status(ShapeInference&).
+// shape_inference_func: calls shape_fn(ShapeInference&), which returns
+// absl::Status. A failure that is due to this release's limits (see
+// ShapeInference::GetInput) leaves all outputs unknown instead.
 template <class F>
 void InferShapes(const F& shape_fn, capi::TF_ShapeInferenceContext* c_context,
                  capi::TF_Status* status) {
   Guard(status, "shape function", [&]() -> absl::Status {
     ShapeInference inference(c_context);
     absl::Status result = shape_fn(inference);
-    if (!result.ok() && inference.core_cannot()) {
+    if (!result.ok() && Access::hit_index_limit(inference)) {
       return inference.SetUnknownShape();
     }
     return result;
   });
 }
 
-// C hands no pointer of ours to a shape function, so a lambda is found by its
+// The C API has no user data for shape functions, so a lambda is found by its
 // type.
 template <class Lambda>
 inline const Lambda* shape_lambda = nullptr;
@@ -45,11 +47,12 @@ inline const Lambda* shape_lambda = nullptr;
 //           .Input("x: T")
 //           .Input("factor: float")
 //           .Output("y: T")
-//           .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status { ... }));
+//           .SetShapeFn([](tfplug::ShapeInference& s) -> absl::Status { ...
+//           }));
 //
-// Specs are those of TensorFlow's REGISTER_OP. One that cannot be read, or a
-// name that is taken, leaves the op out with a line in the log when the library
-// is loaded; TensorFlow itself would end the process over it.
+// Functions and specs are those of TensorFlow's REGISTER_OP. An op with a spec
+// that TensorFlow cannot parse, or with a name that is taken, is skipped and
+// logged when the library is loaded; TensorFlow itself would abort.
 class OpDef {
  public:
   using ShapeFunction = void (*)(capi::TF_ShapeInferenceContext*,
@@ -72,38 +75,40 @@ class OpDef {
     return std::move(*this);
   }
 
-  OpDef IsCommutative() && {
+  OpDef SetIsCommutative() && {
     is_commutative_ = true;
     return std::move(*this);
   }
-  // N inputs and an output of one type, to be summed in any order and place.
-  OpDef IsAggregate() && {
+  // For an op that sums N inputs of one type to an output of that type:
+  // TensorFlow may then sum in any order and on any device.
+  OpDef SetIsAggregate() && {
     is_aggregate_ = true;
     return std::move(*this);
   }
-  // Has effects or state: never shared, folded or dropped.
-  OpDef IsStateful() && {
+  // For an op with side effects or state: TensorFlow then never merges, folds
+  // or removes its nodes.
+  OpDef SetIsStateful() && {
     is_stateful_ = true;
     return std::move(*this);
   }
-  OpDef AllowsUninitializedInput() && {
+  OpDef SetAllowsUninitializedInput() && {
     allows_uninitialized_input_ = true;
     return std::move(*this);
   }
-  // From version `version` of GraphDef on.
+  // Deprecates the op from version `version` of GraphDef on.
   OpDef Deprecated(int version, std::string explanation) && {
     deprecated_since_ = version;
     deprecation_ = std::move(explanation);
     return std::move(*this);
   }
 
-  // Called whenever core wants to know shapes, on any thread. Without one,
-  // every shape is unknown.
+  // Called whenever TensorFlow infers shapes, on any thread. Without a shape
+  // function every shape is unknown.
   template <class Lambda>
-  OpDef ShapeFn(Lambda lambda) && {
+  OpDef SetShapeFn(Lambda lambda) && {
     static_assert(std::is_empty_v<Lambda>,
-                  "tfplug: a shape function is a lambda that captures nothing; "
-                  "for a function write ShapeFn<&Function>()");
+                  "tfplug: a shape function must be a lambda without captures; "
+                  "for a function write SetShapeFn<&Function>()");
     internal::shape_lambda<Lambda> = new Lambda(std::move(lambda));
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
@@ -112,7 +117,7 @@ class OpDef {
     return std::move(*this);
   }
   template <absl::Status (*function)(ShapeInference&)>
-  OpDef ShapeFn() && {
+  OpDef SetShapeFn() && {
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
       internal::InferShapes(function, context, status);

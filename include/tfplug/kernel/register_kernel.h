@@ -5,11 +5,16 @@
 #include <utility>
 
 #include "tfplug/kernel/internal/init_kernel.h"
+#include "tfplug/kernel/internal/kernel_functions.h"
+#include "tfplug/kernel/internal/kernel_registry.h"
+#include "tfplug/kernel/internal/report_failure.h"
+#include "tfplug/kernel/kernel.h"
+#include "tfplug/kernel/kernel_def.h"
 
 namespace tfplug {
 
-// Adds KernelT to the kernels that this library gives to TensorFlow when it is
-// loaded. For static initialisers: TFPLUG_REGISTER_KERNEL, or a loop over a
+// Adds KernelT to the kernels that this library registers when TensorFlow loads
+// it. Call it in static initializers: TFPLUG_REGISTER_KERNEL, or a loop over a
 // family of kernels.
 template <class KernelT>
 bool RegisterKernel(KernelDef def) {
@@ -17,8 +22,8 @@ bool RegisterKernel(KernelDef def) {
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());
-  internal::KernelRegistrations().Add(std::move(def),
-                                      internal::KernelFunctionsOf<KernelT>());
+  internal::RegisteredKernels().Add(std::move(def),
+                                    internal::KernelFunctionsOf<KernelT>());
   return true;
 }
 

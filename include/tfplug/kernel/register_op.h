@@ -10,14 +10,14 @@
 
 namespace tfplug {
 
-// Adds an op to those that this library gives to TensorFlow when it is loaded,
-// before its kernels.
+// Adds an op to those that this library registers when TensorFlow loads it.
+// They are registered before its kernels.
 inline bool RegisterOp(OpDef def) {
   // Makes the entry point part of this library.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   internal::init_ops = &internal::InitOps;
-  internal::OpRegistrations().push_back(std::move(def));
+  internal::RegisteredOpDefs().push_back(std::move(def));
   return true;
 }
 

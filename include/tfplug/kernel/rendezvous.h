@@ -22,14 +22,14 @@
 
 namespace tfplug {
 
-// What a tensor is handed over under: who sends it, who receives it, and a name
-// of their own, in one iteration of a loop. Core ends the process over a key
-// that it cannot read, so Make checks each part.
+// Identifies one transfer of a tensor: the sending and the receiving device, a
+// name chosen by the kernels, and the iteration of a loop. TensorFlow aborts on
+// a key that it cannot parse, so Make validates each part.
 class RendezvousKey {
  public:
-  // The two devices by their full names, as RunInfo::device_name gives them;
-  // `edge_name` is any text without ';'. INVALID_ARGUMENT if one is not that.
-  // Core's own edges also carry the number of the sender's incarnation.
+  // Devices are given by their full names, as RunInfo::GetDeviceName returns
+  // them; `edge_name` must not be empty or contain ';'. INVALID_ARGUMENT
+  // otherwise. `src_incarnation` is needed only to match TensorFlow's own keys.
   static absl::StatusOr<RendezvousKey> Make(absl::string_view src_device,
                                             absl::string_view dst_device,
                                             absl::string_view edge_name,
@@ -39,15 +39,15 @@ class RendezvousKey {
     for (absl::string_view device : {src_device, dst_device}) {
       if (!internal::IsFullDeviceName(device)) {
         return absl::InvalidArgumentError(
-            "not a full device name, such as /job:localhost/replica:0/task:0/"
-            "device:MY_DEVICE:0: \"" +
-            std::string(device) + "\"");
+            "\"" + std::string(device) +
+            "\" is not a full device name, such as "
+            "/job:localhost/replica:0/task:0/device:MY_DEVICE:0");
       }
     }
     if (edge_name.empty() || edge_name.find(';') != absl::string_view::npos) {
-      return absl::InvalidArgumentError(
-          "an edge's name has at least one character and no ';': \"" +
-          std::string(edge_name) + "\"");
+      return absl::InvalidArgumentError("the edge name \"" +
+                                        std::string(edge_name) +
+                                        "\" must not be empty or contain ';'");
     }
     char incarnation[17];
     std::snprintf(incarnation, sizeof(incarnation), "%016llx",
@@ -67,22 +67,22 @@ class RendezvousKey {
   std::string text_;
 };
 
-// Where the kernels of one step hand tensors to each other (TF_RendezvousThunk)
-// in whatever order they run. Since 2.16.
+// Passes tensors between the kernels of one step, in whatever order they run
+// (TF_RendezvousThunk). Since 2.16.
 //
-// Tensors go by reference and as they are: nothing is copied between a device
-// and the host, for the C API has no word for a plug-in's device that core's
-// copies understand. So both sides have to mean the same memory: a tensor on
-// the device is for a kernel on the same device, one in host memory for any.
+// Tensors are passed by reference: nothing is copied between a device and the
+// host, because TensorFlow's copies do not support the device context that the
+// C API passes for a plug-in's device. Both sides must therefore access the
+// same memory: a tensor on the device is for kernels of the same device, one in
+// host memory for any kernel.
 //
-// Valid for the run that it was asked of; what has been sent or asked for
-// goes on without it. Any thread.
+// Valid during the run that it was obtained from; pending sends and receives
+// outlive it. Any thread.
 class Rendezvous {
  public:
-  // UNIMPLEMENTED in words where this release has none; FAILED_PRECONDITION
-  // where the run has none. Core leaves 32 bytes behind with each call: ask
-  // once a run.
-  static absl::StatusOr<Rendezvous> Of(const RunInfo<>& run) {
+  // UNIMPLEMENTED if the release has none, FAILED_PRECONDITION if the run has
+  // none. TensorFlow leaks 32 bytes per call: call it once a run.
+  static absl::StatusOr<Rendezvous> Get(const RunInfo<>& run) {
     if (auto s = Require(&CApi::TF_GetRendezvous); !s.ok()) return s;
     const capi::TF_RendezvousThunk thunk =
         internal::tensorflow.TF_GetRendezvous(run.get());
@@ -92,11 +92,13 @@ class Rendezvous {
     return Rendezvous(thunk);
   }
 
-  // Leaves `tensor` for who receives `key`. Several under one key are received
-  // in this order. ABORTED and the like after StartAbort.
+  // Sends `tensor` to the receiver of `key`. Several tensors under one key are
+  // received in the order of sending. Fails with the status of StartAbort after
+  // that.
   absl::Status Send(const RendezvousKey& key, const Tensor& tensor,
                     bool is_dead = false) const {
-    if (!tensor) return absl::InvalidArgumentError("no tensor to send");
+    if (!tensor)
+      return absl::InvalidArgumentError("the tensor to send is empty");
     Arguments arguments(key);
     OwnedStatus status;
     capi::TF_RendezvousSend_Params params = {};
@@ -110,11 +112,12 @@ class Rendezvous {
   }
 
   // Calls `done(const absl::Status&, const Tensor&, bool is_dead)` exactly
-  // once: with what was sent under `key`, or with the error of StartAbort or of
-  // the step's end. On this thread, before the call returns, if it has been
-  // sent; else on the thread that sends it. The tensor is core's and goes with
-  // the call: an output may be set to it, Reshape gives one to keep. Without a
-  // tensor in it after an error. What `done` throws goes to the log.
+  // once: with the tensor sent under `key`, or with an empty one and the error
+  // of StartAbort or of the end of the step. If the tensor has been sent,
+  // `done` runs on this thread before the call returns, otherwise on the
+  // sender's. TensorFlow owns the tensor, which is valid during `done`: pass it
+  // to SetOutput, or keep the result of Reshape. Exceptions of `done` are
+  // logged.
   template <class Done>
   void RecvAsync(const RendezvousKey& key, Done done) const {
     Arguments arguments(key);
@@ -127,8 +130,8 @@ class Rendezvous {
     thunk_.async_recv_func(thunk_.rendezvous, &params);
   }
 
-  // Ends the step's exchange, core's own included, for good: all who wait and
-  // all who come fail with `status`; with ABORTED if that is OK.
+  // Fails all pending and future sends and receives of the step, including
+  // TensorFlow's own, with `status`; with ABORTED if that is OK.
   void StartAbort(const absl::Status& status) const {
     OwnedStatus c_status;
     SetStatus(c_status.get(), status.ok() ? absl::AbortedError("") : status);
@@ -138,7 +141,7 @@ class Rendezvous {
  private:
   explicit Rendezvous(const capi::TF_RendezvousThunk& thunk) : thunk_(thunk) {}
 
-  // A receiver's callback until core calls it.
+  // A receiver's callback, until TensorFlow calls it.
   template <class Done>
   struct Pending {
     explicit Pending(Done done) : done(std::move(done)) {}
@@ -151,10 +154,11 @@ class Rendezvous {
         if (status.ok()) {
           tensor = Tensor(const_cast<capi::TF_Tensor*>(p->tensor));
         }
-        struct GiveBack {
+        // TensorFlow deletes the tensor, so this Tensor must not.
+        struct Disown {
           Tensor& tensor;
-          ~GiveBack() { tensor.release(); }
-        } give_back{tensor};
+          ~Disown() { tensor.release(); }
+        } disown{tensor};
         self->done(status, static_cast<const Tensor&>(tensor), p->is_dead);
         return absl::OkStatus();
       });
@@ -163,8 +167,9 @@ class Rendezvous {
     Done done;
   };
 
-  // What goes with a key. Core wants a device's context, of which it counts the
-  // uses; with both sides declared to be host memory it never copies by it.
+  // The C arguments that accompany a key. TensorFlow requires a device context,
+  // whose references it counts; because both sides are declared to be host
+  // memory, it never copies with it.
   struct Arguments {
     explicit Arguments(const RendezvousKey& k) {
       key.full_key = const_cast<char*>(k.text().data());

@@ -12,119 +12,127 @@
 #include "tfplug/base/buffer.h"
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
+#include "tfplug/kernel/internal/run_state.h"
 
 namespace tfplug {
 
-// What a kernel may ask about its run, beside inputs and outputs: the part of
-// KernelContext that is not on the way of every run. What this release lacks is
-// UNIMPLEMENTED in words that name the releases which have it. The strings
-// belong to core and live as long as the kernel.
+// The part of KernelContext that describes the run: names, ids, the types and
+// memory of arguments. A function that this release lacks is an UNIMPLEMENTED
+// error naming the releases that have it. TensorFlow owns the strings, which
+// live as long as the kernel.
 //
-// A template only so that a file's compilation pays for what it asks.
+// A template only to save compile time: a file compiles the functions it calls.
 template <class = void>
 class RunInfo {
  public:
-  int num_inputs() const { return internal::tensorflow.TF_NumInputs(context_); }
-  int num_outputs() const {
-    return internal::tensorflow.TF_NumOutputs(context_);
-  }
+  int num_inputs() const { return internal::tensorflow.TF_NumInputs(get()); }
+  int num_outputs() const { return internal::tensorflow.TF_NumOutputs(get()); }
 
   // ---- Names -------------------------------------------------------------
 
-  // Of the node. Since 2.10.
+  // Returns the node's name. Since 2.10.
   absl::StatusOr<absl::string_view> GetNodeName() const {
-    return AskString(&CApi::TF_GetOpKernelName);
+    return GetString(&CApi::TF_GetOpKernelName);
   }
-  // What the node's input `i` is called in the graph: "node" or "node:1". Since
-  // 2.10.
+  // Returns the name of the node's input `i` in the graph: "node" or "node:1".
+  // Since 2.10.
   absl::StatusOr<absl::string_view> GetRequestedInput(int i) const {
     if (auto s = CheckInput(i); !s.ok()) return s;
-    return AskString(&CApi::TF_GetOpKernelRequestedInput,
+    return GetString(&CApi::TF_GetOpKernelRequestedInput,
                      static_cast<size_t>(i));
   }
-  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0". Since 2.16.
+  // Returns "/job:localhost/replica:0/task:0/device:MY_DEVICE:0". Since 2.16.
   absl::StatusOr<absl::string_view> GetDeviceName() const {
-    return AskString(&CApi::TF_GetDeviceName);
+    return GetString(&CApi::TF_GetDeviceName);
   }
-  // The container where resources are that name none. Since 2.11.
+  // Returns the container of resources that do not name one. Since 2.11.
   absl::StatusOr<absl::string_view> GetDefaultContainer() const {
-    return AskString(&CApi::TF_GetResourceMgrDefaultContainerName);
+    return GetString(&CApi::TF_GetResourceMgrDefaultContainerName);
   }
 
-  // ---- Numbers -----------------------------------------------------------
+  // ---- Ids and versions --------------------------------------------------
 
   // The same for all nodes of one step.
-  int64_t step_id() const { return internal::tensorflow.TF_StepId(context_); }
-  // The frame of control flow and the iteration in it. Since 2.11.
+  int64_t step_id() const { return internal::tensorflow.TF_StepId(get()); }
+  // Return the control flow frame and the iteration in it. Since 2.11.
   absl::StatusOr<uint64_t> GetFrameId() const {
-    return Ask(&CApi::TF_GetFrameId);
+    return Call(&CApi::TF_GetFrameId);
   }
   absl::StatusOr<int64_t> GetIterationId() const {
-    return Ask(&CApi::TF_GetIterId);
+    return Call(&CApi::TF_GetIterId);
   }
-  // The ordinal of the device. Since 2.12.
-  absl::StatusOr<int> GetDeviceId() const { return Ask(&CApi::TF_GetDeviceId); }
-  // The version of the graph's producer. Since 2.11.
+  // Returns the device's ordinal. Since 2.12.
+  absl::StatusOr<int> GetDeviceId() const {
+    return Call(&CApi::TF_GetDeviceId);
+  }
+  // Returns the producer version of the graph. Since 2.11.
   absl::StatusOr<int> GetGraphDefVersion() const {
-    return Ask(&CApi::TF_GetGraphDefVersion);
+    return Call(&CApi::TF_GetGraphDefVersion);
   }
 
-  // ---- Types and places of arguments ---------------------------------------
+  // ---- Types and memory of arguments ---------------------------------------
 
-  // Of input `i`. Since 2.12; before, ask the tensor.
+  // Returns the type of input `i`. Since 2.12; before, use the tensor's.
   absl::StatusOr<DataType> GetInputType(int i) const {
     if (auto s = CheckInput(i); !s.ok()) return s;
-    auto type = Ask(&CApi::TF_InputDatatype, i);
+    auto type = Call(&CApi::TF_InputDatatype, i);
     if (!type.ok()) return type.status();
     return static_cast<DataType>(*type);
   }
-  // Whether the argument is in host memory. Since 2.11.
+  // Return whether the argument is in host memory. Since 2.11.
   absl::StatusOr<bool> IsHostMemoryInput(int i) const {
     if (auto s = CheckInput(i); !s.ok()) return s;
-    return AskWithStatus(&CApi::TF_IsHostMemoryInput, i);
+    return CallWithStatus(&CApi::TF_IsHostMemoryInput, i);
   }
   absl::StatusOr<bool> IsHostMemoryOutput(int i) const {
     if (auto s = CheckOutput(i); !s.ok()) return s;
-    return AskWithStatus(&CApi::TF_IsHostMemoryOutput, i);
+    return CallWithStatus(&CApi::TF_IsHostMemoryOutput, i);
   }
-  // Whether the input is a reference of TensorFlow 1's. 2.9 to 2.18.
+  // Returns whether the input is a reference to a TensorFlow 1 variable. 2.9 to
+  // 2.18.
   absl::StatusOr<bool> IsRefInput(int i) const {
     if (auto s = CheckInput(i); !s.ok()) return s;
-    return AskWithStatus(&CApi::TF_IsRefInput, i);
+    return CallWithStatus(&CApi::TF_IsRefInput, i);
   }
 
-  // ---- Protocol buffers, serialised ----------------------------------------
+  // ---- Serialized protocol buffers -----------------------------------------
 
-  // tensorflow.FunctionDefLibrary: the functions that the graph may call.
-  // Since 2.11.
+  // Returns a tensorflow.FunctionDefLibrary: the functions that the graph may
+  // call. Since 2.11.
   absl::StatusOr<Buffer> GetFunctionLibrary() const {
-    return AskBuffer(&CApi::TF_GetSerializedFunctionDefLibrary);
+    return GetBuffer(&CApi::TF_GetSerializedFunctionDefLibrary);
   }
-  // tensorflow.ConfigProto: the session's. Since 2.11.
+  // Returns the session's tensorflow.ConfigProto. Since 2.11.
   absl::StatusOr<Buffer> GetSessionConfig() const {
-    return AskBuffer(&CApi::TF_GetSerializedConfigProto);
+    return GetBuffer(&CApi::TF_GetSerializedConfigProto);
   }
-  // tensorflow.ResourceHandleProto of input `i`, a resource. Since 2.12.
+  // Returns the tensorflow.ResourceHandleProto of input `i`, a resource. Since
+  // 2.12.
   absl::StatusOr<Buffer> GetResourceHandle(int i) const {
     auto type = GetInputType(i);
     if (!type.ok()) return type.status();
     if (*type != DataType::kResource) {
-      return absl::InvalidArgumentError("input " + std::to_string(i) +
-                                        " is no resource but " +
-                                        DataTypeName(*type));
+      return absl::InvalidArgumentError("input " + std::to_string(i) + " is " +
+                                        DataTypeName(*type) +
+                                        ", not a resource");
     }
-    return AskBuffer(&CApi::TF_GetSerializedResourceHandleProto, i);
+    return GetBuffer(&CApi::TF_GetSerializedResourceHandleProto, i);
   }
 
-  // For calls of C functions by hand.
-  capi::TF_OpKernelContext* get() const { return context_; }
+  // For direct calls of C functions.
+  capi::TF_OpKernelContext* get() const { return state_.context(); }
 
  protected:
-  explicit RunInfo(capi::TF_OpKernelContext* context) : context_(context) {}
+  friend struct internal::Access;
 
-  // Core ends the process over some indices that are out of range.
+  explicit RunInfo(capi::TF_OpKernelContext* context) : state_(context) {}
+  RunInfo(capi::TF_OpKernelContext* context, internal::RunCache& cache)
+      : state_(context, cache) {}
+
+  // TensorFlow aborts on some indices that are out of range.
   absl::Status CheckInput(int i) const {
     return i >= 0 && i < num_inputs() ? absl::OkStatus()
                                       : OutOfRange("input", i, num_inputs());
@@ -133,49 +141,50 @@ class RunInfo {
     return i >= 0 && i < num_outputs() ? absl::OkStatus()
                                        : OutOfRange("output", i, num_outputs());
   }
-  [[gnu::cold, gnu::noinline]] static absl::Status OutOfRange(const char* what,
-                                                              int i, int size) {
-    return absl::OutOfRangeError(std::string("there is no ") + what + " " +
-                                 std::to_string(i) + ", the node has " +
-                                 std::to_string(size));
+  [[gnu::cold, gnu::noinline]] static absl::Status OutOfRange(
+      const char* argument, int i, int size) {
+    return absl::OutOfRangeError(std::string("there is no ") + argument + " " +
+                                 std::to_string(i) + ": the node has " +
+                                 std::to_string(size) + " " + argument +
+                                 (size == 1 ? "" : "s"));
   }
+
+  internal::RunState state_;
 
  private:
   template <class R, class... Parameters, class... Arguments>
-  absl::StatusOr<R> Ask(R (*CApi::*function)(capi::TF_OpKernelContext*,
-                                             Parameters...),
-                        Arguments... arguments) const {
+  absl::StatusOr<R> Call(R (*CApi::*function)(capi::TF_OpKernelContext*,
+                                              Parameters...),
+                         Arguments... arguments) const {
     if (auto s = Require(function); !s.ok()) return s;
-    return (internal::tensorflow.*function)(context_, arguments...);
+    return (internal::tensorflow.*function)(get(), arguments...);
   }
   template <class F, class... Arguments>
-  absl::StatusOr<absl::string_view> AskString(F function,
+  absl::StatusOr<bool> CallWithStatus(F function,
+                                      Arguments... arguments) const {
+    OwnedStatus status;
+    auto result = Call(function, arguments..., status.get());
+    if (result.ok() && !status.ok()) return status.ToStatus();
+    return result;
+  }
+  template <class F, class... Arguments>
+  absl::StatusOr<absl::string_view> GetString(F function,
                                               Arguments... arguments) const {
-    auto view = Ask(function, arguments...);
+    auto view = Call(function, arguments...);
     if (!view.ok()) return view.status();
     return absl::string_view(view->data, view->len);
   }
   template <class F, class... Arguments>
-  absl::StatusOr<bool> AskWithStatus(F function, Arguments... arguments) const {
-    OwnedStatus status;
-    auto answer = Ask(function, arguments..., status.get());
-    if (answer.ok() && !status.ok()) return status.ToStatus();
-    return answer;
-  }
-  template <class F, class... Arguments>
-  absl::StatusOr<Buffer> AskBuffer(F function, Arguments... arguments) const {
+  absl::StatusOr<Buffer> GetBuffer(F function, Arguments... arguments) const {
     if (auto s = Require(function); !s.ok()) return s;
     auto buffer = Buffer::New();
     if (!buffer.ok()) return buffer;
     OwnedStatus status;
-    (internal::tensorflow.*function)(context_, arguments..., buffer->get(),
+    (internal::tensorflow.*function)(get(), arguments..., buffer->get(),
                                      status.get());
     if (!status.ok()) return status.ToStatus();
     return buffer;
   }
-
- protected:
-  capi::TF_OpKernelContext* const context_;
 };
 
 }  // namespace tfplug

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/shape.h"
 #include "tfplug/base/status.h"
@@ -19,7 +20,7 @@ namespace tfplug {
 // A dimension of a shape that is being inferred.
 class DimensionHandle {
  public:
-  // Unknown.
+  // Constructs an unknown dimension.
   DimensionHandle() = default;
   explicit DimensionHandle(capi::TF_DimensionHandle* handle)
       : handle_(handle) {}
@@ -45,8 +46,8 @@ class DimensionHandle {
   std::unique_ptr<capi::TF_DimensionHandle, Deleter> handle_;
 };
 
-// A shape that is being inferred: known, known in part, or not at all.
-// Move-only; valid while the shape function runs.
+// A shape that is being inferred: known, partially known or unknown. Move-only;
+// valid while the shape function runs.
 class ShapeHandle {
  public:
   ShapeHandle() : ShapeHandle(internal::tensorflow.TF_NewShapeHandle()) {}
@@ -62,8 +63,8 @@ class ShapeHandle {
   std::unique_ptr<capi::TF_ShapeHandle, Deleter> handle_;
 };
 
-// What a shape function works with (TF_ShapeInferenceContext): shapes of the
-// inputs in, shapes of the outputs out. Lives during the function only.
+// One call of a shape function (TF_ShapeInferenceContext): reads the shapes of
+// the node's inputs and sets those of its outputs. Valid during the call only.
 class ShapeInference {
  public:
   explicit ShapeInference(capi::TF_ShapeInferenceContext* context)
@@ -75,33 +76,36 @@ class ShapeInference {
     return internal::tensorflow.TF_ShapeInferenceContextNumInputs(context_);
   }
 
-  // The shape of input `i`. Releases that cannot give any but the first (see
-  // core_cannot) fail for the others.
+  // Returns the shape of input `i`. Old releases accept no index but 0 here and
+  // in SetOutput; if a shape function fails for that reason, the framework sets
+  // all outputs to unknown and the op works.
   absl::StatusOr<ShapeHandle> GetInput(int i) {
     if (i < 0 || i >= num_inputs()) {
       return absl::OutOfRangeError("there is no input " + std::to_string(i) +
-                                   ", the node has " +
-                                   std::to_string(num_inputs()));
+                                   ": the node has " +
+                                   std::to_string(num_inputs()) + " inputs");
     }
-    auto shape = Make([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
+    auto shape = Fill([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
       internal::tensorflow.TF_ShapeInferenceContextGetInput(context_, i, to,
                                                             status);
     });
-    if (absl::IsInvalidArgument(shape.status())) core_cannot_ = true;
+    if (absl::IsInvalidArgument(shape.status())) hit_index_limit_ = true;
     return shape;
   }
 
-  // Output `i` has `shape`.
+  // Sets the shape of output `i`.
   absl::Status SetOutput(int i, const ShapeHandle& shape) {
-    if (i < 0) return absl::OutOfRangeError("there is no output below 0");
+    if (i < 0) {
+      return absl::OutOfRangeError("an output's index must not be negative");
+    }
     OwnedStatus status;
     internal::tensorflow.TF_ShapeInferenceContextSetOutput(
         context_, i, shape.get(), status.get());
     const absl::Status result = status.ToStatus();
-    if (absl::IsInvalidArgument(result) && i > 0) core_cannot_ = true;
+    if (absl::IsInvalidArgument(result) && i > 0) hit_index_limit_ = true;
     return result;
   }
-  // Nothing is known of any output.
+  // Sets the shapes of all outputs to unknown.
   absl::Status SetUnknownShape() {
     OwnedStatus status;
     internal::tensorflow.TF_ShapeInferenceContextSetUnknownShape(context_,
@@ -109,17 +113,17 @@ class ShapeInference {
     return status.ToStatus();
   }
 
-  // ---- Making shapes -------------------------------------------------------
+  // ---- Constructing shapes -------------------------------------------------
 
   absl::StatusOr<ShapeHandle> MakeScalar() {
-    return Took(internal::tensorflow.TF_ShapeInferenceContextScalar(context_));
+    return Wrap(internal::tensorflow.TF_ShapeInferenceContextScalar(context_));
   }
-  // Of rank 1. A size of -1 is unknown.
+  // Returns a shape of rank 1. A size of -1 is unknown.
   absl::StatusOr<ShapeHandle> MakeVector(int64_t size) {
-    return Took(internal::tensorflow.TF_ShapeInferenceContextVectorFromSize(
+    return Wrap(internal::tensorflow.TF_ShapeInferenceContextVectorFromSize(
         context_, static_cast<size_t>(size)));
   }
-  // Of any rank; a dimension of -1 is unknown.
+  // Returns a shape of any rank. A dimension of -1 is unknown.
   absl::StatusOr<ShapeHandle> MakeShape(const Shape& shape) {
     absl::StatusOr<ShapeHandle> all = MakeScalar();
     for (int i = 0; i < shape.rank() && all.ok(); ++i) {
@@ -129,24 +133,25 @@ class ShapeInference {
     }
     return all;
   }
-  // The dimensions of `first`, then those of `second`.
+  // Returns the dimensions of `first`, followed by those of `second`.
   absl::StatusOr<ShapeHandle> Concatenate(const ShapeHandle& first,
                                           const ShapeHandle& second) {
-    return Make([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
+    return Fill([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
       internal::tensorflow.TF_ShapeInferenceContextConcatenateShapes(
           context_, first.get(), second.get(), to, status);
     });
   }
-  // Dimensions [start, end) of `shape`; below 0 counts from the end.
+  // Returns dimensions [start, end) of `shape`. Negative indices count from the
+  // end.
   absl::StatusOr<ShapeHandle> Subshape(const ShapeHandle& shape, int64_t start,
                                        int64_t end = INT64_MAX) {
-    return Make([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
+    return Fill([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
       internal::tensorflow.TF_ShapeInferenceContextSubshape(
           context_, shape.get(), start, end, to, status);
     });
   }
 
-  // ---- Asking --------------------------------------------------------------
+  // ---- Reading shapes and attributes ---------------------------------------
 
   bool has_rank(const ShapeHandle& shape) const {
     return internal::tensorflow.TF_ShapeInferenceContextRankKnown(
@@ -157,27 +162,29 @@ class ShapeInference {
     return internal::tensorflow.TF_ShapeInferenceContextRank(context_,
                                                              shape.get());
   }
-  // Dimension `i`, from the end if below 0; unknown where the rank is.
+  // Returns dimension `i`; a negative index counts from the end. Unknown if the
+  // rank is.
   absl::StatusOr<DimensionHandle> GetDim(const ShapeHandle& shape,
                                          int64_t i) const {
     if (!has_rank(shape)) return DimensionHandle();
     const int64_t n = rank(shape);
     if (i < -n || i >= n) {
-      return absl::OutOfRangeError("there is no dimension " +
-                                   std::to_string(i) + " in a shape of rank " +
-                                   std::to_string(n));
+      return absl::OutOfRangeError("a shape of rank " + std::to_string(n) +
+                                   " has no dimension " + std::to_string(i));
     }
     DimensionHandle result(internal::tensorflow.TF_NewDimensionHandle());
     if (result.get() == nullptr) {
-      return absl::ResourceExhaustedError("core made no handle");
+      return absl::ResourceExhaustedError(
+          "TensorFlow returned no TF_DimensionHandle");
     }
     internal::tensorflow.TF_ShapeInferenceContextDim(context_, shape.get(), i,
                                                      result.get());
     return result;
   }
 
-  // `shape`, of which it is then known that it has this rank, at least or at
-  // most; INVALID_ARGUMENT where it has another.
+  // Return `shape` with the additional information that its rank is `rank`, at
+  // least `rank` or at most `rank`. INVALID_ARGUMENT if that contradicts the
+  // shape.
   absl::StatusOr<ShapeHandle> WithRank(const ShapeHandle& shape, int64_t rank) {
     return WithRank(&capi::Functions::TF_ShapeInferenceContextWithRank, shape,
                     rank);
@@ -193,7 +200,8 @@ class ShapeInference {
                     shape, rank);
   }
 
-  // The node's attribute `attr`, of kind type: core gives no others here.
+  // Returns the node's attribute `attr`, of kind type. The C API has no other
+  // kinds here.
   absl::StatusOr<DataType> GetTypeAttr(const char* attr) const {
     OwnedStatus status;
     capi::TF_DataType value = capi::TF_FLOAT;
@@ -208,23 +216,22 @@ class ShapeInference {
     return static_cast<DataType>(value);
   }
 
-  // Whether something failed that is right to ask for, and that this core has
-  // wrong: old releases take no index but 0 in set_output and input. A shape
-  // function that fails for this leaves all outputs unknown; the op goes on.
-  bool core_cannot() const { return core_cannot_; }
-
   capi::TF_ShapeInferenceContext* get() const { return context_; }
 
  private:
-  static absl::StatusOr<ShapeHandle> Took(capi::TF_ShapeHandle* handle) {
+  friend struct internal::Access;
+
+  static absl::StatusOr<ShapeHandle> Wrap(capi::TF_ShapeHandle* handle) {
     if (handle == nullptr) {
-      return absl::ResourceExhaustedError("core made no shape handle");
+      return absl::ResourceExhaustedError(
+          "TensorFlow returned no TF_ShapeHandle");
     }
     return ShapeHandle(handle);
   }
-  template <class Fill>
-  absl::StatusOr<ShapeHandle> Make(Fill fill) {
-    auto result = Took(internal::tensorflow.TF_NewShapeHandle());
+  // Returns a new handle that fill(handle, status) has set.
+  template <class F>
+  absl::StatusOr<ShapeHandle> Fill(F fill) {
+    auto result = Wrap(internal::tensorflow.TF_NewShapeHandle());
     if (!result.ok()) return result;
     OwnedStatus status;
     fill(result->get(), status.get());
@@ -234,13 +241,14 @@ class ShapeInference {
   template <class F>
   absl::StatusOr<ShapeHandle> WithRank(F function, const ShapeHandle& shape,
                                        int64_t rank) {
-    return Make([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
+    return Fill([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
       (internal::tensorflow.*function)(context_, shape.get(), rank, to, status);
     });
   }
 
   capi::TF_ShapeInferenceContext* const context_;
-  bool core_cannot_ = false;
+  // A call failed although its index was valid, because of an old release.
+  bool hit_index_limit_ = false;
 };
 
 }  // namespace tfplug

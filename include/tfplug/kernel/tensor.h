@@ -24,17 +24,17 @@
 
 namespace tfplug {
 
-// A tensor of core's (TF_Tensor), which shares its buffer. Move-only; nothing
-// here copies elements. host_tensor.h makes new ones.
+// A reference to a TF_Tensor, which shares its buffer. Move-only; nothing here
+// copies elements. host_tensor.h allocates new tensors.
 //
-// The buffer of a tensor in device memory stays valid for work that Compute
-// puts on the kernel's stream, also after Compute and the Tensor's end: core
-// gives the memory only to work that comes later on that stream. Do not touch
-// it from the host.
+// The buffer of a tensor in device memory stays valid for the work that Compute
+// enqueues on the kernel's stream, even after Compute has returned and the
+// Tensor is destroyed: TensorFlow reuses the memory only for later work on that
+// stream. The host must not access it.
 class Tensor {
  public:
   Tensor() = default;
-  // Takes `tensor` over.
+  // Takes ownership of `tensor`.
   explicit Tensor(capi::TF_Tensor* tensor) : tensor_(tensor) {}
   Tensor(Tensor&& other) noexcept
       : tensor_(std::exchange(other.tensor_, nullptr)) {}
@@ -46,7 +46,7 @@ class Tensor {
     if (tensor_ != nullptr) internal::tensorflow.TF_DeleteTensor(tensor_);
   }
 
-  // Whether there is a tensor at all; the rest needs one.
+  // False if there is no tensor; the other functions require one.
   explicit operator bool() const { return tensor_ != nullptr; }
 
   DataType dtype() const {
@@ -66,11 +66,11 @@ class Tensor {
   uint64_t byte_size() const {
     return internal::tensorflow.TF_TensorByteSize(tensor_);
   }
-  // Not to be followed where there are no elements.
+  // Must not be dereferenced if there are no elements.
   void* data() const { return internal::tensorflow.TF_TensorData(tensor_); }
   DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
-  // Whether the buffer has the alignment that core's own code counts on. An
-  // output that shares a part of an input may lack it.
+  // Whether the buffer has the alignment that TensorFlow's own code requires.
+  // An output that shares a part of an input may lack it.
   bool is_aligned() const {
     return internal::tensorflow.TF_TensorIsAligned(tensor_);
   }
@@ -79,8 +79,8 @@ class Tensor {
     return DataTypeName(dtype()) + shape().ToString();
   }
 
-  // All elements in row-major order. A T that is not the tensor's type is the
-  // author's mistake: an exception, which core sees as INTERNAL.
+  // Returns all elements in row-major order. Throws if T is not the tensor's
+  // type, which fails the run with INTERNAL.
   template <class T>
   absl::Span<T> flat() const {
     CheckType(DataTypeOf<T>());
@@ -88,35 +88,38 @@ class Tensor {
                          static_cast<size_t>(num_elements()));
   }
 
-  // The same as an array of kRank dimensions, which is checked as T is.
+  // The same as an array of kRank dimensions; throws if the rank differs, too.
   template <class T, int kRank>
   TensorView<T, kRank> view() const {
     CheckType(DataTypeOf<T>());
     if (ABSL_PREDICT_FALSE(rank() != kRank)) {
-      Mistake("view() was asked for rank " + std::to_string(kRank));
+      FailAccess("view() needs rank " + std::to_string(kRank));
     }
     std::array<int64_t, kRank> dims;
     for (size_t i = 0; i < dims.size(); ++i) dims[i] = dim(static_cast<int>(i));
     return TensorView<T, kRank>(static_cast<T*>(data()), dims);
   }
 
-  // The one element of a tensor that has just one, whatever its rank.
+  // Returns the only element of a tensor of any rank; throws if there is not
+  // exactly one.
   template <class T>
   T& scalar() const {
     CheckType(DataTypeOf<T>());
     if (ABSL_PREDICT_FALSE(num_elements() != 1)) {
-      Mistake("scalar() was asked for");
+      FailAccess("scalar() needs a tensor of one element");
     }
     return *static_cast<T*>(data());
   }
 
-  // A tensor over the same buffer, read as another type or shape of as many
-  // bytes. INVALID_ARGUMENT if it has not as many, or a type has no fixed size.
+  // Returns a tensor that shares the buffer and has another type or shape.
+  // INVALID_ARGUMENT if its size in bytes differs, or if elements of a type
+  // have no fixed size.
   absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
     const int64_t no_elements = 0;
     Tensor to(internal::tensorflow.TF_AllocateTensor(
         static_cast<capi::TF_DataType>(dtype), &no_elements, 1, 0));
-    if (!to) return absl::ResourceExhaustedError("core made no tensor");
+    if (!to)
+      return absl::ResourceExhaustedError("TensorFlow allocated no tensor");
     OwnedStatus status;
     internal::tensorflow.TF_TensorBitcastFrom(
         tensor_, static_cast<capi::TF_DataType>(dtype), to.tensor_,
@@ -128,21 +131,23 @@ class Tensor {
     return Bitcast(dtype(), shape);
   }
 
-  // Gives this TF_Tensor another shape of as many elements; an output of core's
-  // keeps the shape it was allocated with. Since 2.11.
+  // Replaces this TF_Tensor's shape by one with the same number of elements. An
+  // output of the run keeps the shape it was allocated with. Since 2.11.
   absl::Status SetShape(const Shape& shape) {
     if (auto s = Require(&CApi::TF_SetShape); !s.ok()) return s;
     if (shape.num_elements() != num_elements()) {
-      return absl::InvalidArgumentError(ToString() + " cannot have the shape " +
-                                        shape.ToString());
+      return absl::InvalidArgumentError(
+          "a tensor " + ToString() + " cannot take the shape " +
+          shape.ToString() + ", which has another number of elements");
     }
     internal::tensorflow.TF_SetShape(tensor_, shape.dims().data(),
                                      shape.rank());
     return absl::OkStatus();
   }
 
-  // The tensor itself if nobody else holds its buffer, so that it may be
-  // written; this one is empty then. Else nothing, and this one is as it was.
+  // If nothing else refers to the buffer, moves this tensor to the result,
+  // which may be written to. Otherwise returns nothing and leaves this tensor
+  // as it is.
   std::optional<Tensor> MaybeMove() {
     capi::TF_Tensor* moved = internal::tensorflow.TF_TensorMaybeMove(tensor_);
     if (moved == nullptr) return std::nullopt;
@@ -154,15 +159,16 @@ class Tensor {
   capi::TF_Tensor* release() { return std::exchange(tensor_, nullptr); }
 
  private:
-  void CheckType(DataType asked) const {
-    if (ABSL_PREDICT_FALSE(dtype() != asked)) {
-      Mistake(DataTypeName(asked) + " was asked for");
+  void CheckType(DataType requested) const {
+    if (ABSL_PREDICT_FALSE(dtype() != requested)) {
+      FailAccess("elements were accessed as " + DataTypeName(requested));
     }
   }
 
-  [[gnu::cold, noreturn]] void Mistake(std::string message) const {
-    message += ", the tensor is " + ToString() +
-               "; check it, or give the kernel a TypeConstraint";
+  [[gnu::cold, noreturn]] void FailAccess(std::string message) const {
+    message += ", but the tensor is " + ToString() +
+               "; check its type and shape, or add a TypeConstraint to the "
+               "kernel";
 #if defined(__cpp_exceptions)
     throw std::invalid_argument(message);
 #else

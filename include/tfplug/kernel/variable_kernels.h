@@ -10,15 +10,16 @@
 #include "tfplug/kernel/register_kernel.h"
 #include "tfplug/kernel/variables.h"
 
-// Ready kernels for tf.Variable on a device: assign, assign_add, assign_sub.
-// Give them the author's Code (see variables.h) and the types it can do:
+// Complete kernels for tf.Variable on a device: assign, assign_add, assign_sub.
+// They need the author's Code (see variables.h) and the types it supports:
 //
 //   static const bool variables =
 //       tfplug::RegisterVariableKernels<Variables, float, tfplug::Half>();
 namespace tfplug {
 
-// AssignVariableOp. Registered only where core exports what it needs: core's
-// own kernel for device type DEFAULT is right as long as nothing is copied.
+// AssignVariableOp. Registered only where TensorFlow exports the function it
+// needs; elsewhere TensorFlow's kernel for the device type DEFAULT applies,
+// which is correct as long as nothing is copied.
 template <class Code>
 class AssignVariableOp : public Kernel {
  public:
@@ -37,9 +38,10 @@ class AssignVariableOp : public Kernel {
   bool validate_shape_ = false;
 };
 
-// AssignAddVariableOp and AssignSubVariableOp. Where core does not export what
-// they need (2.19 to 2.21) they still stand before core's own kernels, which
-// write through the device's pointer on the host, and fail in words.
+// AssignAddVariableOp and AssignSubVariableOp. Where TensorFlow does not export
+// the functions they need (2.19 to 2.21) they are registered nevertheless, and
+// fail with a descriptive error: TensorFlow's own kernels would write through
+// the device pointer on the host.
 template <class Code, VariableUpdate update>
 class AssignUpdateVariableOp : public Kernel {
  public:
@@ -55,11 +57,11 @@ class AssignUpdateVariableOp : public Kernel {
 
  private:
   [[gnu::cold, gnu::noinline]] static absl::Status CannotUpdate() {
-    const absl::Status why = Require(&CApi::TF_GetInputTensorFromVariable);
+    const absl::Status missing = Require(&CApi::TF_GetInputTensorFromVariable);
     constexpr bool kAdds = update == VariableUpdate::kAdd;
     return absl::UnimplementedError(
-        std::string(why.message()) +
-        ", and without it a plug-in cannot update a variable in place; "
+        std::string(missing.message()) +
+        ", without which a plug-in cannot update a variable in place; "
         "TensorFlow's own kernel would write to device memory from the host. "
         "Use " +
         (kAdds ? "v.assign(v + delta) instead of v.assign_add(delta)"

@@ -16,19 +16,19 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
 
-// Kernels over variables: what optimizers, assignments and TensorFlow 1's
-// references need. variable_kernels.h has ready ones.
+// Functions for kernels that read and write variables: optimizers, assignments
+// and TensorFlow 1's references. variable_kernels.h has complete kernels.
 //
-// Core exports these functions in 2.6 to 2.18 and not in 2.19 to 2.21; where
-// one is missing, UNIMPLEMENTED says so in words. Where a failure is core's
-// own, it has told the context, and the error here only says that it did:
-// return it.
+// TensorFlow exports the C functions in 2.6 to 2.18 but not in 2.19 to 2.21,
+// where these functions fail with UNIMPLEMENTED. When TensorFlow itself fails,
+// it has already failed the run; the error returned here only reports that, and
+// the kernel should return it.
 namespace tfplug {
 
 enum class VariableUpdate { kAdd = 0, kSub = 1 };
 
-// The author's device code for variables: derive from this and add what the
-// functions used below ask for, all static.
+// The author's device code for variables: derive from this class and add the
+// static functions that the functions below need.
 //
 //   struct Variables : tfplug::VariableCode<Stream> {
 //     static absl::Status Update(KernelContext&, VariableUpdate, Tensor& to,
@@ -42,7 +42,7 @@ template <class StreamT>
 struct VariableCode {
   static constexpr VariableUpdate kUpdate = VariableUpdate::kAdd;
 
-  // A variable that somebody still reads is copied before it is changed.
+  // Copies a variable before it is changed while another reader refers to it.
   static absl::Status Copy(KernelContext& context, const Tensor& from,
                            Tensor& to) {
     const auto stream = context.GetStream<StreamT>();
@@ -54,8 +54,9 @@ struct VariableCode {
 
 // ---- Assignment ------------------------------------------------------------
 
-// The variable that input `input` holds gets input `value`, whose buffer it
-// shares. With validate_shape (2.10 and newer) another shape is an error.
+// Assigns input `value` to the variable that input `input` refers to; the
+// variable then shares the value's buffer. With validate_shape (2.10 and newer)
+// a different shape is an error.
 template <class Code>
 absl::Status AssignVariable(KernelContext& context, int input, int value,
                             bool validate_shape) {
@@ -63,11 +64,11 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
   const auto function = internal::tensorflow.TF_AssignVariable;
   constexpr auto kCopy = &internal::VariableHooks<Code>::copy_func;
   return internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-    // The argument came in 2.10, with TF_AssignRefVariable.
+    // The argument was added in 2.10, together with TF_AssignRefVariable.
     if (Has(&CApi::TF_AssignRefVariable)) {
       function(context.get(), input, value, validate_shape, kCopy, status);
     } else {
-      // By way of a type that says nothing, for the compiler's peace of mind.
+      // The intermediate type silences the warning about the cast.
       reinterpret_cast<capi::TF_AssignVariable_2_6>(
           reinterpret_cast<void (*)()>(function))(context.get(), input, value,
                                                   kCopy, status);
@@ -75,26 +76,23 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
   });
 }
 
-// The same for a reference variable, which output `output` then refers to.
-// 2.10 to 2.18.
+// The same for a reference variable; output `output` then refers to it. 2.10 to
+// 2.18.
 template <class Code>
 absl::Status AssignRefVariable(KernelContext& context, int input, int output,
                                int value, bool use_locking,
                                bool validate_shape) {
   if (auto s = Require(&CApi::TF_AssignRefVariable); !s.ok()) return s;
-  absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-        internal::tensorflow.TF_AssignRefVariable(
-            context.get(), input, output, value, use_locking, validate_shape,
-            &internal::VariableHooks<Code>::copy_func, status);
-      });
-  if (result.ok()) context.MarkOutput(output);
-  return result;
+  return internal::SetOutputWith(context, output, [&](capi::TF_Status* status) {
+    internal::tensorflow.TF_AssignRefVariable(
+        context.get(), input, output, value, use_locking, validate_shape,
+        &internal::VariableHooks<Code>::copy_func, status);
+  });
 }
 
 // ---- Locks and values ------------------------------------------------------
 
-// Variables that are locked while this lives.
+// Holds the locks of some variables until it is destroyed.
 class VariableLock {
  public:
   explicit VariableLock(capi::TF_VariableInputLockHolder* holder)
@@ -109,12 +107,12 @@ class VariableLock {
   std::unique_ptr<capi::TF_VariableInputLockHolder, Deleter> holder_;
 };
 
-// Locks the variables that `inputs` hold, in the order that keeps two kernels
-// from waiting for each other; shared unless `exclusive`. With `sparse` they
-// become variables whose reads copy.
+// Locks the variables that `inputs` refer to, in an order that prevents
+// deadlocks between kernels; shared unless `exclusive`. With `sparse`, reads of
+// the variables copy from then on.
 //
-// The variables must be the first inputs, in order: releases look up others
-// wrongly.
+// The variables must be the first inputs, in order: some releases look up
+// others incorrectly.
 template <class Code>
 absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
                                            absl::Span<const int> inputs,
@@ -134,12 +132,13 @@ absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
   return lock;
 }
 
-// The value of the variable that input `input` holds, to be changed in place
-// under a VariableLock.
+// Returns the value of the variable that input `input` refers to, for changes
+// in place under a VariableLock.
 template <class Code>
-absl::StatusOr<Tensor> VariableTensor(KernelContext& context, int input,
-                                      bool lock_held, bool is_variant = false,
-                                      bool sparse = false) {
+absl::StatusOr<Tensor> GetVariableTensor(KernelContext& context, int input,
+                                         bool lock_held,
+                                         bool is_variant = false,
+                                         bool sparse = false) {
   if (auto s = Require(&CApi::TF_GetInputTensorFromVariable); !s.ok()) return s;
   capi::TF_Tensor* raw = nullptr;
   absl::Status result =
@@ -149,34 +148,35 @@ absl::StatusOr<Tensor> VariableTensor(KernelContext& context, int input,
             &internal::VariableHooks<Code>::copy_func, &raw, status);
       });
   Tensor tensor(raw);
-  // 2.12 leaves the status alone when it has the tensor.
+  // 2.12 does not set the status on success.
   if (tensor) return tensor;
-  return result.ok() ? absl::InternalError("core gave no tensor") : result;
+  return result.ok() ? absl::InternalError("TensorFlow returned no tensor")
+                     : result;
 }
 
 // ---- Updates ---------------------------------------------------------------
 
-// Code::Update on the variable that input `input` holds and input `value`, of
-// the same shape, under the variable's lock.
+// Calls Code::Update on the variable that input `input` refers to and on input
+// `value`, which must have the same shape, under the variable's lock.
 template <class Code>
 absl::Status UpdateVariable(KernelContext& context, int input, int value,
                             VariableUpdate update) {
   auto lock = LockVariables<Code>(context, {input}, /*exclusive=*/true);
   if (!lock.ok()) return lock.status();
-  auto variable = VariableTensor<Code>(context, input, /*lock_held=*/true);
+  auto variable = GetVariableTensor<Code>(context, input, /*lock_held=*/true);
   if (!variable.ok()) return variable.status();
   const auto tensor = context.GetInput(value);
   if (!tensor.ok()) return tensor.status();
   if (variable->shape() != tensor->shape()) {
     return absl::InvalidArgumentError(
-        "the variable has the shape " + variable->shape().ToString() +
-        ", the value " + tensor->shape().ToString());
+        "the variable has shape " + variable->shape().ToString() +
+        ", the value has shape " + tensor->shape().ToString());
   }
   return Code::Update(context, update, *variable, *tensor);
 }
 
-// The same by core's one function for it, which also does variants. Core ends
-// the process over a variable that does not exist, so that is looked at first.
+// The same by TF_AssignUpdateVariable, which also supports variants. TensorFlow
+// aborts if the variable does not exist, so that is checked first.
 template <class Code>
 absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
                                   VariableUpdate update,
@@ -186,7 +186,7 @@ absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
     auto lock = LockVariables<Code>(context, {input}, /*exclusive=*/true);
     if (!lock.ok()) return lock.status();
     const auto exists =
-        VariableTensor<Code>(context, input, /*lock_held=*/true, is_variant);
+        GetVariableTensor<Code>(context, input, /*lock_held=*/true, is_variant);
     if (!exists.ok()) return exists.status();
   }
   return internal::CallOnVariable(context, [&](capi::TF_Status* status) {
@@ -197,86 +197,74 @@ absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
   });
 }
 
-// ---- References and temporary variables of TensorFlow 1's ------------------
+// ---- TensorFlow 1's references and temporary variables ---------------------
 
-// Output `output` refers to what input `input` refers to; nothing happens if
-// that is a resource. 2.6 to 2.18.
+// Makes output `output` refer to the variable of input `input`. No effect if
+// the input is a resource. 2.6 to 2.18.
 inline absl::Status ForwardRefInput(KernelContext& context, int input,
                                     int output) {
   const auto function = &CApi::TF_OpKernelContext_ForwardRefInputToRefOutput;
   if (auto s = Require(function); !s.ok()) return s;
   if (input < 0 || input >= context.num_inputs() || output < 0 ||
       output >= context.num_outputs()) {
-    return absl::OutOfRangeError("there is no input " + std::to_string(input) +
-                                 " or no output " + std::to_string(output));
+    return absl::OutOfRangeError("the node has no input " +
+                                 std::to_string(input) + " or no output " +
+                                 std::to_string(output));
   }
   (internal::tensorflow.*function)(context.get(), input, output);
-  context.MarkOutput(output);
+  context.AllowUnsetOutput(output);
   return absl::OkStatus();
 }
 
-// A variable that lives for one step, as output 0, in device memory that
-// nobody has written to. 2.15 to 2.18.
-inline absl::Status TemporaryVariable(KernelContext& context, DataType dtype,
-                                      const Shape& shape,
-                                      absl::string_view name) {
+// Creates a variable for the duration of one step, as output 0, in
+// uninitialized device memory. 2.15 to 2.18.
+inline absl::Status MakeTemporaryVariable(KernelContext& context,
+                                          DataType dtype, const Shape& shape,
+                                          absl::string_view name) {
   if (auto s = Require(&CApi::TF_TemporaryVariable); !s.ok()) return s;
   capi::TF_StringView c_name = {name.data(), name.size()};
-  absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-        internal::tensorflow.TF_TemporaryVariable(
-            context.get(), static_cast<capi::TF_DataType>(dtype),
-            shape.dims().data(), shape.rank(), &c_name,
-            &internal::AllocateTemporary, status);
-      });
-  if (result.ok()) context.MarkOutput(0);
-  return result;
+  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+    internal::tensorflow.TF_TemporaryVariable(
+        context.get(), static_cast<capi::TF_DataType>(dtype),
+        shape.dims().data(), shape.rank(), &c_name,
+        &internal::AllocateTemporary, status);
+  });
 }
 
-// Ends it: input `input` refers to it, output 0 becomes its value.
+// Destroys the temporary variable that input `input` refers to; output 0
+// becomes its value.
 inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
                                              absl::string_view name) {
   if (auto s = Require(&CApi::TF_DestroyTemporaryVariable); !s.ok()) return s;
   capi::TF_StringView c_name = {name.data(), name.size()};
-  absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-        internal::tensorflow.TF_DestroyTemporaryVariable(context.get(), input,
-                                                         &c_name, status);
-      });
-  if (result.ok()) context.MarkOutput(0);
-  return result;
+  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+    internal::tensorflow.TF_DestroyTemporaryVariable(context.get(), input,
+                                                     &c_name, status);
+  });
 }
 
 // ---- Variants --------------------------------------------------------------
 
-// Output 0 is the sum of all inputs, lists of tensors or optionals, by
-// Code::Add on the tensors in them. 2.10 to 2.18.
+// Sets output 0 to the sum of all inputs, which are lists of tensors or
+// optionals, with Code::Add for the tensors in them. 2.10 to 2.18.
 template <class Code>
 absl::Status AddNVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_AddNVariant); !s.ok()) return s;
-  absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-        internal::tensorflow.TF_AddNVariant(
-            context.get(), &internal::VariableHooks<Code>::binary_add_func,
-            status);
-      });
-  if (result.ok()) context.MarkOutput(0);
-  return result;
+  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+    internal::tensorflow.TF_AddNVariant(
+        context.get(), &internal::VariableHooks<Code>::binary_add_func, status);
+  });
 }
 
-// Output 0 is as input 0, a scalar variant, with Code::ZerosLike for the
-// tensors in it. 2.10 to 2.18.
+// Sets output 0 to a variant like input 0, a scalar, with Code::ZerosLike for
+// the tensors in it. 2.10 to 2.18.
 template <class Code>
 absl::Status ZerosLikeVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_ZerosLikeVariant); !s.ok()) return s;
-  absl::Status result =
-      internal::CallOnVariable(context, [&](capi::TF_Status* status) {
-        internal::tensorflow.TF_ZerosLikeVariant(
-            context.get(), &internal::VariableHooks<Code>::zeros_like_func,
-            status);
-      });
-  if (result.ok()) context.MarkOutput(0);
-  return result;
+  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+    internal::tensorflow.TF_ZerosLikeVariant(
+        context.get(), &internal::VariableHooks<Code>::zeros_like_func, status);
+  });
 }
 
 }  // namespace tfplug

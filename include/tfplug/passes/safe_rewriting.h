@@ -111,7 +111,7 @@ inline std::vector<BrokenRule> FindBrokenRules(
     const internal::KernelSet& kernels) {
   std::vector<BrokenRule> broken;
   for (const RewriteRule& rule : kRewriteRules) {
-    for (DataType type : kernels.Types(rule.from, "T")) {
+    for (DataType type : kernels.GetTypes(rule.from, "T")) {
       // Rewriters count and compute: sums of lists stay what they are.
       if (type == DataType::kVariant) continue;
       const internal::TypeAttr t("T", type);

@@ -3,6 +3,7 @@
 #include "minimal_device.h"
 
 class Relu : public tfplug::Kernel {
+ public:
   absl::Status Compute(tfplug::KernelContext&) override {
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this input is a list of tensors; use input_list or
+// expect: tfplug: this input is a list of tensors; use GetInputList or
 // input_range
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"

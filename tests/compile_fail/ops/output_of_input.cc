@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: here goes an output of the op
+// expect: tfplug: an output of the op is expected here
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

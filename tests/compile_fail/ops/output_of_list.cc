@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: its index depends on the node; give it as a number
+// expect: its index depends on the node; pass the index as an int
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyAsync copies its input. `how` it ends is told by an attribute.
+// SmallAsync copies its input. The attribute `how` selects how the run ends.
 #include "tfplug/kernel/async_kernel.h"
 
 #include <chrono>
@@ -12,14 +12,14 @@
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyAsync")
+TFPLUG_REGISTER_OP(tfplug::OpDef("SmallAsync")
                        .Attr("how: string = 'later'")
                        .Input("x: float")
                        .Output("y: float")
-                       .IsStateful());
+                       .SetIsStateful());
 
 class Async : public tfplug::AsyncKernel {
  public:
@@ -34,10 +34,10 @@ class Async : public tfplug::AsyncKernel {
     if (how_ == "exception") throw std::runtime_error("thrown");
     std::thread([how = how_, run = std::move(run)]() mutable {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (how == "dropped") return;
+      if (how == "destroyed") return;
       if (how == "error later") return run.Finish(absl::AbortedError("late"));
       run.Finish(Copy(run.context()));
-      if (how == "twice") run.Finish(absl::InternalError("nobody hears this"));
+      if (how == "twice") run.Finish(absl::InternalError("not reported"));
     }).detach();
     return absl::OkStatus();
   }
@@ -53,7 +53,7 @@ class Async : public tfplug::AsyncKernel {
 
   std::string how_;
 };
-TFPLUG_REGISTER_KERNEL(Async, tfplug::KernelDef("ToyAsync"));
+TFPLUG_REGISTER_KERNEL(Async, tfplug::KernelDef("SmallAsync"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyAttributes tells its attributes, one of nearly every kind, in words; and
-// what becomes of asking for an attribute that is not there, or of another
-// kind.
+// SmallAttributes returns a description of its attributes, one of nearly every
+// kind. `wrong` makes it read an attribute that is missing or of another type.
 #include <string>
 #include <vector>
 
@@ -11,10 +10,10 @@
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyAttributes")
+TFPLUG_REGISTER_OP(tfplug::OpDef("SmallAttributes")
                        .Attr("flag: bool = true")
                        .Attr("number: int = 7")
                        .Attr("numbers: list(int) = [1, 2]")
@@ -26,27 +25,27 @@ TFPLUG_REGISTER_OP(tfplug::OpDef("ToyAttributes")
                        .Attr("function: func")
                        .Attr("functions: list(func)")
                        .Attr("wrong: string = ''")
-                       .Output("words: string")
-                       .IsStateful());
+                       .Output("lines: string")
+                       .SetIsStateful());
 
 class Attributes : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const auto wrong,
                             construction.GetAttr<std::string>("wrong"));
-    if (wrong == "absent") {
+    if (wrong == "missing") {
       return construction.GetAttr<float>("nothing").status();
     }
-    if (wrong == "kind") return construction.GetAttr<float>("number").status();
+    if (wrong == "type") return construction.GetAttr<float>("number").status();
     return Read(construction);
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor words,
-        context.AllocateOutput(0, {static_cast<int64_t>(words_.size())}));
-    auto out = words.flat<tfplug::TString>();
-    for (size_t i = 0; i < words_.size(); ++i) out[i].Assign(words_[i]);
+        tfplug::Tensor lines,
+        context.AllocateOutput(0, {static_cast<int64_t>(lines_.size())}));
+    auto out = lines.flat<tfplug::TString>();
+    for (size_t i = 0; i < lines_.size(); ++i) out[i].Assign(lines_[i]);
     return absl::OkStatus();
   }
 
@@ -71,7 +70,7 @@ class Attributes : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const auto functions,
         c.GetAttr<std::vector<tfplug::Function>>("functions"));
-    words_ = {absl::StrCat("flag ", flag ? "yes" : "no"),
+    lines_ = {absl::StrCat("flag ", flag ? "yes" : "no"),
               absl::StrCat("number ", number),
               absl::StrCat("text ", text),
               absl::StrCat("type ", tfplug::DataTypeName(type)),
@@ -81,18 +80,18 @@ class Attributes : public tfplug::Kernel {
               absl::StrCat("function ", function.name),
               absl::StrCat("functions ", functions.size())};
     for (const int64_t each : numbers) {
-      words_.push_back(absl::StrCat("one of numbers ", each));
+      lines_.push_back(absl::StrCat("element of numbers ", each));
     }
     for (const tfplug::PartialShape& each : shapes) {
-      words_.push_back(absl::StrCat("one of shapes ", each.ToString()));
+      lines_.push_back(absl::StrCat("element of shapes ", each.ToString()));
     }
     return absl::OkStatus();
   }
 
-  std::vector<std::string> words_;
+  std::vector<std::string> lines_;
 };
-TFPLUG_REGISTER_KERNEL(Attributes,
-                       tfplug::KernelDef("ToyAttributes").HostMemory("words"));
+TFPLUG_REGISTER_KERNEL(
+    Attributes, tfplug::KernelDef("SmallAttributes").HostMemory("lines"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

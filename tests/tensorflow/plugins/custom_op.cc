@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyOuter is the outer product of two vectors, by a factor. It has a shape
-// function, so that TensorFlow knows the result's shape before anything runs.
+// SmallOuter is the outer product of two vectors, times a factor. Its shape
+// function lets TensorFlow infer the result's shape before anything runs.
 #include <cstdint>
 
 #include "small_device.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyOuter")
-                       .Attr("T: {float, double}")
-                       .Attr("factor: float = 1.0")
-                       .Input("x: T")
-                       .Input("y: T")
-                       .Output("product: T")
-                       .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
-                         TFPLUG_ASSIGN_OR_RETURN(auto x, s.GetInput(0));
-                         TFPLUG_ASSIGN_OR_RETURN(x, s.WithRank(x, 1));
-                         TFPLUG_ASSIGN_OR_RETURN(auto y, s.GetInput(1));
-                         TFPLUG_ASSIGN_OR_RETURN(y, s.WithRank(y, 1));
-                         TFPLUG_ASSIGN_OR_RETURN(const auto product,
-                                                 s.Concatenate(x, y));
-                         return s.SetOutput(0, product);
-                       }));
+TFPLUG_REGISTER_OP(
+    tfplug::OpDef("SmallOuter")
+        .Attr("T: {float, double}")
+        .Attr("factor: float = 1.0")
+        .Input("x: T")
+        .Input("y: T")
+        .Output("product: T")
+        .SetShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
+          TFPLUG_ASSIGN_OR_RETURN(auto x, s.GetInput(0));
+          TFPLUG_ASSIGN_OR_RETURN(x, s.WithRank(x, 1));
+          TFPLUG_ASSIGN_OR_RETURN(auto y, s.GetInput(1));
+          TFPLUG_ASSIGN_OR_RETURN(y, s.WithRank(y, 1));
+          TFPLUG_ASSIGN_OR_RETURN(const auto product, s.Concatenate(x, y));
+          return s.SetOutput(0, product);
+        }));
 
 template <class T>
 class Outer : public tfplug::Kernel {
@@ -59,9 +59,9 @@ class Outer : public tfplug::Kernel {
   float factor_ = 1;
 };
 TFPLUG_REGISTER_KERNEL(
-    Outer<float>, tfplug::KernelDef("ToyOuter").TypeConstraint<float>("T"));
+    Outer<float>, tfplug::KernelDef("SmallOuter").TypeConstraint<float>("T"));
 TFPLUG_REGISTER_KERNEL(
-    Outer<double>, tfplug::KernelDef("ToyOuter").TypeConstraint<double>("T"));
+    Outer<double>, tfplug::KernelDef("SmallOuter").TypeConstraint<double>("T"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

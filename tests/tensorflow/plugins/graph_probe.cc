@@ -10,10 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 
-// An optimizer without a device of its own: it sees what TensorFlow hands over
-// for graphs with a node on a CPU. GRAPH_PROBE_FOLDER: where each graph goes,
-// as NNNN.pb. GRAPH_PROBE_MODE: what the second of the two passes does; the
-// first one writes and changes nothing.
+// An optimizer without a device, for graphs with a node on a CPU. The first
+// pass writes each graph to $GRAPH_PROBE_FOLDER/NNNN.pb and changes nothing;
+// $GRAPH_PROBE_MODE selects what the second one does.
 namespace graph_probe {
 
 std::string GetEnv(const char* name) {
@@ -52,10 +51,10 @@ class Edit : public tfplug::GraphPass {
       node.SetOp("Cos");
       if (mode == "error") {
         return absl::InvalidArgumentError(
-            absl::StrCat("node '", node.name(), "' went half-way"));
+            absl::StrCat("node '", node.name(), "' is half edited"));
       }
-      if (mode == "throw") throw std::runtime_error("thrown half-way");
-      if (mode == "remove") return RemoveAKeptOne(graph, context);
+      if (mode == "throw") throw std::runtime_error("thrown while half edited");
+      if (mode == "remove") return RemovePreservedNode(graph, context);
       if (mode == "properties") return CheckProperties(node, context);
       if (mode == "cycle") {
         TFPLUG_RETURN_IF_ERROR(node.AddControl(node));
@@ -66,8 +65,8 @@ class Edit : public tfplug::GraphPass {
   }
 
  private:
-  static absl::Status RemoveAKeptOne(tfplug::Graph& graph,
-                                     const tfplug::PassContext& context) {
+  static absl::Status RemovePreservedNode(tfplug::Graph& graph,
+                                          const tfplug::PassContext& context) {
     for (tfplug::Node node : graph.nodes()) {
       if (context.IsPreserved(node.name()) && node.num_uses() == 0) {
         return graph.RemoveNode(node);
@@ -76,7 +75,7 @@ class Edit : public tfplug::GraphPass {
     return absl::NotFoundError("nothing is preserved");
   }
 
-  // Fails, so that the words come into the log: what is known of a node.
+  // Describes the properties of some nodes in an error, which reaches the log.
   static absl::Status CheckProperties(tfplug::Node node,
                                       const tfplug::PassContext& context) {
     auto& properties = context.properties();

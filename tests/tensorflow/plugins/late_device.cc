@@ -16,56 +16,56 @@
 #include <utility>
 #include <vector>
 
-// A device on which what may go wrong does: each stream is a thread, an
-// addition begins a second late, and memory that was given back is the first
-// to be given out again. UPLOADS_WAIT is the device's kUploadsWaitForKernels.
+// A device that provokes races: each stream is a thread, an addition starts a
+// second late, and freed memory is the first to be allocated again.
+// UPLOADS_WAIT is the device's kUploadsWaitForKernels.
 namespace late {
 
-class Moment {
+class Signal {
  public:
-  void Come() {
+  void Set() {
     std::lock_guard<std::mutex> lock(mutex_);
-    has_come_ = true;
+    is_set_ = true;
     changed_.notify_all();
   }
-  void Await() {
+  void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return has_come_; });
+    changed_.wait(lock, [&] { return is_set_; });
   }
-  bool has_come() {
+  bool is_set() {
     std::lock_guard<std::mutex> lock(mutex_);
-    return has_come_;
+    return is_set_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool has_come_ = false;
+  bool is_set_ = false;
 };
 
 class Event : public tfplug::Event {
  public:
   absl::StatusOr<tfplug::EventStatus> Poll() override {
-    return moment()->has_come() ? tfplug::EventStatus::kComplete
-                                : tfplug::EventStatus::kPending;
+    return signal()->is_set() ? tfplug::EventStatus::kComplete
+                              : tfplug::EventStatus::kPending;
   }
   absl::Status BlockHost() override {
-    moment()->Await();
+    signal()->Wait();
     return absl::OkStatus();
   }
 
-  std::shared_ptr<Moment> moment() {
+  std::shared_ptr<Signal> signal() {
     std::lock_guard<std::mutex> lock(mutex_);
-    return moment_;
+    return signal_;
   }
-  void set_moment(std::shared_ptr<Moment> moment) {
+  void set_signal(std::shared_ptr<Signal> signal) {
     std::lock_guard<std::mutex> lock(mutex_);
-    moment_ = std::move(moment);
+    signal_ = std::move(signal);
   }
 
  private:
   std::mutex mutex_;
-  std::shared_ptr<Moment> moment_ = std::make_shared<Moment>();
+  std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
 };
 
 class Stream : public tfplug::Stream<Stream, Event> {
@@ -78,12 +78,12 @@ class Stream : public tfplug::Stream<Stream, Event> {
 
   absl::Status GetStatus() override { return absl::OkStatus(); }
   absl::Status RecordEvent(Event& event) override {
-    auto moment = std::make_shared<Moment>();
-    event.set_moment(moment);
-    return Enqueue([moment] { moment->Come(); });
+    auto signal = std::make_shared<Signal>();
+    event.set_signal(signal);
+    return Enqueue([signal] { signal->Set(); });
   }
   absl::Status WaitForEvent(Event& event) override {
-    return Enqueue([moment = event.moment()] { moment->Await(); });
+    return Enqueue([signal = event.signal()] { signal->Wait(); });
   }
   absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
                                 uint64_t size) override {
@@ -103,11 +103,11 @@ class Stream : public tfplug::Stream<Stream, Event> {
     return Enqueue([=] { std::memset(dst.opaque(), pattern.value, size); });
   }
   absl::Status RunOnHost(tfplug::HostTask task) override {
-    auto kept = std::make_shared<tfplug::HostTask>(std::move(task));
-    return Enqueue([kept] { kept->Run().IgnoreError(); });
+    auto shared = std::make_shared<tfplug::HostTask>(std::move(task));
+    return Enqueue([shared] { shared->Run().IgnoreError(); });
   }
 
-  // Null ends the thread.
+  // A null `work` stops the thread.
   absl::Status Enqueue(std::function<void()> work) {
     std::lock_guard<std::mutex> lock(mutex_);
     queue_.push(std::move(work));
@@ -167,15 +167,16 @@ class Memory : public tfplug::Allocator {
  private:
   std::mutex mutex_;
   std::map<uint64_t, std::vector<void*>> free_;
-  std::map<void*, uint64_t> sizes_;  // core does not say it again
+  std::map<void*, uint64_t>
+      sizes_;  // TensorFlow does not pass it to Deallocate
 };
 
 class Device : public tfplug::Device<Stream, Memory> {
  public:
   static constexpr bool kUploadsWaitForKernels = UPLOADS_WAIT;
 
-  // Core waits for the device before it reads of it only for the sake of
-  // errors, and there are none.
+  // TensorFlow synchronizes before reads only to collect errors, and this
+  // device reports none.
   absl::Status SynchronizeAllActivity() override { return absl::OkStatus(); }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToySend leaves its input under a name, ToyReceive waits for what comes under
-// one, ToyAbort ends the exchange of the step.
+// SmallSend sends its input under a name, SmallReceive waits for the tensor
+// sent under a name, SmallAbort fails all sends and receives of the step.
 #include "tfplug/kernel/rendezvous.h"
 
 #include <memory>
@@ -12,21 +12,21 @@
 #include "tfplug/kernel/async_kernel.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToySend")
+TFPLUG_REGISTER_OP(tfplug::OpDef("SmallSend")
                        .Attr("T: {float, string}")
                        .Attr("edge: string")
                        .Input("x: T")
-                       .IsStateful());
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyReceive")
+                       .SetIsStateful());
+TFPLUG_REGISTER_OP(tfplug::OpDef("SmallReceive")
                        .Attr("T: {float, string}")
                        .Attr("edge: string")
                        .Output("y: T")
-                       .IsStateful());
+                       .SetIsStateful());
 TFPLUG_REGISTER_OP(
-    tfplug::OpDef("ToyAbort").Attr("message: string").IsStateful());
+    tfplug::OpDef("SmallAbort").Attr("message: string").SetIsStateful());
 
 absl::StatusOr<tfplug::RendezvousKey> KeyOf(const tfplug::RunInfo<>& run,
                                             const std::string& edge) {
@@ -42,10 +42,10 @@ class Send : public tfplug::Kernel {
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
     TFPLUG_ASSIGN_OR_RETURN(const auto key, KeyOf(context, edge_));
-    TFPLUG_ASSIGN_OR_RETURN(const auto exchange,
-                            tfplug::Rendezvous::Of(context));
+    TFPLUG_ASSIGN_OR_RETURN(const auto rendezvous,
+                            tfplug::Rendezvous::Get(context));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor x, context.GetInput(0));
-    return exchange.Send(key, x);
+    return rendezvous.Send(key, x);
   }
 
  private:
@@ -60,9 +60,9 @@ class Receive : public tfplug::AsyncKernel {
   }
   absl::Status ComputeAsync(tfplug::AsyncRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const auto key, KeyOf(run.context(), edge_));
-    TFPLUG_ASSIGN_OR_RETURN(const auto exchange,
-                            tfplug::Rendezvous::Of(run.context()));
-    exchange.RecvAsync(
+    TFPLUG_ASSIGN_OR_RETURN(const auto rendezvous,
+                            tfplug::Rendezvous::Get(run.context()));
+    rendezvous.RecvAsync(
         key, [run = std::move(run)](const absl::Status& status,
                                     const tfplug::Tensor& y, bool) mutable {
           run.Finish(status.ok() ? run.context().SetOutput(0, y) : status);
@@ -82,9 +82,9 @@ class Abort : public tfplug::Kernel {
     return absl::OkStatus();
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
-    TFPLUG_ASSIGN_OR_RETURN(const auto exchange,
-                            tfplug::Rendezvous::Of(context));
-    exchange.StartAbort(absl::UnavailableError(message_));
+    TFPLUG_ASSIGN_OR_RETURN(const auto rendezvous,
+                            tfplug::Rendezvous::Get(context));
+    rendezvous.StartAbort(absl::UnavailableError(message_));
     return absl::OkStatus();
   }
 
@@ -92,19 +92,19 @@ class Abort : public tfplug::Kernel {
   std::string message_;
 };
 
+TFPLUG_REGISTER_KERNEL(
+    Send, tfplug::KernelDef("SmallSend").TypeConstraint<float>("T"));
 TFPLUG_REGISTER_KERNEL(Send,
-                       tfplug::KernelDef("ToySend").TypeConstraint<float>("T"));
-TFPLUG_REGISTER_KERNEL(Send,
-                       tfplug::KernelDef("ToySend")
+                       tfplug::KernelDef("SmallSend")
                            .TypeConstraint("T", {tfplug::DataType::kString})
                            .HostMemory("x"));
 TFPLUG_REGISTER_KERNEL(
-    Receive, tfplug::KernelDef("ToyReceive").TypeConstraint<float>("T"));
+    Receive, tfplug::KernelDef("SmallReceive").TypeConstraint<float>("T"));
 TFPLUG_REGISTER_KERNEL(Receive,
-                       tfplug::KernelDef("ToyReceive")
+                       tfplug::KernelDef("SmallReceive")
                            .TypeConstraint("T", {tfplug::DataType::kString})
                            .HostMemory("y"));
-TFPLUG_REGISTER_KERNEL(Abort, tfplug::KernelDef("ToyAbort"));
+TFPLUG_REGISTER_KERNEL(Abort, tfplug::KernelDef("SmallAbort"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

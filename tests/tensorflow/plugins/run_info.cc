@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyRunInfo tells what a kernel may know of its run, as "name: value"; what
-// this release of TensorFlow lacks, as "name: UNIMPLEMENTED".
+// SmallRunInfo returns the properties of its run as "name: value", with
+// "UNIMPLEMENTED" as the value where this release of TensorFlow lacks one.
 #include <string>
 #include <vector>
 
@@ -10,14 +10,14 @@
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyRunInfo")
+TFPLUG_REGISTER_OP(tfplug::OpDef("SmallRunInfo")
                        .Input("on_device: float")
                        .Input("on_host: float")
-                       .Output("words: string")
-                       .IsStateful());
+                       .Output("lines: string")
+                       .SetIsStateful());
 
 template <class T>
 std::string Line(absl::string_view name, const absl::StatusOr<T>& value) {
@@ -46,23 +46,23 @@ class RunInfo : public tfplug::Kernel {
         Line("input 0 in host memory", context.IsHostMemoryInput(0)),
         Line("input 1 in host memory", context.IsHostMemoryInput(1)),
         Line("output in host memory", context.IsHostMemoryOutput(0)),
-        // Out of range: core would end the process over some of these.
+        // Out of range: TensorFlow would abort on some of these.
         Line("input 5", context.GetRequestedInput(5)),
         Line("output 5", context.IsHostMemoryOutput(5)),
         absl::StrCat("config: ", config.ok() && !config->bytes().empty()),
         absl::StrCat("functions: ", library.ok() && !library->bytes().empty()),
     };
     TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor words,
+        tfplug::Tensor result,
         context.AllocateOutput(0, {static_cast<int64_t>(lines.size())}));
-    auto out = words.flat<tfplug::TString>();
+    auto out = result.flat<tfplug::TString>();
     for (size_t i = 0; i < lines.size(); ++i) out[i].Assign(lines[i]);
     return absl::OkStatus();
   }
 };
-TFPLUG_REGISTER_KERNEL(
-    RunInfo,
-    tfplug::KernelDef("ToyRunInfo").HostMemory("on_host").HostMemory("words"));
+TFPLUG_REGISTER_KERNEL(RunInfo, tfplug::KernelDef("SmallRunInfo")
+                                    .HostMemory("on_host")
+                                    .HostMemory("lines"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

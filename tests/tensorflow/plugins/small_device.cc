@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace toy {
+namespace small {
 
 intptr_t distance = 0;
 
@@ -12,33 +12,35 @@ namespace {
 
 constexpr uint64_t kBytes = 64 << 20;
 
-// Core's allocator takes all of the memory in one block, and divides it.
+// TensorFlow's allocator takes all of the memory in one block and divides it.
 class Memory : public tfplug::Allocator {
  public:
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
                                                 int64_t) override {
     if (block_ != nullptr || size > kBytes) {
-      return absl::ResourceExhaustedError("the toy has one block of 64 MiB");
+      return absl::ResourceExhaustedError(
+          "the device has a single block of 64 MiB");
     }
-    const int file = memfd_create("toy", 0);
+    const int file = memfd_create("small_device", 0);
     if (file < 0 || ftruncate(file, kBytes) != 0) {
-      return absl::ResourceExhaustedError("the host has no memory for a toy");
+      return absl::ResourceExhaustedError(
+          "the host has no memory for the device");
     }
-    const auto map = [&](int rights) {
-      return mmap(nullptr, kBytes, rights, MAP_SHARED, file, 0);
+    const auto map = [&](int protection) {
+      return mmap(nullptr, kBytes, protection, MAP_SHARED, file, 0);
     };
     block_ = map(PROT_NONE);
-    void* const seen_by_device = map(PROT_READ | PROT_WRITE);
+    void* const device_mapping = map(PROT_READ | PROT_WRITE);
     close(file);
-    if (block_ == MAP_FAILED || seen_by_device == MAP_FAILED) {
+    if (block_ == MAP_FAILED || device_mapping == MAP_FAILED) {
       return absl::ResourceExhaustedError(
-          "the host has no addresses for a toy");
+          "the host has no addresses for the device");
     }
-    distance = reinterpret_cast<intptr_t>(seen_by_device) -
+    distance = reinterpret_cast<intptr_t>(device_mapping) -
                reinterpret_cast<intptr_t>(block_);
     return tfplug::DeviceMemory(block_, size);
   }
-  // When the process ends.
+  // Called when the process exits.
   absl::Status Deallocate(tfplug::DeviceMemory) override {
     return absl::OkStatus();
   }
@@ -56,10 +58,10 @@ class Device : public tfplug::Device<Stream, Memory> {
 };
 
 struct Platform : tfplug::Platform<Device> {
-  static constexpr char kName[] = "TOY", kType[] = "TOY";
+  static constexpr char kName[] = "SMALL", kType[] = "SMALL";
   absl::StatusOr<int> DeviceCount() override { return 1; }
 };
 TFPLUG_REGISTER_DEVICE(Platform);
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

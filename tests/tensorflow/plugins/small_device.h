@@ -9,14 +9,15 @@
 #include "absl/status/statusor.h"
 #include "tfplug/plugin.h"
 
-// A device that does its work at once, and whose memory the host cannot touch:
-// what TensorFlow or a kernel does to it without asking the device crashes.
-namespace toy {
+// A synchronous device whose memory the host cannot access: an access by
+// TensorFlow or by a kernel that bypasses the device crashes.
+namespace small {
 
-// The device sees its memory at this distance from where core does.
+// The distance from TensorFlow's addresses of the memory, which are not
+// accessible, to the device's own mapping.
 extern intptr_t distance;
 
-// Where the device itself sees its memory that core holds at `address`.
+// Returns the device's own address for TensorFlow's `address`.
 template <class T>
 T* OnDevice(T* address) {
   return reinterpret_cast<T*>(reinterpret_cast<intptr_t>(address) + distance);
@@ -59,6 +60,6 @@ class Stream : public tfplug::Stream<Stream, Event> {
   absl::Status RunOnHost(tfplug::HostTask task) override { return task.Run(); }
 };
 
-}  // namespace toy
+}  // namespace small
 
 #endif  // TFPLUG_TESTS_TENSORFLOW_PLUGINS_SMALL_DEVICE_H_

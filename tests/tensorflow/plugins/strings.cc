@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToyJoin joins strings: element by element, those of a list of inputs. Strings
-// are always in host memory, and a kernel on a device has to say so.
+// SmallJoin concatenates the strings of a list of inputs, element by element.
+// Strings are always in host memory, which a kernel for a device must declare.
 #include <string>
 #include <vector>
 
@@ -10,18 +10,18 @@
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/register_op.h"
 
-namespace toy {
+namespace small {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::OpDef("ToyJoin")
-                       .Attr("N: int >= 1")
-                       .Input("parts: N * string")
-                       .Output("joined: string")
-                       .ShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
-                         TFPLUG_ASSIGN_OR_RETURN(const auto first,
-                                                 s.GetInput(0));
-                         return s.SetOutput(0, first);
-                       }));
+TFPLUG_REGISTER_OP(
+    tfplug::OpDef("SmallJoin")
+        .Attr("N: int >= 1")
+        .Input("parts: N * string")
+        .Output("joined: string")
+        .SetShapeFn([](tfplug::ShapeInference& s) -> absl::Status {
+          TFPLUG_ASSIGN_OR_RETURN(const auto first, s.GetInput(0));
+          return s.SetOutput(0, first);
+        }));
 
 class Join : public tfplug::Kernel {
  public:
@@ -50,7 +50,7 @@ class Join : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(
     Join,
-    tfplug::KernelDef("ToyJoin").HostMemory("parts").HostMemory("joined"));
+    tfplug::KernelDef("SmallJoin").HostMemory("parts").HostMemory("joined"));
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

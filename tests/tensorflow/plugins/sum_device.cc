@@ -8,8 +8,8 @@
 
 #include "minimal_device.h"
 
-// A device that can add two tensors, and has no AddN. Of its platform's
-// settings, SUM_DEVICE=unsafe takes back what tfplug turns off by itself.
+// A device that has a kernel for AddV2 and none for AddN. SUM_DEVICE=unsafe
+// turns on the TensorFlow rewrites that tfplug turns off by default.
 namespace sum_device {
 
 class Memory : public minimal::Memory {

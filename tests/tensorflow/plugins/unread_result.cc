@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string>
 
-// An optimizer for the CPU that shows what core does with a result.
-// UNREAD_RESULT: the status, and what is in the buffer: "OK" or "ABORTED", then
-// "garbage" or "edited" (the graph with Cos for Sin, and 32 MiB of constant).
-// When core gives the buffer's memory back it says so on standard error, and
-// how much later that was.
+// An optimizer for the CPU that shows how TensorFlow uses a result.
+// $UNREAD_RESULT selects the status, "OK" or "ABORTED", and the contents of the
+// buffer, "garbage" or "edited" (the graph with Cos instead of Sin and 32 MiB
+// of attributes). When TensorFlow releases the buffer, the time since the call
+// is printed to standard error.
 namespace unread_result {
 
 namespace capi = tfplug::capi;
@@ -43,7 +43,7 @@ void Optimize(void*, const capi::TF_Buffer* graph, const capi::TF_GrapplerItem*,
   result->length = bytes.size();
   result->data_deallocator = [](void*, size_t) {
     const std::chrono::duration<double, std::milli> later = Clock::now() - left;
-    std::fprintf(stderr, "given back after %.3f ms\n", later.count());
+    std::fprintf(stderr, "released after %.3f ms\n", later.count());
   };
   left = Clock::now();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.Variable on the device: assign, assign_add, assign_sub by the ready
-// kernels and this device's code for += and -=.
+// tf.Variable on the device: assign, assign_add and assign_sub by the complete
+// kernels of variable_kernels.h and this device's code for += and -=.
 #include "small_device.h"
 #include "tfplug/kernel/variable_kernels.h"
 
-namespace toy {
+namespace small {
 namespace {
 
 struct Variables : tfplug::VariableCode<Stream> {
@@ -25,4 +25,4 @@ struct Variables : tfplug::VariableCode<Stream> {
     tfplug::RegisterVariableKernels<Variables, float>();
 
 }  // namespace
-}  // namespace toy
+}  // namespace small

@@ -12,7 +12,22 @@ namespace tfplug::internal {
 // and each function here is named after the private member that it reaches, so
 // this file lists everything that the public classes hide. The functions are
 // templates, because this header is below all of those classes.
-struct Access {};
+struct Access {
+  // ---- kernel/: KernelContext, Kernel and AsyncKernel, ShapeInference --------
+
+  template <class Run>
+  static auto& state(Run& run) {
+    return run.state_;
+  }
+  template <class KernelBase>
+  static auto& run_cache(KernelBase& kernel) {
+    return kernel.run_cache_;
+  }
+  template <class Inference>
+  static bool hit_index_limit(const Inference& inference) {
+    return inference.hit_index_limit_;
+  }
+};
 
 }  // namespace tfplug::internal
 

@@ -4,31 +4,36 @@
 
 #include <new>
 
+#include "absl/status/status.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
-#include "tfplug/kernel/async_kernel.h"
+#include "tfplug/kernel/async_run.h"
 #include "tfplug/kernel/internal/async_state.h"
-#include "tfplug/kernel/internal/kernel_failure.h"
-#include "tfplug/kernel/internal/kernel_table.h"
+#include "tfplug/kernel/internal/kernel_functions.h"
+#include "tfplug/kernel/internal/kernel_lifetime.h"
+#include "tfplug/kernel/internal/report_failure.h"
 
 namespace tfplug::internal {
 
-template <class KernelT>
-struct AsyncKernelTable : KernelLife<KernelT> {
+// The C functions of KernelT, which is derived from Base: tfplug::AsyncKernel.
+template <class KernelT, class Base>
+struct AsyncKernelTable : KernelLifetime<KernelT> {
   static void compute_async_func(void* kernel,
                                  capi::TF_OpKernelContext* c_context,
                                  capi::TF_AsyncOpKernelDoneCallback* done) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
     if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
-      FailNeverMade(c_context, kOps);
+      FailUnconstructed(c_context, kOps);
       if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
       return;
     }
     KernelT& self = *static_cast<KernelT*>(kernel);
     AsyncState* const state = new (std::nothrow)
-        AsyncState(c_context, self.tfplug::AsyncKernel::run_cache_, done, kOps);
+        AsyncState(c_context, Access::run_cache<Base>(self), done, kOps);
     if (ABSL_PREDICT_FALSE(state == nullptr)) {
       KernelContext context(c_context);
-      FailRun(context, absl::ResourceExhaustedError("no host memory"), kOps);
+      FailRun(context, absl::ResourceExhaustedError("out of host memory"),
+              kOps);
       if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
       return;
     }
@@ -41,17 +46,18 @@ struct AsyncKernelTable : KernelLife<KernelT> {
     } else if (!result.ok()) {
       LogFailure("compute_async_func", result);
     }
-    state->Return();
+    state->ReturnToCaller();
   }
 
-  // Where core has no asynchronous kernels: waits for the end.
+  // For releases without asynchronous kernels: blocks until the run is
+  // finished.
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     compute_async_func(kernel, c_context, nullptr);
   }
 
   static constexpr KernelFunctions kFunctions = {
-      &KernelLife<KernelT>::create_func, &compute_func,
-      &KernelLife<KernelT>::delete_func, &compute_async_func};
+      &KernelLifetime<KernelT>::create_func, &compute_func,
+      &KernelLifetime<KernelT>::delete_func, &compute_async_func};
 };
 
 }  // namespace tfplug::internal

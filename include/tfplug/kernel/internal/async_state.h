@@ -12,74 +12,78 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/tensorflow.h"
-#include "tfplug/kernel/internal/kernel_failure.h"
+#include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 
 namespace tfplug::internal {
 
-// Whether core's done callback can be kept beyond the call it comes with.
+// Returns whether TensorFlow's done callback can be copied, to be called after
+// compute_async_func has returned.
 //
-// TF_AsyncOpKernelDoneCallback is the address of a std::function<void()> that
-// is an argument of the very call, gone when that returns: so in all releases
-// with asynchronous kernels (2.13 to 2.22), against what the name promises.
-// Whoever goes on later needs a copy. That is safe where the C++ library is the
-// one that TensorFlow's wheels use and the release is one that was looked at;
-// elsewhere core's thread has to wait.
-inline bool CanKeepDoneCallback() {
+// TF_AsyncOpKernelDoneCallback is the address of a std::function<void()>, an
+// argument of that very call, which is destroyed when the call returns: so in
+// all releases with asynchronous kernels (2.13 to 2.22), contrary to the name.
+// A run that continues needs a copy. Copying is safe with the C++ library of
+// TensorFlow's wheels and in the releases that were examined; elsewhere
+// TensorFlow's thread has to wait.
+inline bool CanCopyDoneCallback() {
 #if defined(__GLIBCXX__)
-  static const bool can = [] {
+  static const bool can_copy = [] {
     if (tensorflow.TF_Version == nullptr) return false;
     char* rest = nullptr;
     const long major = std::strtol(tensorflow.TF_Version(), &rest, 10);
     if (major != 2 || *rest != '.') return false;
     return std::strtol(rest + 1, nullptr, 10) <= 22;
   }();
-  return can;
+  return can_copy;
 #else
   return false;
 #endif
 }
 
-// One asynchronous run. Two sides end it: core's call returns, and the author
-// finishes. The last of the two calls core's done callback and deletes this.
+// One asynchronous run. It ends when both TensorFlow's call has returned
+// (ReturnToCaller) and the author has finished (Finish); the last of the two
+// calls TensorFlow's done callback and deletes this object.
 class AsyncState {
  public:
-  // `done` is null where core waits for the call itself.
+  // `done` is null where TensorFlow waits for the call itself.
   AsyncState(capi::TF_OpKernelContext* context, RunCache& cache,
              capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops)
       : context_(std::in_place, context, cache), done_(done), ops_(ops) {
-    if (ABSL_PREDICT_FALSE(done == nullptr || !CanKeepDoneCallback())) {
+    if (ABSL_PREDICT_FALSE(done == nullptr || !CanCopyDoneCallback())) {
       waiter_.emplace();
     }
   }
 
   KernelContext& context() { return *context_; }
 
-  // The author's side.
+  // Any thread, once.
   void Finish(const absl::Status& result) noexcept {
-    EndRun(*context_, result, ops_);
-    // Core may end the context with the call of done.
+    if (!HasSucceeded(*context_, result)) FailRun(*context_, result, ops_);
+    // TensorFlow may destroy its context in the done callback.
     context_.reset();
-    Side expected = kInCall;
+    Progress expected = kRunning;
     if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
       std::lock_guard<std::mutex> lock(waiter_->mutex);
-      side_.store(kFinished);
+      progress_.store(kFinished);
       waiter_->finished.notify_one();
-    } else if (!side_.compare_exchange_strong(expected, kFinished)) {
-      RunAndDelete(&kept_done_);
+    } else if (!progress_.compare_exchange_strong(expected, kFinished)) {
+      tensorflow.TF_RunAsyncOpKernelDoneCallback(
+          reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done_copy_));
+      delete this;
     }
   }
 
-  // Core's side: its call is about to return.
-  void Return() noexcept {
+  // TensorFlow's thread, before compute_async_func returns.
+  void ReturnToCaller() noexcept {
     if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
       std::unique_lock<std::mutex> lock(waiter_->mutex);
       waiter_->finished.wait(lock,
-                             [this] { return side_.load() == kFinished; });
-    } else if (side_.load() != kFinished) {
-      kept_done_ = *reinterpret_cast<const DoneFunction*>(done_);
-      Side expected = kInCall;
-      if (side_.compare_exchange_strong(expected, kReturned)) return;
+                             [this] { return progress_.load() == kFinished; });
+    } else if (progress_.load() != kFinished) {
+      done_copy_ = *reinterpret_cast<const DoneFunction*>(done_);
+      Progress expected = kRunning;
+      if (progress_.compare_exchange_strong(expected, kReturned)) return;
     }
     if (done_ != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done_);
     delete this;
@@ -87,24 +91,18 @@ class AsyncState {
 
  private:
   using DoneFunction = std::function<void()>;
-  enum Side { kInCall, kReturned, kFinished };
+  enum Progress { kRunning, kReturned, kFinished };
   struct Waiter {
     std::mutex mutex;
     std::condition_variable finished;
   };
 
-  void RunAndDelete(DoneFunction* done) {
-    tensorflow.TF_RunAsyncOpKernelDoneCallback(
-        reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(done));
-    delete this;
-  }
-
   std::optional<KernelContext> context_;
   capi::TF_AsyncOpKernelDoneCallback* const done_;
   const OpsFunction ops_;
-  DoneFunction kept_done_;
-  std::atomic<Side> side_{kInCall};
-  std::optional<Waiter> waiter_;  // Where core's thread has to wait.
+  DoneFunction done_copy_;
+  std::atomic<Progress> progress_{kRunning};
+  std::optional<Waiter> waiter_;  // Set if TensorFlow's thread has to wait.
 };
 
 }  // namespace tfplug::internal

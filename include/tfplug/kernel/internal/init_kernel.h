@@ -2,64 +2,31 @@
 #ifndef TFPLUG_KERNEL_INTERNAL_INIT_KERNEL_H_
 #define TFPLUG_KERNEL_INTERNAL_INIT_KERNEL_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/log.h"
 #include "tfplug/base/internal/registered_platform.h"
-#include "tfplug/kernel/internal/kernel_table.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/status.h"
+#include "tfplug/kernel/internal/kernel_registry.h"
 
-// Every file that registers a kernel compiles this: few templates.
+// TF_InitKernel: registers the library's kernels with TensorFlow. Every file
+// that registers a kernel compiles this: few templates.
 namespace tfplug::internal {
 
-struct KernelRegistration {
-  const KernelDef def;
-  const KernelFunctions functions;
-  const KernelRegistration* next = nullptr;
-};
-
-// All kernels of this library, from all of its files.
-class KernelList {
- public:
-  class Iterator {
-   public:
-    explicit Iterator(const KernelRegistration* at) : at_(at) {}
-    const KernelRegistration& operator*() const { return *at_; }
-    Iterator& operator++() { return at_ = at_->next, *this; }
-    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
-
-   private:
-    const KernelRegistration* at_;
-  };
-  Iterator begin() const { return Iterator(first_); }
-  Iterator end() const { return Iterator(nullptr); }
-
-  void Add(KernelDef def, const KernelFunctions& functions) {
-    auto* const added = new KernelRegistration{std::move(def), functions};
-    *last_next_ = added;
-    last_next_ = &added->next;
-  }
-  void clear() {
-    while (first_ != nullptr) delete std::exchange(first_, first_->next);
-    last_next_ = &first_;
-  }
-
- private:
-  const KernelRegistration* first_ = nullptr;
-  const KernelRegistration** last_next_ = &first_;
-};
-__attribute__((visibility("hidden"))) inline KernelList& KernelRegistrations() {
-  static auto* const registrations = new KernelList;
-  return *registrations;
-}
-
-// A kernel with one type for each attribute: the combination `number` of those
-// that its constraints allow.
-struct ConcreteKernel {
+// A kernel with one type for each constrained attribute: the combination
+// `index` of those that the constraints allow.
+struct TypeCombination {
   const KernelRegistration& registration;
   const std::string& device_type;
-  size_t number;
+  size_t index;
 
   static size_t Count(const KernelDef& def) {
     size_t count = 1;
@@ -69,14 +36,14 @@ struct ConcreteKernel {
     return count;
   }
 
-  // Calls visit(attribute, type) for each constraint; the last attribute's
-  // types change first. Until one returns false.
+  // Calls visit(attribute, type) for each constraint until it returns false.
+  // The last attribute's type changes with every index.
   template <class Visit>
   void ForEachType(Visit visit) const {
     size_t count = Count(registration.def);
     for (const auto& constraint : registration.def.type_constraints()) {
       count /= constraint.types.size();
-      const size_t i = number / count % constraint.types.size();
+      const size_t i = index / count % constraint.types.size();
       if (!visit(constraint.attr, constraint.types[i])) return;
     }
   }
@@ -97,6 +64,7 @@ struct ConcreteKernel {
   }
 };
 
+// Owns a TF_KernelBuilder.
 class KernelBuilder {
  public:
   KernelBuilder() = default;
@@ -106,9 +74,10 @@ class KernelBuilder {
     if (builder_ != nullptr) tensorflow.TF_DeleteKernelBuilder(builder_);
   }
 
-  // An asynchronous kernel where core has none is one that waits.
-  absl::Status Make(const KernelRegistration& registration,
-                    const std::string& device_type) {
+  // Where TensorFlow has no asynchronous kernels, an asynchronous kernel
+  // becomes one that waits.
+  absl::Status Create(const KernelRegistration& registration,
+                      const std::string& device_type) {
     const KernelFunctions& functions = registration.functions;
     if (device_type.empty()) {
       return absl::FailedPreconditionError(
@@ -126,7 +95,8 @@ class KernelBuilder {
                          op, device_type.c_str(), functions.create_func,
                          functions.compute_func, functions.delete_func);
     if (builder_ != nullptr) return absl::OkStatus();
-    return absl::ResourceExhaustedError("core made no kernel builder");
+    return absl::ResourceExhaustedError(
+        "TensorFlow returned no TF_KernelBuilder");
   }
 
   capi::TF_KernelBuilder* get() const { return builder_; }
@@ -136,30 +106,32 @@ class KernelBuilder {
   capi::TF_KernelBuilder* builder_ = nullptr;
 };
 
-// All types of a kernel at once, by a KernelDef: the only way to types that
-// TF_KernelBuilder_TypeConstraint does not know, and one registration instead
-// of many. Since 2.10.
+// Registers all type combinations of a kernel at once. Only a KernelDef can
+// have the types that TF_KernelBuilder_TypeConstraint does not support. Since
+// 2.10.
 inline absl::Status RegisterWithKernelDef(
     const KernelRegistration& registration, const std::string& device_type) {
   KernelBuilder builder;
-  if (auto s = builder.Make(registration, device_type); !s.ok()) return s;
+  if (auto s = builder.Create(registration, device_type); !s.ok()) return s;
   const std::string kernel_def = registration.def.Serialize(device_type);
   if (kernel_def.find('\0') != std::string::npos) {
-    return absl::InvalidArgumentError("a name with a NUL byte");
+    return absl::InvalidArgumentError(
+        "a name in the KernelDef contains a NUL byte");
   }
   OwnedStatus status;
-  // Core owns the builder from here on.
+  // Ownership of the builder passes to TensorFlow.
   tensorflow.TF_RegisterKernelBuilderWithKernelDef(
       kernel_def.c_str(), registration.def.op().c_str(), builder.release(),
       status.get());
   return status.ToStatus();
 }
 
-// One combination of types, by the builder's own functions.
-inline absl::Status RegisterConcrete(const ConcreteKernel& kernel) {
+// Registers one type combination, by the functions of the builder.
+inline absl::Status RegisterCombination(const TypeCombination& kernel) {
   const KernelDef& def = kernel.registration.def;
   KernelBuilder builder;
-  if (auto s = builder.Make(kernel.registration, kernel.device_type); !s.ok()) {
+  if (auto s = builder.Create(kernel.registration, kernel.device_type);
+      !s.ok()) {
     return s;
   }
   OwnedStatus status;
@@ -180,40 +152,41 @@ inline absl::Status RegisterConcrete(const ConcreteKernel& kernel) {
     if (auto s = Require(&CApi::TF_KernelBuilder_Label); !s.ok()) return s;
     tensorflow.TF_KernelBuilder_Label(builder.get(), def.label().c_str());
   }
-  // Core owns the builder from here on.
+  // Ownership of the builder passes to TensorFlow.
   tensorflow.TF_RegisterKernelBuilder(def.op().c_str(), builder.release(),
                                       status.get());
   return status.ToStatus();
 }
 
-// Puts `name` into `seen` unless it is there.
-inline bool IsNew(std::vector<std::string>& seen, std::string name) {
-  for (const std::string& other : seen) {
+// Adds `name` to `names`; returns false if it is there already.
+inline bool AddName(std::vector<std::string>& names, std::string name) {
+  for (const std::string& other : names) {
     if (other == name) return false;
   }
-  seen.push_back(std::move(name));
+  names.push_back(std::move(name));
   return true;
 }
 
-// Registers what is new of the kernel: two for the same op and types would make
-// core fail at the first use of the op, far from the cause.
+// Registers the type combinations that are not in `registered` yet. Two kernels
+// for the same op and types would make TensorFlow fail at the first use of the
+// op, far from the cause.
 inline void RegisterKernelFor(const KernelRegistration& registration,
                               const std::string& device_type,
-                              std::vector<std::string>& seen) {
+                              std::vector<std::string>& registered) {
   constexpr char kSlot[] = "TF_InitKernel";
-  const size_t count = ConcreteKernel::Count(registration.def);
+  const size_t count = TypeCombination::Count(registration.def);
   const std::string priority = std::to_string(registration.def.priority());
   std::string is_new(count, true);
   bool all_are_new = true;
   for (size_t i = 0; i < count; ++i) {
     const std::string name =
-        ConcreteKernel{registration, device_type, i}.ToString();
-    if (IsNew(seen, name + "/" + priority)) continue;
+        TypeCombination{registration, device_type, i}.ToString();
+    if (AddName(registered, name + "/" + priority)) continue;
     is_new[i] = false;
     all_are_new = false;
     LogFailure(kSlot, absl::AlreadyExistsError(
                           "this library registers two kernels for " + name +
-                          "; the second one is left out"));
+                          "; the second one is skipped"));
   }
   const auto log_for = [&](const std::string& name, const absl::Status& s) {
     if (!s.ok()) LogFailure(kSlot, Annotate(s, name.c_str()));
@@ -225,29 +198,31 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    const ConcreteKernel concrete{registration, device_type, i};
-    if (is_new[i]) log_for(concrete.ToString(), RegisterConcrete(concrete));
+    const TypeCombination kernel{registration, device_type, i};
+    if (is_new[i]) log_for(kernel.ToString(), RegisterCombination(kernel));
   }
 }
 
-// Gives this library's ops to core; null where it registers none. So a file
-// that registers kernels does not compile what registers ops.
+// Registers this library's ops; null if it has none. A pointer, so that a file
+// that registers only kernels does not compile init_op.h.
 __attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
 
-// TF_InitKernel has no status: a kernel that cannot be registered is left out,
-// with a line in the log; the others stay.
+// TF_InitKernel has no status: a kernel that cannot be registered is skipped
+// and logged, and the others are registered.
 inline void InitKernels() {
-  if (!LoadTensorFlow()) return LogError("TF_InitKernel", "no TensorFlow here");
-  std::vector<std::string> seen;
-  for (const KernelRegistration& registration : KernelRegistrations()) {
+  if (!LoadTensorFlow()) {
+    return LogError("TF_InitKernel", "this process has no TensorFlow");
+  }
+  std::vector<std::string> registered;
+  for (const KernelRegistration& registration : RegisteredKernels()) {
     GuardOrLog("TF_InitKernel", [&] {
-      if (!registration.def.IsWanted()) return absl::OkStatus();
+      if (!registration.def.IsEnabled()) return absl::OkStatus();
       const char* platform_type = registered_platform.device_type;
       std::string device_type = registration.def.device_type();
       if (device_type.empty() && platform_type != nullptr) {
         device_type = platform_type;
       }
-      RegisterKernelFor(registration, device_type, seen);
+      RegisterKernelFor(registration, device_type, registered);
       return absl::OkStatus();
     });
   }
@@ -255,8 +230,8 @@ inline void InitKernels() {
 
 }  // namespace tfplug::internal
 
-// Only in libraries that register a kernel: an inline function is emitted where
-// it is used, by RegisterKernel.
+// RegisterKernel refers to this inline function, so only libraries that
+// register a kernel or an op export it.
 extern "C" {
 __attribute__((visibility("default"))) inline void TF_InitKernel() {
   ::tfplug::internal::GuardOrLog("TF_InitKernel", [] {

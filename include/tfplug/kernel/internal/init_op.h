@@ -10,16 +10,18 @@
 #include "absl/status/status.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/tensorflow.h"
-#include "tfplug/kernel/internal/op_def_parser.h"
+#include "tfplug/base/status.h"
+#include "tfplug/kernel/internal/op_def_validator.h"
+#include "tfplug/kernel/internal/registered_ops.h"
 #include "tfplug/kernel/op_def.h"
 
 namespace tfplug::internal {
 
 // All ops of this library, from all of its files.
 __attribute__((visibility("hidden"))) inline std::vector<OpDef>&
-OpRegistrations() {
-  static auto* const registrations = new std::vector<OpDef>;
-  return *registrations;
+RegisteredOpDefs() {
+  static auto* const defs = new std::vector<OpDef>;
+  return *defs;
 }
 
 struct OpBuilderDeleter {
@@ -34,7 +36,8 @@ inline absl::Status Register(const OpDef& def) {
       tensorflow.TF_NewOpDefinitionBuilder(def.name().c_str()));
   capi::TF_OpDefinitionBuilder* const builder = owned.get();
   if (builder == nullptr) {
-    return absl::ResourceExhaustedError("core made no op builder");
+    return absl::ResourceExhaustedError(
+        "TensorFlow returned no TF_OpDefinitionBuilder");
   }
   for (const std::string& spec : def.attrs()) {
     tensorflow.TF_OpDefinitionBuilderAddAttr(builder, spec.c_str());
@@ -45,7 +48,7 @@ inline absl::Status Register(const OpDef& def) {
   for (const std::string& spec : def.outputs()) {
     tensorflow.TF_OpDefinitionBuilderAddOutput(builder, spec.c_str());
   }
-  // Core sets these whatever the argument says, so only what is true is told.
+  // TensorFlow ignores the argument and sets the flag, so only true is passed.
   if (def.is_commutative()) {
     tensorflow.TF_OpDefinitionBuilderSetIsCommutative(builder, true);
   }
@@ -62,25 +65,27 @@ inline absl::Status Register(const OpDef& def) {
     tensorflow.TF_OpDefinitionBuilderDeprecated(builder, def.deprecated_since(),
                                                 def.deprecation().c_str());
   }
-  // Core takes an op without one only if its shapes are asked for nowhere.
+  // An op without a shape function fails as soon as its shapes are inferred.
   tensorflow.TF_OpDefinitionBuilderSetShapeInferenceFunction(
       builder, def.shape_fn() != nullptr
                    ? def.shape_fn()
                    : tensorflow.TF_ShapeInferenceContextSetUnknownShape);
-  // Core owns the builder from here on.
+  // Ownership of the builder passes to TensorFlow.
   tensorflow.TF_RegisterOpDefinition(owned.release(), status.get());
   return status.ToStatus();
 }
 
-// An op that cannot be registered is left out, with a line in the log.
+// Registers the library's ops. An op that cannot be registered is skipped and
+// logged.
 inline void InitOps() {
-  if (OpRegistrations().empty() || !LoadTensorFlow()) return;
-  std::set<std::string> known = KnownOps();
-  for (const OpDef& def : OpRegistrations()) {
+  if (RegisteredOpDefs().empty() || !LoadTensorFlow()) return;
+  std::set<std::string> names = GetRegisteredOpNames();
+  for (const OpDef& def : RegisteredOpDefs()) {
     GuardOrLog("TF_InitKernel", [&] {
-      absl::Status status = OpDefChecker::Check(def);
-      if (status.ok() && !known.insert(def.name()).second) {
-        status = absl::AlreadyExistsError("there is an op of this name");
+      absl::Status status = OpDefValidator::Validate(def);
+      if (status.ok() && !names.insert(def.name()).second) {
+        status = absl::AlreadyExistsError(
+            "TensorFlow already has an op of this name");
       }
       if (status.ok()) status = Register(def);
       return status.ok() ? status

@@ -10,23 +10,24 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tfplug/base/data_type.h"
-#include "tfplug/kernel/internal/init_kernel.h"
+#include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/kernel/internal/kernel_registry.h"
 
 namespace tfplug::internal {
 
 using TypeAttr = std::pair<absl::string_view, DataType>;
 
-// Calls visit(KernelDef) for each kernel of this library that is for
-// `device_type` and wanted in this core, until it returns true; whether it did.
+// Calls visit(KernelDef) for each enabled kernel of this library for
+// `device_type`, until it returns true; returns whether it did.
 template <class Visit>
 bool AnyKernel(absl::string_view device_type, Visit visit) {
-  for (const KernelRegistration& registration : KernelRegistrations()) {
+  for (const KernelRegistration& registration : RegisteredKernels()) {
     const KernelDef& def = registration.def;
     absl::string_view type = def.device_type();
     if (type.empty() && registered_platform.device_type != nullptr) {
       type = absl::string_view(registered_platform.device_type);
     }
-    if (type == device_type && def.IsWanted() && visit(def)) return true;
+    if (type == device_type && def.IsEnabled() && visit(def)) return true;
   }
   return false;
 }
@@ -37,12 +38,13 @@ class KernelSet {
   explicit KernelSet(absl::string_view device_type)
       : device_type_(device_type) {}
 
-  // Whether the library has any: if not, they may be in another one.
-  bool IsKnown() const {
+  // Returns false if this library has no kernels for the device type; another
+  // library may have some.
+  bool HasAny() const {
     return AnyKernel(device_type_, [](const KernelDef&) { return true; });
   }
 
-  // Whether there is a kernel for `op` with these type attributes.
+  // Returns whether there is a kernel for `op` with these type attributes.
   bool Has(absl::string_view op, absl::Span<const TypeAttr> types) const {
     return AnyKernel(device_type_, [&](const KernelDef& def) {
       if (def.op() != op) return false;
@@ -59,9 +61,9 @@ class KernelSet {
     });
   }
 
-  // The types that the library's kernels for `op` have for `attr`.
-  std::vector<DataType> Types(absl::string_view op,
-                              absl::string_view attr) const {
+  // Returns the types that the kernels for `op` support for `attr`.
+  std::vector<DataType> GetTypes(absl::string_view op,
+                                 absl::string_view attr) const {
     std::vector<DataType> types;
     AnyKernel(device_type_, [&](const KernelDef& def) {
       if (def.op() != op) return false;

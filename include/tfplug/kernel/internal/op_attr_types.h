@@ -8,8 +8,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "tfplug/kernel/attributes.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/function.h"
+#include "tfplug/base/shape.h"
 #include "tfplug/kernel/internal/op_enums.h"
+#include "tfplug/kernel/tensor.h"
 
 namespace tfplug::internal {
 
@@ -18,13 +21,13 @@ struct Tag {
   using type = T;
 };
 
-// How the attributes of this kind are read.
+// Returns the C++ type of attributes of this kind, in a Tag.
 template <class E>
 constexpr auto AttrTag() {
   constexpr std::string_view kKind = internal::kKind<E>;
   static_assert(!IsInput(kKind) && !IsOutput(kKind),
-                "tfplug: this is an input or output of the op; GetAttr takes "
-                "an attribute");
+                "tfplug: this is an input or output of the op; an attribute is "
+                "expected here");
   if constexpr (kKind == "Bools") {
     return Tag<bool>();
   } else if constexpr (kKind == "Ints") {
@@ -58,7 +61,7 @@ constexpr auto AttrTag() {
   } else if constexpr (kKind == "FunctionLists") {
     return Tag<std::vector<Function>>();
   } else {
-    return Tag<bool>();  // After the error above.
+    return Tag<bool>();  // After the static_assert has failed.
   }
 }
 template <class E>

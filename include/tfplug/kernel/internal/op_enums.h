@@ -10,11 +10,13 @@
 
 // The arguments and attributes of typed ops (ops/*.h) are enumerators, grouped
 // by kind: tfplug::ops::SumOp::Inputs has `input` and `reduction_indices`, and
-// their values are their indices. Names and kinds are taken from the compiler's
-// own spelling of them, so that they cost nothing until they are used.
+// their values are their indices. Names and kinds are derived from the
+// compiler's spelling of the enumerators, so that unused ones cost no compile
+// time.
 namespace tfplug::internal {
 
-// "E" of "... [with E = tfplug::X; ...]" (g++) or "... [E = tfplug::X]".
+// Returns "tfplug::X" for "... [with E = tfplug::X; ...]" (g++) and for
+// "... [E = tfplug::X]" (Clang).
 constexpr std::string_view ArgumentIn(std::string_view function) {
   const size_t start = function.find("= ") + 2;
   return function.substr(start, function.find_first_of(";]", start) - start);
@@ -28,7 +30,7 @@ constexpr std::string_view SpellingOf() {
   return ArgumentIn(__PRETTY_FUNCTION__);
 }
 
-// "C" of "a::b::C", and "a::b".
+// Return "C" and "a::b" for "a::b::C".
 constexpr std::string_view LastName(std::string_view spelling) {
   return spelling.substr(spelling.rfind(':') + 1);
 }
@@ -37,7 +39,7 @@ constexpr std::string_view ScopeOf(std::string_view spelling) {
   return spelling.substr(0, end == spelling.npos ? 0 : end);
 }
 
-// Whether E is one of the enumerations of a typed op.
+// Returns whether E is one of the enumerations of a typed op.
 template <class E>
 constexpr bool IsOpEnum() {
   if constexpr (std::is_enum_v<E>) {
@@ -50,12 +52,12 @@ constexpr bool IsOpEnum() {
 template <class E>
 using IfOpEnum = std::enable_if_t<IsOpEnum<E>()>;
 
-// "Inputs", "Outputs", "Bools", ...: what the enumerators of E are.
+// The kind of the enumerators of E: "Inputs", "Outputs", "Bools", ...
 template <class E>
 inline constexpr std::string_view kKind = LastName(SpellingOf<E>());
 
-// What has an index of its own; what comes after a list, so that its index
-// depends on the node; what is a list; what is a reference.
+// Arguments with a fixed index; arguments after a list, whose index depends on
+// the node (Late...); lists; references.
 constexpr bool IsInput(std::string_view kind) {
   return kind == "Inputs" || kind == "LateInputs" || kind == "InputLists" ||
          kind == "RefInputs";
@@ -65,7 +67,7 @@ constexpr bool IsOutput(std::string_view kind) {
          kind == "RefOutputs";
 }
 
-// A name as the C API takes it, with a zero at its end.
+// A NUL-terminated name, for the C API.
 template <size_t size>
 struct NameText {
   char text[size + 1] = {};
@@ -74,8 +76,7 @@ struct NameText {
   }
 };
 
-// The rules by which names in C++ stand for TensorFlow's: see
-// docs/guide/typed_ops.md.
+// The rules that map C++ names to TensorFlow's: see docs/guide/typed_ops.md.
 //
 // SumOp -> Sum, InternalFusedMatMulOp -> _FusedMatMul
 template <class O>
@@ -112,12 +113,12 @@ struct EnumeratorName {
   static constexpr NameText<Plain().size()> kName{Plain()};
 };
 
-// A number that is no enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
+// A value that is no enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
 template <auto value>
 constexpr bool IsEnumerator() {
   return SpellingOf<value>()[0] != '(';
 }
-// No typed op has more arguments or attributes of a kind.
+// An upper bound for the arguments or attributes of one kind.
 inline constexpr int kMaxEnumerators = 64;
 template <class E, int i>
 constexpr const char* NameAt() {
@@ -137,44 +138,46 @@ template <class E>
 inline constexpr auto kNames =
     NamesOf<E>(std::make_integer_sequence<int, kMaxEnumerators>());
 
-// TensorFlow's name for an argument or attribute.
+// Returns TensorFlow's name for an argument or attribute.
 template <class E>
 constexpr const char* NameOf(E enumerator) {
   return kNames<E>[static_cast<size_t>(enumerator)];
 }
 
-// The index of an input or output, or an error in words.
+// Return the index of an input or output, if it is a constant.
 template <class E>
 constexpr int InputIndex(E argument) {
   constexpr std::string_view kKind = internal::kKind<E>;
-  static_assert(IsInput(kKind), "tfplug: here goes an input of the op");
+  static_assert(IsInput(kKind), "tfplug: an input of the op is expected here");
   static_assert(kKind != "InputLists",
-                "tfplug: this input is a list of tensors; use input_list or "
-                "input_range");
+                "tfplug: this input is a list of tensors; use GetInputList or "
+                "GetInputRange");
   static_assert(kKind != "LateInputs",
                 "tfplug: this input comes after a list, so that its index "
-                "depends on the node; use input_range");
+                "depends on the node; use GetInputRange");
   static_assert(kKind != "RefInputs",
                 "tfplug: this input is a reference to a variable of "
-                "TensorFlow 1, which plug-ins cannot take");
+                "TensorFlow 1, which plug-ins cannot read");
   return static_cast<int>(argument);
 }
 template <class E>
 constexpr int OutputIndex(E argument) {
   constexpr std::string_view kKind = internal::kKind<E>;
-  static_assert(IsOutput(kKind), "tfplug: here goes an output of the op");
+  static_assert(IsOutput(kKind),
+                "tfplug: an output of the op is expected here");
   static_assert(kKind != "OutputLists" && kKind != "LateOutputs",
                 "tfplug: this output is a list or comes after one, so that "
-                "its index depends on the node; give it as a number");
+                "its index depends on the node; pass the index as an int");
   static_assert(kKind != "RefOutputs",
                 "tfplug: this output is a reference to a variable of "
                 "TensorFlow 1, which plug-ins cannot set");
   return static_cast<int>(argument);
 }
-// The name of an input, for the functions that look it up.
+// Returns the name of an input, for functions that look it up.
 template <class E>
 constexpr const char* InputName(E argument) {
-  static_assert(IsInput(kKind<E>), "tfplug: here goes an input of the op");
+  static_assert(IsInput(kKind<E>),
+                "tfplug: an input of the op is expected here");
   return NameOf(argument);
 }
 

@@ -10,9 +10,9 @@
 
 namespace tfplug::internal {
 
-// What a kernel keeps from run to run, so that a run need not ask for it: a
-// TF_Status, and which outputs there are. One run has it at a time; others at
-// the same time make their own.
+// A TF_Status and the set of the node's outputs, which a kernel keeps from run
+// to run. One run holds the cache at a time; runs that overlap with it create
+// their own status.
 class RunCache {
  public:
   RunCache() = default;
@@ -22,20 +22,21 @@ class RunCache {
     if (status_ != nullptr) tensorflow.TF_DeleteStatus(status_);
   }
 
-  // False while another run has it. The rest is for whoever has taken it.
-  bool Take(capi::TF_OpKernelContext* context) {
-    if (ABSL_PREDICT_FALSE(is_taken_.exchange(true, std::memory_order_acquire)))
+  // Returns false while another run holds the cache. The accessors below are
+  // for the holder only.
+  bool TryAcquire(capi::TF_OpKernelContext* context) {
+    if (ABSL_PREDICT_FALSE(is_held_.exchange(true, std::memory_order_acquire)))
       return false;
     if (ABSL_PREDICT_FALSE(status_ == nullptr)) Fill(context);
     return true;
   }
-  void GiveBack() { is_taken_.store(false, std::memory_order_release); }
+  // Requires that `status()` is OK, as the next run expects it.
+  void Release() { is_held_.store(false, std::memory_order_release); }
 
-  // OK, and must be so when given back.
   capi::TF_Status* status() const { return status_; }
   uint64_t outputs() const { return outputs_; }
 
-  // A bit for each output of the node, of the first 64.
+  // Returns one bit for each of the node's first 64 outputs.
   static uint64_t OutputsOf(capi::TF_OpKernelContext* context) {
     const int n = tensorflow.TF_NumOutputs(context);
     return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1;
@@ -47,7 +48,7 @@ class RunCache {
     outputs_ = OutputsOf(context);
   }
 
-  std::atomic<bool> is_taken_{false};
+  std::atomic<bool> is_held_{false};
   capi::TF_Status* status_ = nullptr;
   uint64_t outputs_ = 0;
 };

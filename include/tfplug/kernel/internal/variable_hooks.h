@@ -7,42 +7,43 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "tfplug/base/capability.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
-#include "tfplug/kernel/internal/kernel_failure.h"
+#include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
 
-// Core calls back into device code while it works on a variable, on the same
-// thread, with tensors that the callee owns and no word for failure: that goes
-// to the context, where core keeps the first one.
+// While it works on a variable, TensorFlow calls back into device code, on the
+// same thread and with tensors that the callee owns. The callbacks have no
+// status: failures go to the context, where TensorFlow keeps the first one.
 namespace tfplug::internal {
 
-inline std::string& NoOps() {
+// The OpsFunction of a callback, whose ops are unknown.
+inline std::string& UnknownOps() {
   static auto* const none = new std::string;
   return *none;
 }
 
-// Calls hook(context, tensors...) unless core has failed to make a tensor.
+// Calls hook(context, tensors...). A null tensor fails the run instead.
 template <class Hook, class... Tensors>
 void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
                      Tensors... c_tensors) noexcept {
   KernelContext context(c_context);
   absl::Status result;
   TFPLUG_INTERNAL_TRY {
-    // Freed whatever becomes of the hook.
+    // The lambda owns the tensors, so they are deleted in any case.
     result = [&](auto... tensors) -> absl::Status {
       if (!(static_cast<bool>(tensors) && ...)) {
-        return absl::InternalError("core gave no tensor to work on");
+        return absl::InternalError("TensorFlow passed a null tensor");
       }
       return hook(context, tensors...);
     }(Tensor(c_tensors)...);
   }
   TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
-  if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &NoOps);
+  if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &UnknownOps);
 }
 
-// The functions that core calls, for the author's Code: see variables.h.
+// The functions that TensorFlow calls, with the author's Code: see variables.h.
 template <class Code>
 struct VariableHooks {
   static void copy_func(capi::TF_OpKernelContext* context,
@@ -86,7 +87,7 @@ struct VariableHooks {
   }
 };
 
-// plugin_allocator: the new temporary variable lies in device memory.
+// plugin_allocator: allocates a temporary variable in device memory.
 inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
                               capi::TF_Tensor* tensor, capi::TF_DataType dtype,
                               const int64_t* dims, int num_dims,
@@ -94,25 +95,35 @@ inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
   Guard(status, "temporary variable", [&]() -> absl::Status {
     KernelContext context(c_context);
     const Shape shape(absl::MakeConstSpan(dims, static_cast<size_t>(num_dims)));
-    const auto made = context.AllocateTemp(static_cast<DataType>(dtype), shape);
-    if (!made.ok()) return made.status();
+    const auto temp = context.AllocateTemp(static_cast<DataType>(dtype), shape);
+    if (!temp.ok()) return temp.status();
     OwnedStatus bitcast;
-    tensorflow.TF_TensorBitcastFrom(made->get(), dtype, tensor, dims, num_dims,
+    tensorflow.TF_TensorBitcastFrom(temp->get(), dtype, tensor, dims, num_dims,
                                     bitcast.get());
     return bitcast.ToStatus();
   });
 }
 
-// A call whose failure core reports to the context and not in the status: it
-// sets the status on success only, so what it finds there tells.
-template <class Call>
-absl::Status CallOnVariable(KernelContext& context, Call call) {
-  constexpr char kUntouched[] = "core refused, and has failed the run itself";
-  capi::TF_Status* const status = context.status();
-  tensorflow.TF_SetStatus(status, capi::TF_INTERNAL, kUntouched);
-  call(status);
-  if (tensorflow.TF_GetCode(status) == capi::TF_OK) return absl::OkStatus();
-  return context.Failure(kUntouched);
+// Calls a C function that reports failures to the context and sets the status
+// only on success, so that a status which is still the initial one means
+// failure.
+template <class Function>
+absl::Status CallOnVariable(KernelContext& context, Function call) {
+  constexpr char kUnchanged[] =
+      "TensorFlow failed the run itself, with its own message";
+  RunState& state = Access::state(context);
+  tensorflow.TF_SetStatus(state.status(), capi::TF_INTERNAL, kUnchanged);
+  call(state.status());
+  if (state.status_ok()) return absl::OkStatus();
+  return state.TakeFailure(kUnchanged);
+}
+
+// The same for a function that sets output `output`.
+template <class Function>
+absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
+  absl::Status result = CallOnVariable(context, call);
+  if (result.ok()) Access::state(context).MarkOutput(output);
+  return result;
 }
 
 }  // namespace tfplug::internal

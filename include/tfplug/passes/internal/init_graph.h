@@ -96,7 +96,7 @@ struct OptimizerRegistration {
       }
       OptimizerSettings settings = OptimizerT::Settings();
       const KernelSet kernels(OptimizerT::kDeviceType);
-      if (settings.keep_to_own_kernels && kernels.IsKnown()) {
+      if (settings.keep_to_own_kernels && kernels.HasAny()) {
         settings = TurnOffUnsafeRewriters(settings, kernels);
       }
       if (auto s = FillConfigs(params->optimizer_configs, ToConfigs(settings));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_KERNEL_INTERNAL_CONSTRUCTION_ATTRS_H_
-#define TFPLUG_KERNEL_INTERNAL_CONSTRUCTION_ATTRS_H_
+#ifndef TFPLUG_KERNEL_INTERNAL_NODE_ATTRS_H_
+#define TFPLUG_KERNEL_INTERNAL_NODE_ATTRS_H_
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,10 +17,10 @@
 
 namespace tfplug::internal {
 
-// The attributes of the node that a kernel is made for, as core gives them.
-class AttrSource {
+// The attributes of the node that a kernel is constructed for.
+class NodeAttrs {
  public:
-  explicit AttrSource(capi::TF_OpKernelConstruction* construction)
+  explicit NodeAttrs(capi::TF_OpKernelConstruction* construction)
       : construction_(construction) {}
 
   capi::TF_OpKernelConstruction* construction() const { return construction_; }
@@ -30,7 +31,7 @@ class AttrSource {
                                                       status.get());
   }
 
-  absl::StatusOr<Buffer> NodeDef() const {
+  absl::StatusOr<Buffer> GetNodeDef() const {
     const auto function = &CApi::TF_OpKernelConstruction_GetNodeDef;
     if (auto s = Require(function); !s.ok()) return s;
     OwnedStatus status;
@@ -51,40 +52,41 @@ class AttrSource {
   }
 
   // TF_OpKernelConstruction_GetAttrSize.
-  struct AttrSizes {
-    int32_t list = 0;   // How many elements; -1: not a list.
+  struct Sizes {
+    int32_t list = 0;   // Number of elements; -1 if the attribute is no list.
     int32_t total = 0;  // Bytes of strings, or dimensions of shapes.
   };
-  absl::StatusOr<AttrSizes> Sizes(const char* attr) const {
-    AttrSizes sizes;
+  absl::StatusOr<Sizes> GetSizes(const char* attr) const {
+    Sizes sizes;
     absl::Status status = Call(&CApi::TF_OpKernelConstruction_GetAttrSize, attr,
                                &sizes.list, &sizes.total);
     if (!status.ok()) return status;
     return sizes;
   }
-  // The same for what must be a list.
-  absl::StatusOr<AttrSizes> ListSizes(const char* attr) const {
-    auto sizes = Sizes(attr);
-    if (sizes.ok() && sizes->list < 0) return WrongKind();
+  // The same, and an error unless the attribute is a list.
+  absl::StatusOr<Sizes> GetListSizes(const char* attr) const {
+    auto sizes = GetSizes(attr);
+    if (sizes.ok() && sizes->list < 0) return WrongKindError();
     return sizes;
   }
 
-  // The attribute's serialised AttrValue, which lives in `*node`.
-  absl::StatusOr<absl::string_view> Value(const char* attr,
-                                          Buffer* node) const {
-    auto made = NodeDef();
-    if (!made.ok()) return made.status();
-    *node = *std::move(made);
+  // Returns the attribute's serialized AttrValue, which points into `*node`.
+  absl::StatusOr<absl::string_view> GetValue(const char* attr,
+                                             Buffer* node) const {
+    auto node_def = GetNodeDef();
+    if (!node_def.ok()) return node_def.status();
+    *node = *std::move(node_def);
     const auto value = FindAttr(node->bytes(), attr);
     if (!value.has_value()) return absl::NotFoundError("it is absent");
     return *value;
   }
 
-  static absl::Status WrongKind() {
-    return absl::InvalidArgumentError("it is of another kind");
+  static absl::Status WrongKindError() {
+    return absl::InvalidArgumentError("the attribute has another type");
   }
 
-  // `failure` of reading `attr` as `kind`, in words that name both.
+  // Adds `attr` and `kind` to the message of `failure`, from reading the
+  // attribute as that kind.
   absl::Status Explain(const char* attr, const char* kind,
                        const absl::Status& failure) const {
     std::string message =
@@ -102,4 +104,4 @@ class AttrSource {
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_KERNEL_INTERNAL_CONSTRUCTION_ATTRS_H_
+#endif  // TFPLUG_KERNEL_INTERNAL_NODE_ATTRS_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_INTERNAL_KERNEL_LIFETIME_H_
+#define TFPLUG_KERNEL_INTERNAL_KERNEL_LIFETIME_H_
+
+#include <string>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/guard.h"
+#include "tfplug/kernel/internal/report_failure.h"
+#include "tfplug/kernel/kernel_construction.h"
+#include "tfplug/kernel/kernel_context.h"
+
+namespace tfplug::internal {
+
+// The functions that construct and destroy a kernel of either kind.
+template <class KernelT>
+struct KernelLifetime {
+  static void* create_func(capi::TF_OpKernelConstruction* c_construction) {
+    KernelConstruction construction(c_construction);
+    Owned<KernelT> kernel;
+    absl::Status result;
+    TFPLUG_INTERNAL_TRY {
+      kernel = Construct<KernelT>(construction);
+      result = kernel->KernelT::Init(construction);
+      if (ABSL_PREDICT_FALSE(!result.ok())) kernel.reset();
+    }
+    TFPLUG_INTERNAL_CATCH_ALL {
+      result = CurrentException();
+      Destroy("create_func", kernel.release());
+    }
+    if (ABSL_PREDICT_FALSE(!result.ok())) {
+      FailConstruction(construction, result);
+      return nullptr;
+    }
+    return kernel.release();
+  }
+
+  static void delete_func(void* kernel) {
+    Destroy("delete_func", static_cast<KernelT*>(kernel));
+  }
+
+ private:
+  [[gnu::cold, gnu::noinline]] static void FailConstruction(
+      const KernelConstruction& construction,
+      const absl::Status& result) noexcept {
+    OwnedStatus status;
+    TFPLUG_INTERNAL_TRY {
+      const std::string op = construction.GetOp().value_or("");
+      const std::string node = DescribeNode(
+          op.empty() ? RegisteredOps<KernelT>() : op, construction.name());
+      SetStatus(status.get(), Annotate(result, node.c_str()));
+    }
+    TFPLUG_INTERNAL_CATCH_ALL {
+      tensorflow.TF_SetStatus(status.get(), capi::TF_RESOURCE_EXHAUSTED,
+                              "out of host memory");
+    }
+    tensorflow.TF_OpKernelConstruction_Failure(construction.get(),
+                                               status.get());
+  }
+};
+
+// Fails the run of a kernel whose construction failed. No known release of
+// TensorFlow runs such a kernel.
+[[gnu::cold, gnu::noinline]] inline void FailUnconstructed(
+    capi::TF_OpKernelContext* c_context, OpsFunction ops) noexcept {
+  KernelContext context(c_context);
+  FailRun(context,
+          absl::FailedPreconditionError(
+              "TensorFlow ran a kernel whose construction had failed"),
+          ops);
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_LIFETIME_H_

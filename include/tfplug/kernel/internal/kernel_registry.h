@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_INTERNAL_KERNEL_REGISTRY_H_
+#define TFPLUG_KERNEL_INTERNAL_KERNEL_REGISTRY_H_
+
+#include <utility>
+
+#include "tfplug/kernel/internal/kernel_functions.h"
+#include "tfplug/kernel/kernel_def.h"
+
+// Every file that registers a kernel compiles this: few templates.
+namespace tfplug::internal {
+
+struct KernelRegistration {
+  const KernelDef def;
+  const KernelFunctions functions;
+  const KernelRegistration* next = nullptr;
+};
+
+// A linked list of registrations, in the order of registration.
+class KernelRegistry {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(const KernelRegistration* at) : at_(at) {}
+    const KernelRegistration& operator*() const { return *at_; }
+    Iterator& operator++() { return at_ = at_->next, *this; }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const KernelRegistration* at_;
+  };
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(nullptr); }
+
+  void Add(KernelDef def, const KernelFunctions& functions) {
+    auto* const added = new KernelRegistration{std::move(def), functions};
+    *last_next_ = added;
+    last_next_ = &added->next;
+  }
+  void Clear() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->next);
+    last_next_ = &first_;
+  }
+
+ private:
+  const KernelRegistration* first_ = nullptr;
+  const KernelRegistration** last_next_ = &first_;
+};
+
+// All kernels of this library, from all of its files.
+__attribute__((visibility("hidden"))) inline KernelRegistry&
+RegisteredKernels() {
+  static auto* const kernels = new KernelRegistry;
+  return *kernels;
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_REGISTRY_H_
