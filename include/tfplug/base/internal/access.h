@@ -13,12 +13,15 @@ namespace tfplug::internal {
 // this file lists everything that the public classes hide. The functions are
 // templates, because this header is below all of those classes.
 struct Access {
-  // ---- kernel/: KernelContext, Kernel and AsyncKernel, ShapeInference --------
+  // ---- device/: Device, Stream; kernel/: KernelContext -----------------------
 
-  template <class Run>
-  static auto& state(Run& run) {
-    return run.state_;
+  template <class T>
+  static auto& state(T& object) {
+    return object.state_;
   }
+
+  // ---- kernel/: Kernel and AsyncKernel, ShapeInference -----------------------
+
   template <class KernelBase>
   static auto& run_cache(KernelBase& kernel) {
     return kernel.run_cache_;
