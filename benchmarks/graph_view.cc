@@ -24,13 +24,13 @@ class Ops {
  public:
   Ops(Graph& graph, std::initializer_list<absl::string_view> names) {
     for (absl::string_view name : names) {
-      const uint32_t number = graph.OpNumber(name);
+      const uint32_t number = graph.OpId(name);
       if (number >= has_.size()) has_.resize(number + 1);
       has_[number] = true;
     }
   }
   bool Has(Node node) const {
-    return node.op_number() < has_.size() && has_[node.op_number()];
+    return node.op_id() < has_.size() && has_[node.op_id()];
   }
 
  private:

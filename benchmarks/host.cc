@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls one function of a plug-in's device as TensorFlow does:
+// A process that plays TensorFlow's part for one operation of one plug-in:
 //
-//   host PLUGIN OPERATION CALLS    calls it CALLS times
-//   host --list                    lists the operations
+//   host PLUGIN OPERATION CALLS    calls it so many times
+//   host --list                    names the operations
 //
-// Callgrind collects measured() and everything that it calls. Preparation and
-// cleanup, such as the deallocation after an allocation, are outside of it.
+// Each call goes through measured(), which callgrind collects, with all that it
+// calls; what puts things back (the deallocation after an allocation) does not.
 #include "host.h"
 
 #include <cstdio>
@@ -15,7 +15,8 @@
 
 namespace {
 
-// ---- The operations ---------------------------------------------------------
+// ---- The operations
+// -----------------------------------------------------------
 
 void Nothing(Bench&) {}
 
@@ -40,7 +41,7 @@ void CopyToDevice(Bench& s) {
   s.table.memcpy_htod(&s.device, s.stream, &s.a, s.host_memory, kBytes,
                       &s.status);
 }
-// TensorFlow calls this before every copy except those of constants.
+// What core calls before a copy, unless that is of a constant.
 void Order(Bench& s) {
   s.table.create_stream_dependency(&s.device, s.stream, s.other, &s.status);
 }
@@ -132,7 +133,7 @@ const Operation kOperations[] = {
 
 }  // namespace
 
-// tools/bench passes this name to Callgrind.
+// Its name is what tools/bench tells callgrind to collect under.
 extern "C" [[gnu::noinline]] void measured(void (*call)(Bench&), Bench& bench) {
   call(bench);
 }
@@ -147,7 +148,7 @@ int main(int argc, char** argv) {
   for (const Operation& each : kOperations) {
     if (std::strcmp(each.slot, argv[2]) == 0) operation = &each;
   }
-  Require(operation != nullptr, "There is no such operation; see --list.");
+  Require(operation != nullptr, "no such operation");
 
   static Bench bench;
   bench.Load(argv[1]);
@@ -164,7 +165,7 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(argv[2], "host_callback") == 0) {
     Require(bench.host_tasks_run == kFirstCalls + calls,
-            "A host task was not run.");
+            "a host task was not run");
   }
   return 0;
 }

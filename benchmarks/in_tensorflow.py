@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that tools/bench runs in stock TensorFlow, each in its own process:
-see tests/tensorflow/harness.py."""
+"""What tools/bench runs in stock TensorFlow, in processes of their own: see
+tests/tensorflow/harness.py."""
 
 import time
 
@@ -9,7 +9,8 @@ OPS = 1000
 
 
 def time_ops(plugins):
-    """Returns (TensorFlow's release, {device type: seconds per op of each round})."""
+    """(TensorFlow's release, {device type: seconds per op of each round});
+    runs in a process of its own."""
     import tensorflow as tf
     from tensorflow.python.framework import load_library
 
@@ -27,7 +28,7 @@ def time_ops(plugins):
                 start = time.perf_counter()
                 for _ in range(OPS):
                     y = tf.raw_ops.Add(x=x, y=x)
-                result = y.numpy()  # Waits for the device.
+                result = y.numpy()  # all work is done
                 seconds = time.perf_counter() - start
             if result[1][2] != 12:
                 raise RuntimeError(f"{kind} computed {result}")
@@ -40,7 +41,7 @@ def time_ops(plugins):
 
 
 def _mlp(keras):
-    """A perceptron of 784-512-256-10 units."""
+    """784-512-256-10 on 128 images."""
     return keras.Sequential([
         keras.Input((784,)),
         keras.layers.Dense(512, activation="relu"),
@@ -50,7 +51,7 @@ def _mlp(keras):
 
 
 def _cnn(keras):
-    """Two blocks of convolution, normalization and pooling for 28 x 28 images."""
+    """Two blocks of convolution, normalisation and pooling, on 28 x 28."""
     layers = [keras.Input((28, 28, 1))]
     for filters in (32, 64):
         layers += [
@@ -85,8 +86,8 @@ MODELS = {
 
 
 def time_model(name):
-    """Returns {device type: [[wall time, processor time] in seconds of a training
-    step for each round]}, on SIM and CPU in turn, with one thread for kernels."""
+    """{device type: [wall time, processor time] in seconds of a training step of
+    each round}, on SIM and CPU in turn, one thread for kernels each."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -135,8 +136,8 @@ def time_model(name):
             end = time.perf_counter(), time.process_time()
             if i > 1:
                 times[kind].append([b - a for a, b in zip(start, end)])
-    # Later losses diverge: normalization over small batches amplifies rounding
-    # errors.
+    # Later ones part: normalisation over small batches magnifies what is lost
+    # to rounding.
     if not np.allclose(losses["CPU"][0], losses["SIM"][0], rtol=1e-4):
         raise RuntimeError(f"the losses differ: {losses}")
     return times
@@ -146,8 +147,8 @@ def time_model(name):
 
 
 def time_kernels():
-    """Returns {op: {device type: seconds of processor time}} for the ops that take
-    most of a model's step, run eagerly with one thread for kernels."""
+    """{op: {device type: seconds of processor time}}: what most of a model's
+    step is made of, eagerly, one thread for kernels."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -2,8 +2,9 @@
 #ifndef TFPLUG_GRAPH_PASS_H_
 #define TFPLUG_GRAPH_PASS_H_
 
-// Everything a graph pass is written with, and its registration. Patterns and
-// rules: tfplug/patterns/rules.h; passes to use as they are: tfplug/passes/.
+// The interface of graph passes and their registration. See also
+// tfplug/patterns/rules.h for patterns and rules, and tfplug/passes/ for
+// ready-made passes.
 #include "tfplug/graph/function_library.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_item.h"

@@ -10,7 +10,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// A test here allocates too much on purpose; AddressSanitizer must not abort.
+// Asking for too much is what a test here does: no reason for AddressSanitizer
+// to end it.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {  // NOLINT: its name
   return "allocator_may_return_null=1";
@@ -47,7 +48,7 @@ TEST_CASE_FIXTURE(Recording, "each slot calls its hook with its arguments") {
               "Usage()"});
 }
 
-TEST_CASE_FIXTURE(Recording, "null never reaches a hook") {
+TEST_CASE_FIXTURE(Recording, "null never comes to a hook") {
   Record::Get().Take();
   device().Deallocate(DeviceMemory());
   device().DeallocateHost(nullptr);
@@ -55,8 +56,7 @@ TEST_CASE_FIXTURE(Recording, "null never reaches a hook") {
   CHECK(Record::Get().Take() == Calls{});
 }
 
-TEST_CASE_FIXTURE(Recording,
-                  "every field of the statistics reaches TensorFlow") {
+TEST_CASE_FIXTURE(Recording, "every field of the statistics crosses") {
   const auto stats = device().Stats();
   REQUIRE(stats.has_value());
   CHECK(stats->num_allocs == 1);
@@ -75,7 +75,7 @@ class NoLimits : public minimal::Memory {
   absl::StatusOr<AllocatorStats> Stats() override { return AllocatorStats(); }
 };
 
-TEST_CASE("limits without a value are not reported") {
+TEST_CASE("limits that are not there are not given") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, NoLimits>>>
       fixture;
   const auto stats = fixture.device().Stats();
@@ -86,24 +86,22 @@ TEST_CASE("limits without a value are not reported") {
 
 using Minimal = Fixture<minimal::Platform>;
 
-TEST_CASE_FIXTURE(Minimal, "without statistics nothing is logged") {
+TEST_CASE_FIXTURE(Minimal, "no statistics are kept: no line in the log") {
   CHECK_FALSE(device().Stats().has_value());
   CHECK(log().lines().empty());
 }
 
-TEST_CASE_FIXTURE(
-    Minimal, "without unified memory the slots are null and the flag is off") {
+TEST_CASE_FIXTURE(Minimal, "no unified memory: null slots, and no flag") {
   CHECK_FALSE(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 0);
 }
 
-TEST_CASE_FIXTURE(Recording,
-                  "with unified memory both slots and the flag are set") {
+TEST_CASE_FIXTURE(Recording, "unified memory: both slots, and the flag") {
   CHECK(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 1);
 }
 
-TEST_CASE_FIXTURE(Minimal, "the default host memory") {
+TEST_CASE_FIXTURE(Minimal, "host memory by default") {
   for (uint64_t size : {1, 63, 64, 65, 1000}) {
     CAPTURE(size);
     void* memory = device().AllocateHost(size);
@@ -115,7 +113,7 @@ TEST_CASE_FIXTURE(Minimal, "the default host memory") {
   device().DeallocateHost(device().AllocateHost(0));
 }
 
-TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
+TEST_CASE_FIXTURE(Minimal, "host memory that there is not") {
   for (uint64_t size : {std::numeric_limits<uint64_t>::max(),
                         std::numeric_limits<uint64_t>::max() - 62,
                         std::numeric_limits<uint64_t>::max() - 63}) {
@@ -128,7 +126,7 @@ TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
         "allocating 18446744073709551615 bytes");
 }
 
-TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
+TEST_CASE("an SP_DeviceMemoryBase too small to hold memory is left alone") {
   testing::HostOptions options;
   options.sizes.device_memory = 16;
   Recording fixture(options);
@@ -142,13 +140,13 @@ TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
 
 TEST_CASE("statistics into a smaller or larger SP_AllocatorStats") {
   testing::HostOptions options;
-  SUBCASE("smaller than every layout: false, and nothing is written") {
+  SUBCASE("smaller than any: false, and nothing is written") {
     options.sizes.allocator_stats = 88;
     Recording fixture(options);
     CHECK_FALSE(fixture.device().Stats().has_value());
     CHECK(fixture.log().lines().size() == 1);
   }
-  SUBCASE("larger: the known fields are filled") {
+  SUBCASE("larger: what we know is filled") {
     options.sizes.allocator_stats = 200;
     Recording fixture(options);
     CHECK(fixture.device().Stats()->largest_free_block_bytes == 9);

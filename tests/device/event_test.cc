@@ -22,7 +22,7 @@ static_assert(static_cast<int>(EventStatus::kPending) ==
 static_assert(static_cast<int>(EventStatus::kComplete) ==
               capi::SE_EVENT_COMPLETE);
 
-TEST_CASE("an event's lifetime, and each slot calls its hook") {
+TEST_CASE("an event's life, and each slot its hook") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto event = fixture.device().CreateEvent().value();
@@ -37,14 +37,13 @@ TEST_CASE("an event's lifetime, and each slot calls its hook") {
   CHECK(Record::Get().Take() == Calls{"-Event"});
 }
 
-TEST_CASE(
-    "an event without a constructor from Device& is default-constructed") {
+TEST_CASE("an event without a constructor from Device& is made with nothing") {
   Fixture<minimal::Platform> fixture;
   auto event = fixture.device().CreateEvent().value();
   CHECK(event->Poll() == EventStatus::kComplete);
 }
 
-TEST_CASE("destroying a null handle does nothing") {
+TEST_CASE("a null handle is let pass") {
   Fixture<minimal::Platform> fixture;
   const testing::FakeDevice& device = fixture.device();
   device.fns().destroy_event(device.c_device(), nullptr);
@@ -52,7 +51,7 @@ TEST_CASE("destroying a null handle does nothing") {
   device.fns().destroy_timer(device.c_device(), nullptr);
 }
 
-// TensorFlow receives the result of Poll, if it accepts such a status.
+// What Poll says is what core sees, where core can live with it.
 absl::StatusOr<EventStatus> poll_result = EventStatus::kPending;
 absl::Status block_result;
 class EventOf : public tfplug::Event {
@@ -64,7 +63,7 @@ class StreamOf
     : public minimal::StreamHooks<StreamOf, tfplug::Stream<StreamOf, EventOf>> {
 };
 
-TEST_CASE("get_event_status returns the result of Poll") {
+TEST_CASE("get_event_status says what Poll says") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
   block_result = absl::OkStatus();
@@ -75,8 +74,8 @@ TEST_CASE("get_event_status returns the result of Poll") {
   }
 }
 
-// TensorFlow aborts on an event that is neither pending nor complete.
-TEST_CASE("after a poll that fails, waiting decides") {
+// Core ends the process on an event that is neither pending nor complete.
+TEST_CASE("a poll that fails is settled by waiting") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
   for (const absl::StatusOr<EventStatus>& answer :

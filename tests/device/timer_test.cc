@@ -16,7 +16,7 @@ namespace {
 using recording::Record;
 using Calls = std::vector<std::string>;
 
-TEST_CASE("a timer's lifetime, and its hook") {
+TEST_CASE("a timer's life, and its hook") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto timer = fixture.device().CreateTimer().value();
@@ -27,14 +27,14 @@ TEST_CASE("a timer's lifetime, and its hook") {
   CHECK(Record::Get().Take() == Calls{"-Timer"});
 }
 
-TEST_CASE("HostTimer measures the time between its two tasks") {
-  testing::ScopedFakeTensorFlow fake;
+TEST_CASE("HostTimer takes the time between its two tasks") {
+  testing::ScopedFakeTensorFlow core;
   HostTimer timer;
-  HostTask start = timer.MakeStartTask(), stop = timer.MakeStopTask();
+  HostTask start = timer.StartTask(), stop = timer.StopTask();
   CHECK_FALSE(timer.Nanoseconds().ok());
   const auto before = std::chrono::steady_clock::now();
   CHECK(start.Run().ok());
-  CHECK_FALSE(timer.Nanoseconds().ok());  // not stopped yet
+  CHECK_FALSE(timer.Nanoseconds().ok());  // It still runs.
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   CHECK(stop.Run().ok());
   const std::chrono::nanoseconds most =
@@ -45,22 +45,22 @@ TEST_CASE("HostTimer measures the time between its two tasks") {
 }
 
 TEST_CASE("HostTimer can be started again") {
-  testing::ScopedFakeTensorFlow fake;
+  testing::ScopedFakeTensorFlow core;
   HostTimer timer;
-  CHECK(timer.MakeStartTask().Run().ok());
-  CHECK(timer.MakeStopTask().Run().ok());
-  CHECK(timer.MakeStartTask().Run().ok());
+  CHECK(timer.StartTask().Run().ok());
+  CHECK(timer.StopTask().Run().ok());
+  CHECK(timer.StartTask().Run().ok());
   CHECK_FALSE(timer.Nanoseconds().ok());
-  CHECK(timer.MakeStopTask().Run().ok());
+  CHECK(timer.StopTask().Run().ok());
   CHECK(timer.Nanoseconds().ok());
 }
 
 TEST_CASE("HostTimer's tasks may outlive it") {
-  testing::ScopedFakeTensorFlow fake;
+  testing::ScopedFakeTensorFlow core;
   std::optional<HostTimer> timer(std::in_place);
-  HostTask start = timer->MakeStartTask();
+  HostTask start = timer->StartTask();
   std::thread stream(
-      [task = timer->MakeStopTask()]() mutable { CHECK(task.Run().ok()); });
+      [task = timer->StopTask()]() mutable { CHECK(task.Run().ok()); });
   timer.reset();
   CHECK(start.Run().ok());
   stream.join();

@@ -57,17 +57,17 @@ TEST_CASE("A function's body is a graph") {
   const std::string bytes =
       WithLibrary(Function("f", "relu:activations:0"), Function("g", "x"));
   Graph graph = Graph::Parse(bytes).value();
-  REQUIRE(graph.functions().size() == 2);
-  CHECK(graph.functions()[1].name == "g");
-  GraphFunction& f = graph.functions()[0];
+  REQUIRE(graph.GetFunctions().size() == 2);
+  CHECK(graph.GetFunctions()[1].name == "g");
+  GraphFunction& f = graph.GetFunctions()[0];
   CHECK(f.name == "f");
   Graph& body = f.body;
   const Node x = body.FindNode("x"), split = body.FindNode("split"),
              relu = body.FindNode("relu");
   CHECK(x.op() == "_Arg");
   CHECK(split.input(0) == Output(x));
-  CHECK(relu.input(0) == split.output("output", 1));
-  CHECK(relu.input(0) != split.output("output", 0));
+  CHECK(relu.input(0) == split.NamedOutput("output", 1));
+  CHECK(relu.input(0) != split.NamedOutput("output", 0));
   CHECK(relu.control(0) == split);
   CHECK(relu.num_uses() == 2);
   CHECK(body.TopologicalOrder().value().size() == 5);
@@ -78,33 +78,33 @@ TEST_CASE("A function's body is a graph") {
 
   SUBCASE("results follow") {
     // The control result follows under its new name.
-    REQUIRE(body.ReplaceUses(relu.output("activations", 0), x).ok());
+    REQUIRE(body.ReplaceUses(relu.NamedOutput("activations", 0), x).ok());
     REQUIRE(relu.SetName("renamed").ok());
     CHECK(graph.changed());
     const std::string written = graph.ToString();
     Graph reread = Graph::Parse(written).value();
-    REQUIRE(reread.functions().size() == 2);
-    Graph& other = reread.functions()[0].body;
+    REQUIRE(reread.GetFunctions().size() == 2);
+    Graph& other = reread.GetFunctions()[0].body;
     CHECK(Describe(other) == Describe(body));
     CHECK(other.FindNode("x").num_uses() == 2);
     CHECK(other.FindNode("renamed").num_uses(kControl) == 1);
-    CHECK(reread.functions()[1].bytes == Function("g", "x"));
+    CHECK(reread.GetFunctions()[1].bytes == Function("g", "x"));
     CHECK(reread.FindNode("call").op() == "PartitionedCall");
   }
   SUBCASE("nodes come and go") {
     const Node added = body.AddNode("added", "Neg").value();
-    REQUIRE(added.AddInput(split.output("output", 0)).ok());
+    REQUIRE(added.AddInput(split.NamedOutput("output", 0)).ok());
     for (Node result : body.nodes("_Retval")) {
-      REQUIRE(result.SetInput(0, added.output("y", 0)).ok());
+      REQUIRE(result.SetInput(0, added.NamedOutput("y", 0)).ok());
     }
     const std::string written = graph.ToString();
     CHECK(written.size() == graph.ByteSize());
     Graph reread = Graph::Parse(written).value();
-    Graph& other = reread.functions()[0].body;
+    Graph& other = reread.GetFunctions()[0].body;
     CHECK(other.num_nodes() == body.num_nodes());
     const Node again = other.FindNode("added");
-    CHECK(again.input(0) == other.FindNode("split").output("output", 0));
-    CHECK(again.uses(again.output("y", 0).port).empty() == false);
+    CHECK(again.input(0) == other.FindNode("split").NamedOutput("output", 0));
+    CHECK(again.uses(again.NamedOutput("y", 0).port).empty() == false);
     CHECK(written.find("_Arg") == written.npos);
     CHECK(written.find("_Retval") == written.npos);
   }
@@ -115,9 +115,9 @@ TEST_CASE("A function that cannot be read is left out, and told of") {
   AppendField(bad, 3, "\x0a\x7f");
   const std::string bytes = WithLibrary(bad, Function("g", "x"));
   Graph graph = Graph::Parse(bytes).value();
-  CHECK(graph.functions().size() == 1);
+  CHECK(graph.GetFunctions().size() == 1);
   CHECK_FALSE(graph.status().ok());
-  REQUIRE(graph.functions()[0].body.FindNode("relu").SetName("r").ok());
+  REQUIRE(graph.GetFunctions()[0].body.FindNode("relu").SetName("r").ok());
   CHECK(graph.ToString().find(bad) != std::string::npos);
 }
 

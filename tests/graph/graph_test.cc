@@ -15,7 +15,7 @@ namespace {
 using internal::AppendField;
 using internal::AppendVarint;
 
-// Keeps the bytes as long as there are tests.
+// Keeps the bytes until the test program ends.
 Graph Parsed(const std::string& bytes) {
   static std::list<std::string> kept;
   kept.push_back(bytes);
@@ -31,7 +31,7 @@ std::string Names(const NodeList& nodes) {
   return names;
 }
 
-TEST_CASE("A graph is read") {
+TEST_CASE("A graph is parsed") {
   const std::string bytes = InGraph({
       NodeDef("a", "Const"),
       NodeDef("b", "Split", {"a"}),
@@ -64,7 +64,7 @@ TEST_CASE("A graph is read") {
   CHECK(graph.ToString() == bytes);
 }
 
-TEST_CASE("Inputs are read as core reads them") {
+TEST_CASE("Inputs are parsed as TensorFlow parses them") {
   Graph graph = Parsed(InGraph({
       NodeDef("a", "X"),
       NodeDef("^a", "X"),
@@ -84,9 +84,9 @@ TEST_CASE("Inputs are read as core reads them") {
   CHECK(n.control(0) == graph.FindNode("7"));
 }
 
-TEST_CASE("Fields count as in protobuf, in any order and number") {
+TEST_CASE("Repeated and reordered fields are merged as in protobuf") {
   std::string entry, long_tag, node;
-  // The value in two pieces, which are one; an earlier entry does not count.
+  // The value in two parts, which are merged; an earlier entry is ignored.
   AppendField(entry, 1, "k");
   AppendField(entry, 2, std::string("\x18\x05", 2));
   AppendField(node, 5, entry);
@@ -114,7 +114,7 @@ TEST_CASE("Fields count as in protobuf, in any order and number") {
   CHECK(last.num_controls() == 1);
   const std::vector<int64_t> both = {1, 2};
   CHECK(last.GetAttr<std::vector<int64_t>>("k").value() == both);
-  CHECK(last.attrs().size() == 1);
+  CHECK(last.GetAttrs().size() == 1);
   CHECK(graph.ToString() == bytes);
   last.SetDevice("d");
   const std::string edited = graph.ToString();
@@ -125,7 +125,7 @@ TEST_CASE("Fields count as in protobuf, in any order and number") {
   CHECK(edited.find("unknown") != edited.npos);
 }
 
-TEST_CASE("Bytes that are no GraphDef are refused") {
+TEST_CASE("Malformed bytes are refused") {
   const std::string node = InGraph({NodeDef("a", "Const", {"b", "c"})});
   for (size_t size = 1; size < node.size(); ++size) {
     CHECK_FALSE(Graph::Parse(node.substr(0, size)).ok());
@@ -133,37 +133,36 @@ TEST_CASE("Bytes that are no GraphDef are refused") {
   const auto status = Graph::Parse("\x0a\x05").status();
   CHECK(absl::IsInvalidArgument(status));
   CHECK(status.message() ==
-        "these bytes are no GraphDef: what begins at byte 0 is not "
-        "well-formed");
-  // Groups are skipped if they are whole, and not without end.
+        "the bytes are not a GraphDef: the field at byte 0 is malformed");
+  // Complete groups are skipped; nesting is limited.
   CHECK(Graph::Parse(std::string("\x33\x3b\x3c\x34", 4)).ok());
   CHECK_FALSE(Graph::Parse(std::string("\x33\x3b\x34\x3c", 4)).ok());
   CHECK_FALSE(Graph::Parse(std::string(100000, '\x33')).ok());
   CHECK_FALSE(Graph::Parse(std::string("\x00", 1)).ok());
   CHECK_FALSE(Graph::Parse(std::string("\x06", 1)).ok());
   CHECK(Graph::Parse("").value().num_nodes() == 0);
-  // The size alone is looked at.
+  // The size is checked before any byte is read.
   const char byte = 0;
   const auto large = Graph::Parse(absl::string_view(&byte, size_t{1} << 31));
   CHECK(large.status().message() ==
-        "a graph of 2147483648 bytes: TensorFlow cannot read more than "
+        "the graph has 2147483648 bytes, but TensorFlow cannot read more than "
         "2147483647; keep large constants in variables");
 }
 
-TEST_CASE("What is wrong with names shows in status()") {
+TEST_CASE("status() reports duplicate and missing names") {
   Graph twice = Parsed(InGraph({NodeDef("a", "X"), NodeDef("a", "Y")}));
   CHECK(twice.status().ok());
   CHECK(twice.FindNode("a").op() == "X");
-  CHECK(twice.status().message() == "two nodes are called 'a'");
+  CHECK(twice.status().message() == "two nodes have the name 'a'");
   Graph missing = Parsed(InGraph({NodeDef("a", "X", {"b:1"})}));
   CHECK_FALSE(missing.FindNode("a").input(0));
   CHECK(missing.status().message() ==
-        "node 'a' has the input 'b:1', but there is no node 'b'");
+        "node 'a' has the input 'b:1', but the graph has no node 'b'");
   missing.FindNode("a").SetOp("Y");
   CHECK(missing.ToString() == InGraph({NodeDef("a", "Y", {"b:1"})}));
 }
 
-TEST_CASE("Handles stay what they are") {
+TEST_CASE("Handles stay valid") {
   Graph graph = Parsed(InGraph({NodeDef("a", "X"), NodeDef("b", "X"),
                                 NodeDef("c", "X"), NodeDef("d", "X")}));
   const Node d = graph.FindNode("d");
@@ -181,7 +180,7 @@ TEST_CASE("Handles stay what they are") {
         InGraph({NodeDef("a", "X"), NodeDef("d", "X"), NodeDef("e", "X")}));
 }
 
-TEST_CASE("Edits that cannot be say why and change nothing") {
+TEST_CASE("An edit that fails gives the reason and changes nothing") {
   const std::string bytes =
       InGraph({NodeDef("a", "X"), NodeDef("b", "Y", {"a"})});
   Graph graph = Parsed(bytes), other;
@@ -194,26 +193,26 @@ TEST_CASE("Edits that cannot be say why and change nothing") {
         "RemoveNode: node 'a' (X) is still used by 'b'");
   CHECK(message(graph.RemoveNode({})) == "RemoveNode: the node is null");
   CHECK(message(graph.AddNode("a", "X").status()) ==
-        "AddNode: there is a node 'a'; UniqueName() finds a free name");
+        "AddNode: a node 'a' exists already; UniqueName() returns a free name");
   CHECK(absl::IsInvalidArgument(graph.AddNode("", "X").status()));
   CHECK(message(b.SetInput(0, foreign)) ==
-        "node 'b' (Y): an input has to come from a node that is in the graph; "
-        "this one is in another graph");
+        "node 'b' (Y): an input must come from a node of the same graph, but "
+        "this node is in another graph");
   CHECK(message(b.SetInput(3, a)) ==
         "node 'b' (Y): it has 1 inputs; input 3 cannot be set to output 0");
   CHECK(message(b.RemoveInput(1)) ==
-        "node 'b' (Y): it has 1 inputs, and no input 1");
+        "node 'b' (Y): it has 1 inputs; there is no input 1");
   CHECK(message(b.SetName("a")) ==
-        "node 'b' (Y): it cannot be called 'a', a name that another node has");
+        "node 'b' (Y): cannot be renamed to 'a': another node has that name");
   CHECK(absl::IsInvalidArgument(graph.ReplaceUses({a, -1}, b)));
   CHECK(message(b.GetAttr<int64_t>("k").status()) ==
-        "node 'b' (Y): attribute 'k', as int: the node has no such attribute");
+        "node 'b' (Y): it has no attribute 'k'");
   CHECK(message(b.CopyAttr(a, "k")) == "node 'a' (X): it has no attribute 'k'");
   CHECK_FALSE(graph.changed());
   CHECK(graph.ToString() == bytes);
 }
 
-TEST_CASE("Uses follow") {
+TEST_CASE("Edits redirect uses") {
   Graph graph;
   const Node a = Add(graph, "a", "Split"), b = Add(graph, "b", "X"),
              c = Add(graph, "c", "Y", {"a:1", "a", "^a"}),
@@ -237,7 +236,7 @@ TEST_CASE("Uses follow") {
   CHECK(Describe(graph.ToString()) == Describe(graph));
 }
 
-TEST_CASE("A graph that was written is edited on") {
+TEST_CASE("A graph can be edited after it was written") {
   const std::string bytes = InGraph(
       {NodeDef("a", "Const"), NodeDef("b", "Const"),
        NodeDef("c", "AddV2", {"a", "a:1"}), NodeDef("d", "Neg", {"c"})});
@@ -253,7 +252,7 @@ TEST_CASE("A graph that was written is edited on") {
         Lines{"a = Const()", "d = Neg(f)", "e = Const()", "f = AddV2(e, e:1)"});
 }
 
-TEST_CASE("The order, and its cycles") {
+TEST_CASE("Topological order and cycles") {
   Graph graph = Parsed(InGraph({
       NodeDef("c", "X", {"b", "^a"}),
       NodeDef("enter", "Enter", {"a"}),
@@ -274,7 +273,7 @@ TEST_CASE("The order, and its cycles") {
   CHECK(Names(sorted.TopologicalOrder().value()) == "z a");
 }
 
-TEST_CASE("A workspace is handed on") {
+TEST_CASE("A workspace is reused") {
   GraphWorkspace workspace;
   const std::string bytes = InGraph({NodeDef("a", "X")});
   for (int round = 0; round < 3; ++round) {

@@ -69,7 +69,7 @@ TEST_CASE("which kernels the library has, by types written down or found out") {
       KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
   const TF_GrapplerItem item;
   const PassContext context("SIM", "", &item);
-  CHECK(context.KnowsKernels());
+  CHECK(context.HasAnyKernel());
   CHECK(context.HasKernel("MatMul"));
   CHECK(context.HasKernel("MatMul", {{"T", DataType::kFloat}}));
   CHECK_FALSE(context.HasKernel("MatMul", {{"T", DataType::kHalf}}));
@@ -105,24 +105,25 @@ TEST_CASE("properties are inferred once, and values only when asked for") {
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
   CHECK(item.inferences == 0);
-  const auto outputs = properties.Outputs("x");
+  const auto outputs = properties.GetOutputs("x");
   REQUIRE(outputs.ok());
   REQUIRE(outputs->size() == 2);
   CHECK((*outputs)[0].dtype == DataType::kFloat);
   CHECK((*outputs)[0].shape.ToString() == "[2,?]");
   CHECK((*outputs)[1].dtype == DataType::kInt64);
   CHECK(!(*outputs)[1].shape.has_rank());
-  const auto inputs = properties.Inputs("y");
+  const auto inputs = properties.GetInputs("y");
   REQUIRE(inputs.ok());
   CHECK((*inputs)[0].shape.rank() == 0);
   CHECK(item.inferences == 1);
-  CHECK(testing::CountCalls([&] { CHECK(properties.Outputs("x").ok()); }) == 0);
+  CHECK(testing::CountCalls([&] { CHECK(properties.GetOutputs("x").ok()); }) ==
+        0);
 
-  CHECK(properties.ConstantValue("x", 0).value() == "value");
+  CHECK(properties.GetConstantValue("x", 0).value() == "value");
   CHECK(item.inferences == 2);
-  CHECK(absl::IsNotFound(properties.ConstantValue("x", 1).status()));
-  CHECK(absl::IsNotFound(properties.ConstantValue("x", 2).status()));
-  CHECK(absl::IsNotFound(properties.ConstantValue("x", -1).status()));
+  CHECK(absl::IsNotFound(properties.GetConstantValue("x", 1).status()));
+  CHECK(absl::IsNotFound(properties.GetConstantValue("x", 2).status()));
+  CHECK(absl::IsNotFound(properties.GetConstantValue("x", -1).status()));
   CHECK(item.inferences == 2);
 }
 
@@ -130,23 +131,23 @@ TEST_CASE("a node that a pass adds is unknown until it is stated") {
   LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
-  const absl::Status unknown = properties.Outputs("new").status();
+  const absl::Status unknown = properties.GetOutputs("new").status();
   CHECK(absl::IsNotFound(unknown));
   CHECK(unknown.message().find("'new'") != absl::string_view::npos);
-  properties.StateOutputs("new", {{DataType::kHalf, PartialShape(Shape{3})}});
-  CHECK((*properties.Outputs("new"))[0].shape.ToString() == "[3]");
-  CHECK(absl::IsNotFound(properties.Inputs("new").status()));
-  properties.StateInputs("new", {{DataType::kBool, PartialShape()}});
-  CHECK((*properties.Inputs("new"))[0].dtype == DataType::kBool);
+  properties.SetOutputs("new", {{DataType::kHalf, PartialShape(Shape{3})}});
+  CHECK((*properties.GetOutputs("new"))[0].shape.ToString() == "[3]");
+  CHECK(absl::IsNotFound(properties.GetInputs("new").status()));
+  properties.SetInputs("new", {{DataType::kBool, PartialShape()}});
+  CHECK((*properties.GetInputs("new"))[0].dtype == DataType::kBool);
   properties.Forget("new");
-  CHECK(absl::IsNotFound(properties.Outputs("new").status()));
+  CHECK(absl::IsNotFound(properties.GetOutputs("new").status()));
   // One that core knows, and a pass has changed.
   properties.Forget("x");
-  CHECK(absl::IsNotFound(properties.Outputs("x").status()));
-  CHECK(absl::IsNotFound(properties.ConstantValue("x", 0).status()));
-  properties.StateOutputs("x", {{}});
-  CHECK(properties.Outputs("x")->size() == 1);
-  CHECK(absl::IsNotFound(properties.ConstantValue("x", 0).status()));
+  CHECK(absl::IsNotFound(properties.GetOutputs("x").status()));
+  CHECK(absl::IsNotFound(properties.GetConstantValue("x", 0).status()));
+  properties.SetOutputs("x", {{}});
+  CHECK(properties.GetOutputs("x")->size() == 1);
+  CHECK(absl::IsNotFound(properties.GetConstantValue("x", 0).status()));
 }
 
 TEST_CASE("ops and functions are looked up once, by the library alone") {
@@ -154,7 +155,7 @@ TEST_CASE("ops and functions are looked up once, by the library alone") {
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const std::string graph = GraphWithFunction();
   const FunctionLibrary library(graph);
-  const auto op = library.LookUp("MyOp");
+  const auto op = library.GetSignature("MyOp");
   REQUIRE(op.ok());
   CHECK((*op)->name == "MyOp");
   REQUIRE((*op)->inputs.size() == 2);
@@ -170,11 +171,11 @@ TEST_CASE("ops and functions are looked up once, by the library alone") {
   CHECK((*op)->is_stateful);
   CHECK((*op)->is_commutative);
   CHECK(!(*op)->is_aggregate);
-  CHECK((*library.LookUp("my_function"))->name == "my_function");
-  CHECK(absl::IsNotFound(library.LookUp("none").status()));
+  CHECK((*library.GetSignature("my_function"))->name == "my_function");
+  CHECK(absl::IsNotFound(library.GetSignature("none").status()));
   CHECK(testing::CountCalls([&] {
-          CHECK(*library.LookUp("MyOp") == *op);
-          CHECK(!library.LookUp("none").ok());
+          CHECK(*library.GetSignature("MyOp") == *op);
+          CHECK(!library.GetSignature("none").ok());
         }) == 0);
 }
 
@@ -189,12 +190,14 @@ TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
     CHECK(is_preserved);  // also where core could not say
     if (!context.status().ok()) return context.status();
     if (auto s = context.item().GetFetchNodes(); !s.ok()) return s.status();
-    if (auto s = context.properties().Outputs("x"); !s.ok()) return s.status();
-    if (auto s = context.properties().Inputs("y"); !s.ok()) return s.status();
-    if (auto s = context.properties().ConstantValue("x", 0); !s.ok()) {
+    if (auto s = context.properties().GetOutputs("x"); !s.ok())
+      return s.status();
+    if (auto s = context.properties().GetInputs("y"); !s.ok())
+      return s.status();
+    if (auto s = context.properties().GetConstantValue("x", 0); !s.ok()) {
       return s.status();
     }
-    return context.functions().LookUp("MyOp").status();
+    return context.functions().GetSignature("MyOp").status();
   });
 }
 
@@ -217,8 +220,9 @@ TEST_CASE("a release without the functions says so") {
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
   CHECK(absl::IsUnimplemented(context.item().GetNodesToPreserve().status()));
-  CHECK(absl::IsUnimplemented(context.properties().Outputs("x").status()));
-  CHECK(absl::IsUnimplemented(context.functions().LookUp("MyOp").status()));
+  CHECK(absl::IsUnimplemented(context.properties().GetOutputs("x").status()));
+  CHECK(
+      absl::IsUnimplemented(context.functions().GetSignature("MyOp").status()));
 }
 
 }  // namespace

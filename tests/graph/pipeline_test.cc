@@ -126,9 +126,9 @@ TEST_CASE("nodes of one name are found before they are written") {
   };
   CHECK(fixture.Failure() ==
         "INVALID_ARGUMENT: optimize_func: tfplug::pipeline_test::First: two "
-        "nodes are called 'a'");
+        "nodes have the name 'a'");
   fixture.item.nodes_to_preserve.clear();
-  CHECK(fixture.Failure().find("two nodes are called 'a'") !=
+  CHECK(fixture.Failure().find("two nodes have the name 'a'") !=
         std::string::npos);
   first_run = [](Graph& graph, const PassContext&) {
     for (Node node : graph.nodes("Neg")) node.SetAttr("T", DataType::kFloat);
@@ -136,7 +136,7 @@ TEST_CASE("nodes of one name are found before they are written") {
   };
   const auto outcome = fixture.host->Optimize(twice, fixture.item, 1);
   CHECK(!outcome.changed);
-  CHECK(outcome.runs[0].message().find("two nodes are called 'a'") !=
+  CHECK(outcome.runs[0].message().find("two nodes have the name 'a'") !=
         absl::string_view::npos);
   // So are inputs from nowhere in a graph that a pass has made.
   first_run = [](Graph& graph, const PassContext&) {
@@ -146,7 +146,7 @@ TEST_CASE("nodes of one name are found before they are written") {
     internal::AppendField(bytes, 1, node);
     return graph.Replace(bytes);
   };
-  CHECK(fixture.Failure().find("but there is no node 'a'") !=
+  CHECK(fixture.Failure().find("but the graph has no node 'a'") !=
         std::string::npos);
 }
 
@@ -315,8 +315,8 @@ TEST_CASE("more bytes than core can parse are not written") {
     return copy.CopyAttr(graph.FindNode("large"), "value");
   };
   CHECK(pipeline.Optimize(large.bytes(), &item, &out).ToString() ==
-        "RESOURCE_EXHAUSTED: the edited graph has 2400000101 bytes, and "
-        "TensorFlow cannot parse more than 2147483647; keep large constants in "
+        "RESOURCE_EXHAUSTED: First: the edited graph has 2400000101 bytes, but "
+        "TensorFlow cannot read more than 2147483647; keep large constants in "
         "variables");
   CHECK(out.data == nullptr);
   // Read as before, and left alone.

@@ -88,7 +88,7 @@ struct PassesFixture : RulesFixture {
     return norm;
   }
   void State(const std::string& node, const Shape& shape) {
-    context().properties().StateOutputs(node, {{DataType::kFloat, shape}});
+    context().properties().SetOutputs(node, {{DataType::kFloat, shape}});
   }
   std::string FusedOps(const std::string& node) {
     return absl::StrJoin(graph.FindNode(node)

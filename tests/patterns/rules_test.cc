@@ -281,7 +281,7 @@ TEST_CASE_FIXTURE(TransposeFixture, "a root whose name must stay") {
   const Node identity = graph.FindNode("t2");
   CHECK(identity.GetAttr<DataType>("T").value() == DataType::kFloat);
   CHECK(identity.GetAttr<std::string>("_class").value() == "kept");
-  CHECK(identity.attrs().size() == 2);
+  CHECK(identity.GetAttrs().size() == 2);
 }
 TEST_CASE_FIXTURE(TransposeFixture, "overlapping matches, one after another") {
   Add("t3", "Transpose", {"t2", "p"});

@@ -77,7 +77,7 @@ TEST_CASE("bytes that are none are refused, and the words say of what") {
   const absl::Status cut = BytesToMessage(bytes.substr(0, 30), &graph);
   CHECK(cut.code() == StatusCode::kInvalidArgument);
   CHECK(cut.message() ==
-        "these 30 bytes are not a tfplug.proto.GraphDef: they are cut off, "
+        "the 30 bytes are not a tfplug.proto.GraphDef: they are truncated, "
         "damaged, or of another type");
   proto::NodeDef node;
   CHECK_FALSE(BytesToMessage("\x0A\x01\xFF", &node).ok());
@@ -89,8 +89,9 @@ TEST_CASE("more bytes than an int counts are refused before they are read") {
       BytesToMessage(absl::string_view("", size_t{INT_MAX} + 1), &graph);
   CHECK(status.code() == StatusCode::kResourceExhausted);
   CHECK(status.message() ==
-        "a tfplug.proto.GraphDef of 2147483648 bytes: protobuf and TensorFlow "
-        "cannot read more than 2147483647; keep large constants in variables");
+        "the tfplug.proto.GraphDef has 2147483648 bytes, but protobuf and "
+        "TensorFlow cannot read more than 2147483647; keep large constants in "
+        "variables");
   CHECK(internal::CheckMessageSize("NodeDef", INT_MAX).ok());
 }
 
@@ -103,7 +104,7 @@ TEST_CASE("a Graph as a message, edits included, and back") {
   CHECK(message.node(1).op() == "Tanh");
   CHECK(message.library().function(0).signature().name() == "f");
 
-  CHECK(graph.functions().size() == 1);
+  CHECK(graph.GetFunctions().size() == 1);
   CHECK(graph.UniqueName("b") == "b_1");
   message.mutable_node(2)->set_op("Elu");
   message.mutable_library()->add_function()->mutable_signature()->set_name("g");
@@ -113,8 +114,8 @@ TEST_CASE("a Graph as a message, edits included, and back") {
   CHECK(graph.FindNode("c").op() == "Elu");
   CHECK(graph.FindNode("c").input(0).node == graph.FindNode("b"));
   CHECK(graph.ToString() == Bytes(message));
-  REQUIRE(graph.functions().size() == 2);
-  CHECK(graph.functions()[1].name == "g");
+  REQUIRE(graph.GetFunctions().size() == 2);
+  CHECK(graph.GetFunctions()[1].name == "g");
   Graph moved = std::move(graph);
   moved.FindNode("c").SetOp("Selu");
   proto::GraphDef last;

@@ -44,7 +44,7 @@ absl::StatusOr<Node> AddBeside(Graph& graph, Node node, const char* suffix,
 absl::Status Become(Node node, const char* op,
                     const std::vector<Output>& inputs) {
   node.SetOp(op);
-  for (const auto& [name, value] : node.attrs()) {
+  for (const auto& [name, value] : node.GetAttrs()) {
     if (name.substr(0, 1) != "_") node.RemoveAttr(name);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -11,15 +11,15 @@
 
 namespace tfplug::capi {
 
-// The argument of create_device_fns.
+// What create_device_fns is given.
 struct SE_CreateDeviceFnsParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
+  // Core's struct, for the plug-in to fill. Core copies it.
   SP_DeviceFns* device_fns;
 };
 

@@ -12,18 +12,18 @@
 
 namespace tfplug::capi {
 
-// The argument of create_device.
+// What create_device is given.
 struct SE_CreateDeviceParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // The index of the device to create, from 0.
+  // Which device to make, from 0.
   int32_t ordinal;
 
-  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
+  // Core's struct, for the plug-in to fill. Core copies it.
   SP_Device* device;
 };
 

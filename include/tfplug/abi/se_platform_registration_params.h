@@ -12,15 +12,15 @@
 
 namespace tfplug::capi {
 
-// The argument of SE_InitPlugin, which the plug-in fills.
+// What SE_InitPlugin is given, and fills.
 struct SE_PlatformRegistrationParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // TensorFlow's version of this API. Another major version is another API.
+  // Core's version of this API. Another major version is another API.
   int32_t major_version;
 
   // The same in every release so far.
@@ -29,13 +29,13 @@ struct SE_PlatformRegistrationParams {
   // The same in every release so far.
   int32_t patch_version;
 
-  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
+  // Core's struct, for the plug-in to fill. Core copies it.
   SP_Platform* platform;
 
-  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
+  // Core's struct, for the plug-in to fill. Core copies it.
   SP_PlatformFns* platform_fns;
 
-  // Destroys the platform. Frees what its fields own, not the struct.
+  // Ends the platform. Frees what its fields own, not the struct.
   void (*destroy_platform)(SP_Platform* platform);
 
   // Frees what the table owns, not the struct.

@@ -12,18 +12,18 @@
 
 namespace tfplug::capi {
 
-// The statistics of an allocator, in bytes except num_allocs.
+// What an allocator has counted; bytes, but for num_allocs.
 struct SP_AllocatorStats {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
-  // Allocations so far.
+  // Allocations made so far.
   int64_t num_allocs;
 
   // Bytes allocated now.
   int64_t bytes_in_use;
 
-  // The maximum of bytes_in_use so far.
+  // The most that bytes_in_use has been.
   int64_t peak_bytes_in_use;
 
   // The largest single allocation so far.
@@ -32,22 +32,22 @@ struct SP_AllocatorStats {
   // Whether bytes_limit is set.
   int8_t has_bytes_limit;
 
-  // The limit of bytes_in_use.
+  // The most that the allocator may hand out.
   int64_t bytes_limit;
 
   // Bytes taken from the device, in use or not.
   int64_t bytes_reserved;
 
-  // The maximum of bytes_reserved so far.
+  // The most that bytes_reserved has been.
   int64_t peak_bytes_reserved;
 
   // Whether bytes_reservable_limit is set.
   int8_t has_bytes_reservable_limit;
 
-  // The limit of bytes_reserved.
+  // The most that the allocator may take from the device.
   int64_t bytes_reservable_limit;
 
-  // The largest block that could be allocated now.
+  // The largest block that could be handed out now.
   int64_t largest_free_block_bytes;
 };
 

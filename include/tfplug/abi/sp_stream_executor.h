@@ -13,54 +13,52 @@
 
 namespace tfplug::capi {
 
-// The functions of a device. All devices of a platform share one table; each
-// function receives its device.
+// What core does with a device. One table for all devices of a platform; each
+// function is told which device.
 struct SP_StreamExecutor {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Allocates `size` bytes of device memory into `mem`; a null `opaque` means
+  // Allocates `size` bytes of device memory into `mem`; a null `opaque` says
   // that it failed. `memory_space` is 0.
   void (*allocate)(const SP_Device* device, uint64_t size, int64_t memory_space,
                    SP_DeviceMemoryBase* mem);
 
-  // Frees what allocate returned; null memory is allowed.
+  // Frees what allocate gave; null memory is allowed.
   void (*deallocate)(const SP_Device* device, SP_DeviceMemoryBase* mem);
 
-  // Allocates host memory for copies to and from the device, page-locked if
-  // need be.
+  // Host memory for copies to and from the device, page-locked if need be.
   void* (*host_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what host_memory_allocate returned.
+  // Frees what host_memory_allocate gave.
   void (*host_memory_deallocate)(const SP_Device* device, void* mem);
 
-  // Allocates memory with one address for the host and every device.
+  // Memory with one address for the host and every device.
   void* (*unified_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what unified_memory_allocate returned.
+  // Frees what unified_memory_allocate gave.
   void (*unified_memory_deallocate)(const SP_Device* device, void* mem);
 
-  // Fills `stats`; false means that there are none.
+  // Fills `stats`; false says that there are none.
   TF_Bool (*get_allocator_stats)(const SP_Device* device,
                                  SP_AllocatorStats* stats);
 
-  // Free and total device memory in bytes, from which TensorFlow computes the
-  // size of its BFC allocator.
+  // Free and total device memory in bytes. Core sizes its BFC allocator by it.
   TF_Bool (*device_memory_usage)(const SP_Device* device, int64_t* free,
                                  int64_t* total);
 
-  // Creates a stream: a queue whose work runs in order.
+  // Makes a stream: a queue whose work runs in order.
   void (*create_stream)(const SP_Device* device, SP_Stream* stream,
                         TF_Status* status);
 
-  // Destroys a stream.
+  // Ends a stream.
   void (*destroy_stream)(const SP_Device* device, SP_Stream stream);
 
-  // Work enqueued on `dependent` from now on waits for all work enqueued on
-  // `other` so far.
+  // Work enqueued on `dependent` from now on waits for all that is on `other`
+  // by now.
   void (*create_stream_dependency)(const SP_Device* device, SP_Stream dependent,
                                    SP_Stream other, TF_Status* status);
 
@@ -68,17 +66,17 @@ struct SP_StreamExecutor {
   void (*get_stream_status)(const SP_Device* device, SP_Stream stream,
                             TF_Status* status);
 
-  // Creates an event: a point in a stream's work.
+  // Makes an event: a point in a stream's work.
   void (*create_event)(const SP_Device* device, SP_Event* event,
                        TF_Status* status);
 
-  // Destroys an event.
+  // Ends an event.
   void (*destroy_event)(const SP_Device* device, SP_Event event);
 
-  // Whether the last recorded point is reached.
+  // Whether the point recorded last is reached.
   SE_EventStatus (*get_event_status)(const SP_Device* device, SP_Event event);
 
-  // The event is reached once all work enqueued so far is done.
+  // The event is reached once all work enqueued by now is done.
   void (*record_event)(const SP_Device* device, SP_Stream stream,
                        SP_Event event, TF_Status* status);
 
@@ -86,18 +84,18 @@ struct SP_StreamExecutor {
   void (*wait_for_event)(const SP_Device* const device, SP_Stream stream,
                          SP_Event event, TF_Status* const status);
 
-  // Creates a timer between two points of a stream.
+  // Makes a timer between two points of a stream.
   void (*create_timer)(const SP_Device* device, SP_Timer* timer,
                        TF_Status* status);
 
-  // Destroys a timer.
+  // Ends a timer.
   void (*destroy_timer)(const SP_Device* device, SP_Timer timer);
 
-  // The timer starts once all work enqueued so far is done.
+  // The timer starts once all work enqueued by now is done.
   void (*start_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                       TF_Status* status);
 
-  // The timer stops once all work enqueued so far is done.
+  // The timer stops once all work enqueued by now is done.
   void (*stop_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                      TF_Status* status);
 
@@ -118,19 +116,18 @@ struct SP_StreamExecutor {
                       const SP_DeviceMemoryBase* device_src, uint64_t size,
                       TF_Status* status);
 
-  // Copies `size` bytes to the host; returns when the copy is complete.
+  // Copies `size` bytes to the host; returns when that is done.
   void (*sync_memcpy_dtoh)(const SP_Device* device, void* host_dst,
                            const SP_DeviceMemoryBase* device_src, uint64_t size,
                            TF_Status* status);
 
-  // Copies `size` bytes to the device; returns when the copy is complete.
+  // Copies `size` bytes to the device; returns when that is done.
   void (*sync_memcpy_htod)(const SP_Device* device,
                            SP_DeviceMemoryBase* device_dst,
                            const void* host_src, uint64_t size,
                            TF_Status* status);
 
-  // Optional. Copies `size` bytes within the device; returns when the copy is
-  // complete.
+  // Optional. Copies `size` bytes within the device; returns when that is done.
   void (*sync_memcpy_dtod)(const SP_Device* device,
                            SP_DeviceMemoryBase* device_dst,
                            const SP_DeviceMemoryBase* device_src, uint64_t size,
@@ -163,12 +160,12 @@ struct SP_StreamExecutor {
                    SP_DeviceMemoryBase* location, uint32_t pattern,
                    uint64_t size, TF_Status* status);
 
-  // Enqueues callback_fn(callback_arg, status), to run exactly once on the
-  // host; false means that it will not run.
+  // Enqueues callback_fn(callback_arg, status), to be run exactly once on the
+  // host; false says that it will not run.
   TF_Bool (*host_callback)(const SP_Device* device, SP_Stream stream,
                            SE_StatusCallbackFn callback_fn, void* callback_arg);
 
-  // Optional. Creates a stream with a priority. Since 2.22.
+  // Optional. Makes a stream with a priority. Since 2.22.
   void (*create_stream_with_options)(const SP_Device* device,
                                      const SP_StreamOptions* options,
                                      SP_Stream* stream, TF_Status* status);

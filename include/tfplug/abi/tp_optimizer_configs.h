@@ -12,38 +12,38 @@
 
 namespace tfplug::capi {
 
-// The plug-in's settings of TensorFlow's own rewriters, for graphs with a node
-// on the device type. Off forbids a rewriter; On and Default leave it to the
-// user's configuration.
+// What the plug-in thinks of TensorFlow's own rewriters, for graphs with a node
+// on the device type. Off forbids; On and Default leave it to the user's
+// configuration.
 struct TP_OptimizerConfigs {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // On turns off the pruning of unneeded nodes.
+  // On turns the pruning of unneeded nodes off.
   TF_TriState disable_model_pruning;
 
-  // Chooses the implementation of Keras layers by device.
+  // Keras' layers' choice of an implementation by device.
   TF_TriState implementation_selector;
 
-  // Inlines and specializes functions.
+  // Inlining and specialization of functions.
   TF_TriState function_optimization;
 
-  // Merges equal nodes; only where arithmetic_optimization runs.
+  // Equal nodes become one; only where arithmetic_optimization runs.
   TF_TriState common_subgraph_elimination;
 
-  // Rewrites sums to AddN, squares, reciprocals and the like.
+  // Sums to AddN, squares, reciprocals and the like.
   TF_TriState arithmetic_optimization;
 
-  // Removes asserts and prints.
+  // Asserts and prints go.
   TF_TriState debug_stripper;
 
-  // Computes nodes that depend only on constants, on the CPU.
+  // Computes on the CPU what depends on constants.
   TF_TriState constant_folding;
 
-  // Simplifies computations with shapes.
+  // Computations with shapes.
   TF_TriState shape_optimization;
 
   // Casts to half.
@@ -52,32 +52,32 @@ struct TP_OptimizerConfigs {
   // Casts to bfloat16. Since 2.10.
   TF_TriState auto_mixed_precision_onednn_bfloat16;
 
-  // The older name of auto_mixed_precision_onednn_bfloat16.
+  // The same by an older name.
   TF_TriState auto_mixed_precision_mkl;
 
-  // Moves small ops to the CPU.
+  // Small ops go to the CPU.
   TF_TriState pin_to_host_optimization;
 
-  // Converts NHWC to NCHW on GPUs.
+  // NHWC to NCHW on GPUs.
   TF_TriState layout_optimizer;
 
-  // Fuses ops on CPUs and GPUs; splits batch normalization into its parts on
-  // every device.
+  // Fusion on CPUs and GPUs; batch normalisation into its parts on every
+  // device.
   TF_TriState remapping;
 
-  // Moves loop invariants and removes dead branches.
+  // Loop invariants, dead branches.
   TF_TriState loop_optimization;
 
-  // Simplifies control edges.
+  // Control edges.
   TF_TriState dependency_optimization;
 
-  // Replicates the graph for data parallelism.
+  // Copies of the graph for data parallelism.
   TF_TriState auto_parallel;
 
-  // Recomputes and swaps tensors.
+  // Recomputation and swapping.
   TF_TriState memory_optimization;
 
-  // Allocates tensors of collective ops side by side.
+  // Tensors of collective ops side by side.
   TF_TriState scoped_allocator_optimization;
 };
 

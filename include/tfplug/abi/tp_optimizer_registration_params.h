@@ -12,15 +12,15 @@
 
 namespace tfplug::capi {
 
-// The argument of TF_InitGraph, which the plug-in fills.
+// What TF_InitGraph is given, and fills.
 struct TP_OptimizerRegistrationParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: how much core has. Out: how much the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // TensorFlow's version of this API. Another major version is another API.
+  // Core's version of this API. Another major version is another API.
   int32_t major_version;
 
   // The same in every release so far.
@@ -29,14 +29,14 @@ struct TP_OptimizerRegistrationParams {
   // The same in every release so far.
   int32_t patch_version;
 
-  // Selects the graphs that the optimizer receives: those with a node on such a
-  // device. TensorFlow keeps the pointer.
+  // Which graphs the optimizer sees: those with a node on such a device. Core
+  // keeps the pointer.
   const char* device_type;
 
-  // TensorFlow's struct for the plug-in to fill.
+  // To be filled.
   TP_OptimizerConfigs* optimizer_configs;
 
-  // TensorFlow's struct for the plug-in to fill.
+  // To be filled.
   TP_Optimizer* optimizer;
 };
 

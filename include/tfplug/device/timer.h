@@ -13,10 +13,9 @@
 
 namespace tfplug {
 
-// Measures the time between two points of a stream (SP_Timer), which
-// Stream::StartTimer and Stream::StopTimer set. Constructed by create_timer
-// with `Device&` if there is such a constructor, otherwise without arguments;
-// destroyed by destroy_timer.
+// The time between two points of a stream (SP_Timer): Stream::StartTimer and
+// Stream::StopTimer set them. Made by create_timer with `Device&` if there is
+// such a constructor, else with nothing.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -26,27 +25,25 @@ class Timer {
 
   // ---- SP_TimerFns -------------------------------------------------------
 
-  // nanoseconds: returns the time between start and stop; a failure is logged
-  // and counts as 0. Thread: any; never called after 2.13.
+  // nanoseconds: the time between start and stop. A failure is logged, and 0.
   virtual absl::StatusOr<uint64_t> Nanoseconds() = 0;
 };
 
-// The timer of a device that has none of its own: the difference of two time
-// stamps of the host's clock, which host tasks take when the stream runs them.
+// The timer of a device that has none: two stamps of the host's clock, taken by
+// host tasks when the stream comes to them.
 class HostTimer : public Timer {
  public:
   absl::StatusOr<uint64_t> Nanoseconds() override {
     const int64_t start = stamps_->start, stop = stamps_->stop;
     if (start == 0 || stop < start) {
-      return absl::FailedPreconditionError(
-          "the timer was not started and stopped");
+      return absl::FailedPreconditionError("the timer has not run");
     }
     return static_cast<uint64_t>(stop - start);
   }
 
-  // Return the tasks to enqueue on the stream. They may outlive the timer.
-  HostTask MakeStartTask() { return MakeStampTask<&Stamps::start>(); }
-  HostTask MakeStopTask() { return MakeStampTask<&Stamps::stop>(); }
+  // Tasks to put on the stream. They may outlive the timer.
+  HostTask StartTask() { return StampTask<&Stamps::start>(); }
+  HostTask StopTask() { return StampTask<&Stamps::stop>(); }
 
  private:
   struct Stamps {
@@ -54,7 +51,7 @@ class HostTimer : public Timer {
   };
 
   template <std::atomic<int64_t> Stamps::*stamp>
-  HostTask MakeStampTask() {
+  HostTask StampTask() {
     return HostTask(
         [](void* argument, capi::TF_Status*) {
           std::unique_ptr<std::shared_ptr<Stamps>> stamps(

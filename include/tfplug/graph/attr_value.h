@@ -13,35 +13,34 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/internal/attr_codec.h"
 
-// A serialised tensorflow.AttrValue as a C++ value, and back.
+// Converts between serialized tensorflow.AttrValues and C++ values.
 namespace tfplug::internal {
 
-// Reading and writing T: Append() puts an AttrValue behind what is in a string;
-// Decode() gives nothing where the value is of another
-// kind, or does not fit.
+// Encodes and decodes a T. Decode() returns nothing if the AttrValue holds
+// another type or a value that does not fit into T.
 template <class T>
 struct AttrCodec {
-  using Type = AttrForm<T>;
-  static std::string Kind() { return Type::kKind; }
+  using Traits = AttrTraits<T>;
+  static std::string TypeName() { return Traits::kName; }
 
   static std::optional<T> Decode(absl::string_view attr_value) {
-    const AttrContent content(attr_value);
-    if (content.field() != Type::kField) return std::nullopt;
-    if constexpr (AttrWireType(Type::kField) == kVarintType) {
-      return Type::From(content.number());
+    const ParsedAttrValue parsed(attr_value);
+    if (parsed.field() != Traits::kField) return std::nullopt;
+    if constexpr (AttrWireType(Traits::kField) == kVarintType) {
+      return Traits::Decode(parsed.varint());
     } else {
-      return Type::From(content.bytes());
+      return Traits::Decode(parsed.bytes());
     }
   }
   static void Append(std::string& to, const T& value) {
-    if constexpr (AttrWireType(Type::kField) == kBytesType) {
-      AppendNested(to, Type::kField, [&] { Type::Append(to, value); });
+    if constexpr (AttrWireType(Traits::kField) == kBytesType) {
+      AppendNested(to, Traits::kField, [&] { Traits::Append(to, value); });
     } else {
-      AppendVarint(to, MakeTag(Type::kField, AttrWireType(Type::kField)));
-      if constexpr (AttrWireType(Type::kField) == kVarintType) {
-        AppendVarint(to, Type::To(value));
+      AppendVarint(to, MakeTag(Traits::kField, AttrWireType(Traits::kField)));
+      if constexpr (AttrWireType(Traits::kField) == kVarintType) {
+        AppendVarint(to, Traits::Encode(value));
       } else {
-        Type::Append(to, value);
+        Traits::Append(to, value);
       }
     }
   }
@@ -54,38 +53,41 @@ struct AttrCodec {
 
 template <class T>
 struct AttrCodec<std::vector<T>> {
-  using Type = AttrForm<T>;
-  static constexpr WireType kType = AttrWireType(Type::kListField);
-  static std::string Kind() { return std::string("list(") + Type::kKind + ")"; }
+  using Traits = AttrTraits<T>;
+  static constexpr WireType kType = AttrWireType(Traits::kListField);
+  static std::string TypeName() {
+    return std::string("list(") + Traits::kName + ")";
+  }
 
   static std::optional<std::vector<T>> Decode(absl::string_view attr_value) {
-    const AttrContent content(attr_value);
-    if (content.field() != kAttrList) return std::nullopt;
+    const ParsedAttrValue parsed(attr_value);
+    if (parsed.field() != kAttrList) return std::nullopt;
     std::vector<T> values;
-    bool others = false, fit = true;
+    bool has_others = false, fits = true;
     const auto add = [&](const std::optional<T>& value) {
       if (value.has_value()) {
         values.push_back(*value);
       } else {
-        fit = false;
+        fits = false;
       }
     };
-    WireReader field(content.bytes());
+    WireReader field(parsed.bytes());
     while (field.Next()) {
-      if (field.Is(Type::kListField, kType)) {
+      if (field.Is(Traits::kListField, kType)) {
         if constexpr (kType == kVarintType) {
-          add(Type::From(field.varint()));
+          add(Traits::Decode(field.varint()));
         } else {
-          add(Type::From(field.bytes()));
+          add(Traits::Decode(field.bytes()));
         }
       } else if (kType != kBytesType &&
-                 field.Is(Type::kListField, kBytesType)) {
-        if constexpr (kType != kBytesType) fit &= Unpack(field.bytes(), add);
+                 field.Is(Traits::kListField, kBytesType)) {
+        if constexpr (kType != kBytesType) fits &= Unpack(field.bytes(), add);
       } else {
-        others = true;
+        has_others = true;
       }
     }
-    if (!field.ok() || !fit || (values.empty() && others)) return std::nullopt;
+    if (!field.ok() || !fits || (values.empty() && has_others))
+      return std::nullopt;
     return values;
   }
 
@@ -93,10 +95,11 @@ struct AttrCodec<std::vector<T>> {
     AppendNested(to, kAttrList, [&] {
       if constexpr (kType == kBytesType) {
         for (const T& value : values) {
-          AppendNested(to, Type::kListField, [&] { Type::Append(to, value); });
+          AppendNested(to, Traits::kListField,
+                       [&] { Traits::Append(to, value); });
         }
       } else if (!values.empty()) {
-        AppendNested(to, Type::kListField, [&] { AppendPacked(to, values); });
+        AppendNested(to, Traits::kListField, [&] { AppendPacked(to, values); });
       }
     });
   }
@@ -105,9 +108,9 @@ struct AttrCodec<std::vector<T>> {
   static void AppendPacked(std::string& to, const std::vector<T>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       if constexpr (kType == kVarintType) {
-        AppendVarint(to, Type::To(values[i]));
+        AppendVarint(to, Traits::Encode(values[i]));
       } else {
-        Type::Append(to, values[i]);
+        Traits::Append(to, values[i]);
       }
     }
   }
@@ -119,10 +122,10 @@ struct AttrCodec<std::vector<T>> {
       if constexpr (kType == kVarintType) {
         uint64_t value = 0;
         if ((p = ReadVarint(p, end, &value)) == nullptr) return false;
-        add(Type::From(value));
+        add(Traits::Decode(value));
       } else {
         if (end - p < 4) return false;
-        add(Type::From(absl::string_view(p, 4)));
+        add(Traits::Decode(absl::string_view(p, 4)));
         p += 4;
       }
     }
@@ -130,9 +133,9 @@ struct AttrCodec<std::vector<T>> {
   }
 };
 
-// What SetAttr takes for what: literals are strings, numbers int or float.
+// The attribute type that SetAttr() stores a T as.
 template <class T>
-using StoredAttr = std::conditional_t<
+using AttrTypeFor = std::conditional_t<
     std::is_convertible_v<const T&, absl::string_view>, std::string,
     std::conditional_t<
         std::is_integral_v<T> && !std::is_same_v<T, bool>, int64_t,

@@ -22,23 +22,23 @@
 
 namespace tfplug {
 
-// The ops that a graph may use: those of TensorFlow's registry, and the
-// functions of the graph's library, whose signatures core hands over with it.
-// Each is looked up once and kept. For one thread.
+// The ops of TensorFlow's registry and the functions of a graph's library,
+// whose signatures TensorFlow passes with the graph. Each is read once and
+// cached. Not thread-safe.
 class FunctionLibrary {
  public:
-  // Of a serialised GraphDef, which must outlive this object.
+  // `graph_def` is a serialized GraphDef, which must outlive this object.
   explicit FunctionLibrary(absl::string_view graph_def)
       : graph_def_(graph_def) {}
 
-  // NOT_FOUND for what is neither an op nor a function. Valid as long as this
-  // object.
-  absl::StatusOr<const OpSignature*> LookUp(absl::string_view op) const {
-    auto it = found_.find(op);
-    if (it == found_.end()) {
+  // Returns the signature of an op or function, which lives as long as this
+  // object. NOT_FOUND if there is neither.
+  absl::StatusOr<const OpSignature*> GetSignature(absl::string_view op) const {
+    auto it = signatures_.find(op);
+    if (it == signatures_.end()) {
       std::string name(op);
-      absl::StatusOr<OpSignature> signature = Ask(name);
-      it = found_.emplace(std::move(name), std::move(signature)).first;
+      absl::StatusOr<OpSignature> signature = Read(name);
+      it = signatures_.emplace(std::move(name), std::move(signature)).first;
     }
     if (!it->second.ok()) return it->second.status();
     return &*it->second;
@@ -51,23 +51,23 @@ class FunctionLibrary {
     }
   };
 
-  // Core's, of ops with functions or without.
+  // TensorFlow's table of ops, with or without the graph's functions.
   struct Table {
-    std::optional<absl::Status> status;  // set once it was tried
+    std::optional<absl::Status> status;  // Of the attempt, if there was one.
     std::unique_ptr<capi::TF_FunctionLibraryDefinition, Deleter> definitions;
   };
 
-  // No function has the name of an op, so ops are asked for without functions:
-  // these would have to be found behind all nodes, and core copies each.
-  absl::StatusOr<OpSignature> Ask(const std::string& op) const {
-    absl::StatusOr<OpSignature> signature = AskIn(ops_, op, false);
+  // No function has the name of an op, so ops are looked up without functions,
+  // which would have to be found among all nodes and copied by TensorFlow.
+  absl::StatusOr<OpSignature> Read(const std::string& op) const {
+    absl::StatusOr<OpSignature> signature = ReadFrom(ops_, op, false);
     if (!absl::IsNotFound(signature.status())) return signature;
-    return AskIn(functions_, op, true);
+    return ReadFrom(functions_, op, true);
   }
-  absl::StatusOr<OpSignature> AskIn(Table& table, const std::string& op,
-                                    bool with_functions) const {
+  absl::StatusOr<OpSignature> ReadFrom(Table& table, const std::string& op,
+                                       bool with_functions) const {
     if (!table.status.has_value()) {
-      table.status = Make(table, with_functions);
+      table.status = Construct(table, with_functions);
       if (!table.status->ok()) table.definitions.reset();
     }
     if (!table.status->ok()) return *table.status;
@@ -81,9 +81,9 @@ class FunctionLibrary {
     return OpSignature::Parse(op_def->bytes());
   }
 
-  // Core parses what it is given, so it is given the library of the graph
-  // without the nodes.
-  absl::Status Make(Table& table, bool with_functions) const {
+  // TensorFlow parses the GraphDef that it receives, so it gets one with the
+  // graph's library but without its nodes.
+  absl::Status Construct(Table& table, bool with_functions) const {
     const auto make = &CApi::TF_NewFunctionLibraryDefinition;
     if (auto s = Require(make); !s.ok()) return s;
     std::string library;
@@ -100,7 +100,8 @@ class FunctionLibrary {
         (internal::tensorflow.*make)(&buffer, status.get()));
     if (!status.ok()) return status.ToStatus();
     if (table.definitions == nullptr) {
-      return absl::ResourceExhaustedError("core made no function library");
+      return absl::ResourceExhaustedError(
+          "out of memory: TF_NewFunctionLibraryDefinition returned null");
     }
     return absl::OkStatus();
   }
@@ -108,7 +109,7 @@ class FunctionLibrary {
   const absl::string_view graph_def_;
   mutable Table ops_, functions_;
   mutable std::map<std::string, absl::StatusOr<OpSignature>, std::less<>>
-      found_;
+      signatures_;
 };
 
 }  // namespace tfplug

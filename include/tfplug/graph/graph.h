@@ -2,11 +2,11 @@
 #ifndef TFPLUG_GRAPH_GRAPH_H_
 #define TFPLUG_GRAPH_GRAPH_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,20 +15,22 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/graph/internal/editor.h"
-#include "tfplug/graph/internal/function.h"
+#include "tfplug/graph/internal/function_body.h"
 #include "tfplug/graph/internal/graph_state.h"
-#include "tfplug/graph/internal/order.h"
+#include "tfplug/graph/internal/graph_tables.h"
+#include "tfplug/graph/internal/topological_sort.h"
 #include "tfplug/graph/internal/writer.h"
 #include "tfplug/graph/node.h"
-#include "tfplug/graph/node_range.h"
+#include "tfplug/graph/ranges.h"
 
 namespace tfplug {
 
 struct GraphFunction;
 
-// Memory that Graphs leave to the ones after them: for a pipeline, or a thread,
-// that sees many. One Graph at a time has it; it outlives that one.
+// Memory that successive Graphs reuse, for a pipeline or a thread that handles
+// many. Must outlive the Graphs, of which only one may exist at a time.
 class GraphWorkspace {
  public:
   GraphWorkspace() = default;
@@ -38,100 +40,112 @@ class GraphWorkspace {
   std::unique_ptr<internal::GraphState> spare_;
 };
 
-// A GraphDef, read and edited in its serialised form: nothing is copied but
-// what is edited. For one thread.
+// A GraphDef, read and edited in its serialized form: only edits are copied.
+// Not thread-safe.
 class Graph {
  public:
-  // One with no nodes.
+  // Constructs a graph without nodes.
   Graph() : Graph(nullptr) {}
-  // Borrows the bytes of a serialised GraphDef, which have to outlive it.
-  // INVALID_ARGUMENT if they are none, as far as one pass over nodes and fields
-  // sees, or are more than core itself can read (2^31 - 1).
+  // Parses a serialized GraphDef, whose bytes must outlive the Graph.
+  // INVALID_ARGUMENT if the bytes are malformed, or more than TensorFlow can
+  // read (2^31 - 1).
   //
-  // The pass finds names and ops. Which node has a name, where inputs come
-  // from, who uses a node, and the order are found out when asked for, for all
-  // at once.
+  // Parsing is one pass that finds names and ops. The tables of names, inputs
+  // and uses, and the topological order, are built when they are first needed,
+  // for all nodes at once.
   static absl::StatusOr<Graph> Parse(absl::string_view graph_def,
                                      GraphWorkspace* workspace = nullptr) {
     Graph graph(workspace);
-    absl::Status status = graph.core_->Parse(graph_def);
+    absl::Status status = graph.state_->Parse(graph_def);
     if (!status.ok()) return status;
     return graph;
   }
-  // Nodes stay what they are when their Graph is moved.
+  // Parses a temporary string, such as another graph's ToString(), which the
+  // Graph then owns.
+  template <class String,
+            class = std::enable_if_t<std::is_same_v<String, std::string>>>
+  static absl::StatusOr<Graph> Parse(String&& graph_def,
+                                     GraphWorkspace* workspace = nullptr) {
+    auto bytes = std::make_unique<const std::string>(std::move(graph_def));
+    absl::StatusOr<Graph> graph = Parse(absl::string_view(*bytes), workspace);
+    if (graph.ok()) graph->owned_bytes_ = std::move(bytes);
+    return graph;
+  }
+  // Nodes stay valid when their Graph is moved.
   Graph(Graph&&);
   Graph& operator=(Graph&&);
   ~Graph();
 
-  int64_t num_nodes() const { return core_->num_live(); }
-  // Above all Node::id(), which are never used twice.
-  uint32_t max_id() const { return core_->size(); }
-  // From the index alone.
+  int64_t num_nodes() const { return state_->num_live(); }
+  // Greater than each Node::id(). Ids are never reused.
+  uint32_t max_id() const { return state_->size(); }
   bool has_op(absl::string_view op) const {
-    const uint32_t number = core_->op_table().Find(op);
-    return number != internal::OpTable::kNone &&
-           core_->op_table().count(number) > 0;
+    const uint32_t id = state_->op_table().Find(op);
+    return id != internal::OpTable::kNone && state_->op_table().count(id) > 0;
   }
-  // What Node::op_number() is for nodes of this op, even later ones.
-  uint32_t OpNumber(absl::string_view op) { return core_->OpNumber(op); }
-  NodeRange nodes() const { return NodeRange(core_.get(), NodeRange::kAll); }
+  // Returns Node::op_id() of the nodes of this op, including later ones.
+  uint32_t OpId(absl::string_view op) { return state_->OpId(op); }
+  NodeRange nodes() const {
+    return internal::Access::Construct<NodeRange>(state_.get(),
+                                                  NodeRange::kAll);
+  }
   NodeRange nodes(absl::string_view op) {
-    return NodeRange(core_.get(), OpNumber(op));
+    return internal::Access::Construct<NodeRange>(state_.get(), OpId(op));
   }
   // Null if there is none.
   Node FindNode(absl::string_view name) const {
-    const uint32_t n = core_->FindNode(name);
-    return n == internal::kNoNode ? Node() : Node(core_.get(), n);
+    const uint32_t n = state_->FindNode(name);
+    return n == internal::kNoNode ? Node() : NodeAt(n);
   }
-  // Each node after those that it takes inputs from, control edges included;
-  // the edges that close loops, from NextIteration to Merge, do not count. That
-  // of the file if it is one. INVALID_ARGUMENT names the nodes of a cycle.
-  // The list is the graph's; it says the same until this is asked for again.
+  // Sorts the nodes so that each follows the sources of its inputs, including
+  // control inputs, except for the edges from NextIteration to Merge, which
+  // close loops. Keeps the order of the GraphDef if that is sorted.
+  // INVALID_ARGUMENT, naming the nodes, if there is a cycle. The list is valid
+  // until the next call.
   absl::StatusOr<NodeList> TopologicalOrder();
 
-  // The functions of the graph's library, as graphs to read and edit; what is
-  // said there comes into this graph's bytes. Core hands a library to plug-ins
-  // as signatures, and optimizes bodies in calls of their own: this is for
-  // tools and tests. One that cannot be read is left out, and status() says so.
-  std::vector<GraphFunction>& functions();
+  // Parses the functions of the graph's library, which can be edited as graphs;
+  // the edits become part of this graph. For tools and tests: TensorFlow passes
+  // only signatures to plug-ins, and optimizes bodies in separate calls. A
+  // malformed function is left out and reported by status().
+  std::vector<GraphFunction>& GetFunctions();
 
   // ---- Edits ----
-  // One that does not succeed names the node and has changed nothing.
+  // An edit that fails has changed nothing; its status names the node.
 
-  // ALREADY_EXISTS if the name is taken, INVALID_ARGUMENT if it is empty.
+  // ALREADY_EXISTS if the name is taken; INVALID_ARGUMENT if it is empty or
+  // inputs could not refer to it, such as "a:1" or "^a".
   absl::StatusOr<Node> AddNode(absl::string_view name, absl::string_view op);
-  // `prefix`, or if it is taken the first free of `prefix`_1, `prefix`_2, ...
+  // Returns `prefix`, or the first free name of `prefix`_1, `prefix`_2, ...
   std::string UniqueName(absl::string_view prefix);
-  // FAILED_PRECONDITION, naming a user, while it has uses.
+  // FAILED_PRECONDITION, naming a user, if the node is used.
   absl::Status RemoveNode(Node node);
-  // Data edges from output `from` come from `to`; those of the node `to` itself
-  // stay, so that it can be put in between.
+  // Redirects the data edges from output `from` to come from `to`, except for
+  // inputs of the node `to` itself, so that it can be inserted after `from`.
   absl::Status ReplaceUses(Output from, Output to);
-  // All edges from `from`, control edges too, come from the same output of
-  // `to`; those of the node `to` itself stay.
+  // Redirects all edges from `from`, including control edges, to come from the
+  // same outputs of `to`, except for inputs of `to` itself.
   absl::Status ReplaceNode(Node from, Node to);
-  // All of it by another serialised GraphDef, which is the Graph's then. Nodes
-  // that were handed out are no more. INVALID_ARGUMENT as Parse() has it.
+  // Replaces the whole graph by another serialized GraphDef, which the Graph
+  // then owns. Invalidates all nodes. Fails like Parse().
   absl::Status Replace(std::string graph_def);
 
   // ---- Result ----
 
-  // Whether there was any edit.
+  // Whether there was an edit.
   bool changed() const;
-  // INVALID_ARGUMENT for what was found wrong meanwhile: nodes of one name,
-  // inputs from nodes that there are not. Such a graph core refuses.
-  const absl::Status& status() const { return core_->status(); }
-  // The same after all names were looked at, and with Replace() all edges: for
-  // a graph that is about to be written.
-  const absl::Status& Check() {
-    core_->BuildNameIndex();
-    if (replacement_ != nullptr) core_->NeedEdges();
-    return core_->status();
-  }
-  // Of the edited GraphDef. What was not touched is the bytes that it was.
+  // The first problem found so far. INVALID_ARGUMENT: two nodes have the same
+  // name, or an input refers to a missing node; TensorFlow would refuse such a
+  // graph. RESOURCE_EXHAUSTED: see Check().
+  const absl::Status& status() const { return state_->status(); }
+  // Validates a graph that is about to be written: all names, after Replace()
+  // also all inputs, and if it was changed also its size, which may be at most
+  // 2^31 - 1 bytes. Returns status().
+  const absl::Status& Check();
+  // Returns the size of the edited GraphDef. Unedited ranges keep their bytes.
   size_t ByteSize();
-  // To exactly ByteSize() bytes, which was asked for since the last edit.
-  void WriteTo(char* to) { internal::GraphWriter(*core_).Write(to); }
+  // Writes exactly ByteSize() bytes. Call ByteSize() after the last edit.
+  void WriteTo(char* to) { internal::GraphWriter(*state_).Write(to); }
   std::string ToString() {
     std::string bytes(ByteSize(), '\0');
     WriteTo(&bytes[0]);
@@ -140,33 +154,40 @@ class Graph {
 
  private:
   explicit Graph(GraphWorkspace* workspace) : workspace_(workspace) {
-    if (workspace != nullptr) core_ = std::move(workspace->spare_);
-    if (core_ == nullptr) core_ = std::make_unique<internal::GraphState>();
-    core_->Clear();
+    if (workspace != nullptr) state_ = std::move(workspace->spare_);
+    if (state_ == nullptr) state_ = std::make_unique<internal::GraphState>();
+    state_->Clear();
   }
-  void GiveBack() {
-    if (workspace_ != nullptr && core_ != nullptr) {
-      workspace_->spare_ = std::move(core_);
+  void ReturnMemory() {
+    if (workspace_ != nullptr && state_ != nullptr) {
+      workspace_->spare_ = std::move(state_);
     }
   }
-  absl::Status CheckNode(Node node, const char* what) const;
-  // Those changed functions' libraries, as patches.
+  Node NodeAt(uint32_t id) const {
+    return internal::Access::Construct<Node>(state_.get(), id);
+  }
+  bool Has(Node node) const {
+    return internal::Access::state(node) == state_.get();
+  }
+  absl::Status CheckNode(Node node, const char* edit) const;
+  // Patches the libraries whose functions have changed.
   void PatchLibraries();
 
-  std::unique_ptr<internal::GraphState> core_;
+  std::unique_ptr<internal::GraphState> state_;
   GraphWorkspace* workspace_;
-  std::unique_ptr<const std::string> replacement_;
+  std::unique_ptr<const std::string> owned_bytes_;
+  bool is_replaced_ = false;
   std::unique_ptr<std::vector<GraphFunction>> functions_;
-  std::unordered_map<std::string, int> suffixes_;  // See UniqueName().
+  std::unordered_map<std::string, int> suffixes_;  // Used by UniqueName().
 };
 
-// A function of a graph's library. Its arguments are nodes of op _Arg, and its
-// results nodes of op _Retval, with one input; those stay. Ports have names:
-// see Node::output().
+// A function of a graph's library. Its arguments are nodes of op _Arg; its
+// results are nodes of op _Retval with one input. These cannot be removed.
+// Ports have names: see Node::NamedOutput().
 struct GraphFunction {
   absl::string_view name;
   Graph body;
-  absl::string_view bytes;  // Of the FunctionDef, as it was.
+  absl::string_view bytes;  // The original FunctionDef.
 };
 
 // ---- Implementation ----
@@ -174,29 +195,32 @@ struct GraphFunction {
 inline Graph::Graph(Graph&&) = default;
 inline Graph& Graph::operator=(Graph&& other) {
   if (this != &other) {
-    GiveBack();
-    core_ = std::move(other.core_);
+    ReturnMemory();
+    state_ = std::move(other.state_);
     workspace_ = other.workspace_;
-    replacement_ = std::move(other.replacement_);
+    owned_bytes_ = std::move(other.owned_bytes_);
+    is_replaced_ = other.is_replaced_;
     functions_ = std::move(other.functions_);
     suffixes_ = std::move(other.suffixes_);
   }
   return *this;
 }
-inline Graph::~Graph() { GiveBack(); }
+inline Graph::~Graph() { ReturnMemory(); }
 
-inline std::vector<GraphFunction>& Graph::functions() {
+// ---- Functions ----
+
+inline std::vector<GraphFunction>& Graph::GetFunctions() {
   if (functions_ != nullptr) return *functions_;
   functions_ = std::make_unique<std::vector<GraphFunction>>();
-  for (internal::WireReader field(core_->bytes()); field.Next();) {
+  for (internal::WireReader field(state_->bytes()); field.Next();) {
     if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
     for (internal::WireReader part(field.bytes()); part.Next();) {
       if (!part.Is(internal::kFunctionInLibrary, internal::kBytesType))
         continue;
       Graph body;
-      absl::Status status = body.core_->ParseFunction(part.bytes());
+      absl::Status status = body.state_->ParseFunction(part.bytes());
       if (!status.ok()) {
-        core_->Note(std::move(status));
+        state_->Note(std::move(status));
         continue;
       }
       functions_->push_back({internal::FunctionDefName(part.bytes()),
@@ -206,18 +230,9 @@ inline std::vector<GraphFunction>& Graph::functions() {
   return *functions_;
 }
 
-inline bool Graph::changed() const {
-  if (core_->changed()) return true;
-  if (functions_ == nullptr) return false;
-  for (const GraphFunction& function : *functions_) {
-    if (function.body.changed()) return true;
-  }
-  return false;
-}
-
 inline void Graph::PatchLibraries() {
   auto next = functions_->begin();
-  for (internal::WireReader field(core_->bytes()); field.Next();) {
+  for (internal::WireReader field(state_->bytes()); field.Next();) {
     if (!field.Is(internal::kLibraryField, internal::kBytesType)) continue;
     bool changed = false;
     std::string library, bytes;
@@ -235,47 +250,78 @@ inline void Graph::PatchLibraries() {
     }
     if (!changed) continue;
     internal::AppendField(bytes, internal::kLibraryField, library);
-    core_->overlay().patches().PushBack(
-        {static_cast<uint32_t>(field.field().data() - core_->bytes().data()),
-         static_cast<uint32_t>(field.field().size()), core_->Keep(bytes)});
+    state_->overlay().patches().PushBack(
+        {static_cast<uint32_t>(field.field().data() - state_->bytes().data()),
+         static_cast<uint32_t>(field.field().size()), state_->Keep(bytes)});
   }
 }
 
+// ---- Result ----
+
+inline bool Graph::changed() const {
+  if (state_->changed()) return true;
+  if (functions_ == nullptr) return false;
+  for (const GraphFunction& function : *functions_) {
+    if (function.body.changed()) return true;
+  }
+  return false;
+}
+
+inline const absl::Status& Graph::Check() {
+  state_->EnsureNames();
+  if (is_replaced_) state_->EnsureEdges();
+  if (!status().ok() || !changed()) return status();
+  const size_t size = ByteSize();
+  if (size > INT32_MAX) {
+    state_->Note(absl::ResourceExhaustedError(absl::StrCat(
+        "the edited graph has ", size,
+        " bytes, but TensorFlow cannot read more than 2147483647; keep large "
+        "constants in variables")));
+  }
+  return status();
+}
+
 inline size_t Graph::ByteSize() {
-  core_->overlay().patches().clear();
+  const size_t known = state_->byte_size();
+  if (functions_ == nullptr && known != internal::GraphState::kUnknownSize) {
+    return known;
+  }
+  state_->overlay().patches().clear();
   if (functions_ != nullptr) PatchLibraries();
-  return internal::GraphWriter(*core_).ByteSize();
+  return internal::GraphWriter(*state_).ByteSize();
 }
 
 inline absl::StatusOr<NodeList> Graph::TopologicalOrder() {
-  internal::TopologicalSort sort(*core_);
+  internal::TopologicalSort sort(*state_);
   absl::Status status = sort.Run();
   if (!status.ok()) return status;
-  return NodeList(core_.get(), sort.order().data(), sort.order().size());
+  return internal::Access::Construct<NodeList>(
+      state_.get(), sort.order().data(), sort.order().size());
 }
 
-inline absl::Status Graph::CheckNode(Node node, const char* what) const {
-  if (node.graph() == core_.get() && !node.removed()) return absl::OkStatus();
+// ---- Edits ----
+
+inline absl::Status Graph::CheckNode(Node node, const char* edit) const {
+  if (Has(node) && !node.removed()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      what, ": ",
+      edit, ": ",
       !node ? "the node is null"
             : absl::StrCat("node '", node.name(), "' is ",
-                           node.graph() == core_.get() ? "removed"
-                                                       : "in another graph")));
+                           Has(node) ? "removed" : "in another graph")));
 }
 
 inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
                                            absl::string_view op) {
-  if (name.empty()) {
-    return absl::InvalidArgumentError("AddNode: a node needs a name");
-  }
   if (FindNode(name)) {
     return absl::AlreadyExistsError(
-        absl::StrCat("AddNode: there is a node '", name,
-                     "'; UniqueName() finds a free name"));
+        absl::StrCat("AddNode: a node '", name,
+                     "' exists already; UniqueName() returns a free name"));
   }
-  return Node(core_.get(),
-              internal::GraphEditor(*core_).Add(core_->Keep(name), op));
+  if (absl::Status status = state_->CheckName(name); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("AddNode: ", status.message()));
+  }
+  return NodeAt(internal::GraphEditor(*state_).Add(state_->Keep(name), op));
 }
 
 inline std::string Graph::UniqueName(absl::string_view prefix) {
@@ -290,7 +336,7 @@ inline std::string Graph::UniqueName(absl::string_view prefix) {
 
 inline absl::Status Graph::RemoveNode(Node node) {
   if (auto status = CheckNode(node, "RemoveNode"); !status.ok()) return status;
-  if (core_->is_boundary(node.id())) {
+  if (state_->is_boundary(node.id())) {
     return absl::FailedPreconditionError(
         absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
                      ") is an argument or result of the function"));
@@ -303,7 +349,7 @@ inline absl::Status Graph::RemoveNode(Node node) {
                        ") is still used by '", use.node.name(), "'"));
     }
   }
-  internal::GraphEditor(*core_).Remove(node.id());
+  internal::GraphEditor(*state_).Remove(node.id());
   return absl::OkStatus();
 }
 
@@ -318,11 +364,8 @@ inline absl::Status Graph::ReplaceUses(Output from, Output to) {
     }
   }
   if (from == to) return absl::OkStatus();
-  for (Use use : from.node.uses(from.port)) {
-    if (use.node == to.node) continue;
-    auto status = use.node.SetInput(use.input, to);
-    if (!status.ok()) return status;
-  }
+  internal::GraphEditor(*state_).ReplaceUses(from.node.id(), from.port,
+                                             {to.node.id(), to.port});
   return absl::OkStatus();
 }
 
@@ -332,30 +375,19 @@ inline absl::Status Graph::ReplaceNode(Node from, Node to) {
     if (!status.ok()) return status;
   }
   if (from == to) return absl::OkStatus();
-  for (Use use : from.uses()) {
-    if (use.node == to) continue;
-    absl::Status status;
-    if (use.is_control()) {
-      status = use.node.RemoveControl(from);
-      if (status.ok()) status = use.node.AddControl(to);
-    } else {
-      status =
-          use.node.SetInput(use.input, {to, use.node.input(use.input).port});
-    }
-    if (!status.ok()) return status;
-  }
+  internal::GraphEditor(*state_).ReplaceNode(from.id(), to.id());
   return absl::OkStatus();
 }
 
 inline absl::Status Graph::Replace(std::string graph_def) {
-  auto bytes = std::make_unique<const std::string>(std::move(graph_def));
-  absl::StatusOr<Graph> graph = Parse(*bytes);
+  absl::StatusOr<Graph> graph = Parse(std::move(graph_def));
   if (!graph.ok()) return graph.status();
-  core_ = std::move(graph->core_);
-  core_->MarkChanged();
+  state_ = std::move(graph->state_);
+  state_->MarkChanged();
+  owned_bytes_ = std::move(graph->owned_bytes_);
+  is_replaced_ = true;
   functions_.reset();
   suffixes_.clear();
-  replacement_ = std::move(bytes);
   return absl::OkStatus();
 }
 

@@ -16,8 +16,8 @@
 
 namespace tfplug {
 
-// What TensorFlow says about the graph besides the graph (TF_GrapplerItem):
-// asked once each, at first use, and kept. For one thread.
+// TensorFlow's information about a graph (TF_GrapplerItem), read at first use
+// and cached. Not thread-safe.
 class GraphItem {
  public:
   using Names = std::vector<std::string>;
@@ -26,9 +26,10 @@ class GraphItem {
   // `item` must outlive this object.
   explicit GraphItem(const capi::TF_GrapplerItem* item) : item_(item) {}
 
-  // Names of nodes that must stay, with what they compute: those that are fed
-  // or fetched, variables' initialisers, nodes with effects. In a function's
-  // body, its arguments and results too. Some may not be in the graph.
+  // Returns the names of nodes that must be kept with their results: nodes that
+  // are fed or fetched, initializers of variables, nodes with side effects, and
+  // the arguments and results of a function's body. Some may not be in the
+  // graph.
   absl::StatusOr<const NameSet*> GetNodesToPreserve() const {
     return Cached(preserve_, [this] {
       return Read(&CApi::TF_GetNodesToPreserveListSize,
@@ -36,7 +37,7 @@ class GraphItem {
     });
   }
 
-  // What is fetched, in order: names of nodes, or of outputs ("node:1").
+  // Returns the fetched nodes ("node") or outputs ("node:1"), in order.
   absl::StatusOr<const Names*> GetFetchNodes() const {
     return Cached(fetch_, [this] {
       return Read(&CApi::TF_GetFetchNodesListSize, &CApi::TF_GetFetchNodesList);
@@ -66,7 +67,7 @@ class GraphItem {
     return &cache.names;
   }
 
-  // Core copies the names one behind the other into `storage`.
+  // TensorFlow copies all names into `storage`.
   template <class SizeFunction, class ListFunction>
   absl::StatusOr<Names> Read(SizeFunction size, ListFunction list) const {
     if (auto s = Require(size); !s.ok()) return s;

@@ -8,9 +8,9 @@
 
 namespace tfplug {
 
-// One rewriting of graphs. Registered passes run one after the other on the
-// same Graph, which is read once before the first and written once after the
-// last; where none of them changes anything, TensorFlow keeps what it has.
+// Base class of graph passes. Registered passes run in order on the same Graph,
+// which is parsed once before the first and written once after the last. If
+// none of them changes it, TensorFlow keeps its graph.
 //
 //   class DropNoise : public tfplug::GraphPass {
 //     absl::Status Run(tfplug::Graph& graph,
@@ -18,17 +18,17 @@ namespace tfplug {
 //   };
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", DropNoise);
 //
-// An object is made without arguments, for each optimization of a graph or of
-// a function's body, runs in one thread, about twice (TensorFlow iterates), and
-// is destroyed. Several optimizations may run at once, with objects of their
-// own. So keep nothing of a graph from one Run to the next.
+// A pass is constructed without arguments for each optimization of a graph or
+// of a function's body, runs about twice (TensorFlow iterates) on one thread,
+// and is destroyed. Concurrent optimizations have objects of their own. Do not
+// keep references to a graph from one Run() to the next.
 class GraphPass {
  public:
   virtual ~GraphPass() = default;
 
-  // optimize_func: may edit `graph`. With a status that is not OK, or an
-  // exception, TensorFlow goes on with the graph as it was before all passes,
-  // and logs the status with the name of this class before the words.
+  // TP_Optimizer::optimize_func: may edit `graph`. If it returns an error or
+  // throws, TensorFlow continues with the graph as it was before all passes and
+  // logs the error with the name of this class.
   virtual absl::Status Run(Graph& graph, const PassContext& context) = 0;
 };
 

@@ -26,12 +26,13 @@
 
 namespace tfplug {
 
-// What is known before a run about a tensor that a node takes or makes.
+// The type and shape of an input or output of a node, as far as known before a
+// run.
 struct TensorProperties {
-  DataType dtype = DataType(0);  // 0: not known
+  DataType dtype = DataType(0);  // 0: unknown.
   PartialShape shape;
 
-  // From a serialised tensorflow.OpInfo.TensorProperties.
+  // Parses a serialized tensorflow.OpInfo.TensorProperties.
   static TensorProperties Parse(absl::string_view bytes) {
     TensorProperties properties;
     for (internal::WireReader field(bytes); field.Next();) {
@@ -49,12 +50,12 @@ struct TensorProperties {
   }
 };
 
-// Types and shapes of a graph, as TensorFlow infers them: once for a graph, at
-// the first question, and read node by node when asked for. For one thread.
+// The types and shapes of a graph. TensorFlow infers them for the whole graph
+// at the first call; they are read node by node and cached. Not thread-safe.
 //
-// TensorFlow knows the graph as it was before the passes. A node that a pass
-// has added is unknown (NOT_FOUND) until the pass states what it makes, and one
-// that it has changed is told as it was, unless the pass forgets or states it.
+// TensorFlow infers them from the graph as it was before the passes. A node
+// that a pass adds has none (NOT_FOUND) until the pass sets them; a node that
+// it changes keeps the original ones unless the pass sets or forgets them.
 class GraphProperties {
  public:
   using List = std::vector<TensorProperties>;
@@ -62,24 +63,24 @@ class GraphProperties {
   // `item` must outlive this object.
   explicit GraphProperties(const capi::TF_GrapplerItem* item) : item_(item) {}
 
-  // Of each output, or data input, of the node. NOT_FOUND for a node that
-  // TensorFlow has nothing to say about: one that a pass has added, or one
-  // without any outputs (inputs). Valid until the node is stated or forgotten.
-  absl::StatusOr<absl::Span<const TensorProperties>> Outputs(
+  // Return the properties of each output, or data input, of the node. NOT_FOUND
+  // for a node that TensorFlow does not have (a pass added it) or that has no
+  // outputs (inputs). Valid until the node is set or forgotten.
+  absl::StatusOr<absl::Span<const TensorProperties>> GetOutputs(
       absl::string_view node) const {
     return Find(kOutputs, node);
   }
-  absl::StatusOr<absl::Span<const TensorProperties>> Inputs(
+  absl::StatusOr<absl::Span<const TensorProperties>> GetInputs(
       absl::string_view node) const {
     return Find(kInputs, node);
   }
 
-  // The value of an output that is the same in every run and that TensorFlow
-  // can tell, as a serialised tensorflow.TensorProto; NOT_FOUND otherwise. The
-  // first question makes TensorFlow infer once more, with values.
-  absl::StatusOr<std::string> ConstantValue(absl::string_view node,
-                                            int output) const {
-    if (forgotten_.count(node) > 0 || stated_[kOutputs].count(node) > 0) {
+  // Returns the value of an output, as a serialized tensorflow.TensorProto, if
+  // TensorFlow infers that it is the same in every run; otherwise NOT_FOUND. At
+  // the first call, TensorFlow infers the graph again, with values.
+  absl::StatusOr<std::string> GetConstantValue(absl::string_view node,
+                                               int output) const {
+    if (forgotten_.count(node) > 0 || set_[kOutputs].count(node) > 0) {
       return Unknown(node, "output");
     }
     auto inferred = Infer(with_values_, true);
@@ -91,21 +92,21 @@ class GraphProperties {
           (*buffers)[static_cast<size_t>(output)].bytes(), 3);
       if (value.has_value()) return *std::move(value);
     }
-    return absl::NotFoundError("no constant is known at output " +
+    return absl::NotFoundError("TensorFlow infers no constant for output " +
                                std::to_string(output) + " of node '" +
                                std::string(node) + "'");
   }
 
-  // For nodes that a pass adds or changes: what they make and take from now on.
-  void StateOutputs(absl::string_view node, List properties) {
-    stated_[kOutputs][std::string(node)] = std::move(properties);
+  // Set the outputs and inputs of a node that a pass adds or changes.
+  void SetOutputs(absl::string_view node, List properties) {
+    set_[kOutputs][std::string(node)] = std::move(properties);
   }
-  void StateInputs(absl::string_view node, List properties) {
-    stated_[kInputs][std::string(node)] = std::move(properties);
+  void SetInputs(absl::string_view node, List properties) {
+    set_[kInputs][std::string(node)] = std::move(properties);
   }
-  // Nothing is known of the node any more.
+  // Makes the properties of the node unknown.
   void Forget(absl::string_view node) {
-    for (auto& stated : stated_) stated.erase(std::string(node));
+    for (auto& properties : set_) properties.erase(std::string(node));
     forgotten_.insert(std::string(node));
   }
 
@@ -117,7 +118,7 @@ class GraphProperties {
     }
   };
   struct Inference {
-    std::optional<absl::Status> status;  // set once it was tried
+    std::optional<absl::Status> status;  // Of the attempt, if there was one.
     std::unique_ptr<capi::TF_GraphProperties, Deleter> properties;
   };
   using ByName = std::map<std::string, List, std::less<>>;
@@ -125,7 +126,7 @@ class GraphProperties {
   absl::StatusOr<absl::Span<const TensorProperties>> Find(
       Side side, absl::string_view node) const {
     const char* const what = side == kInputs ? "input" : "output";
-    if (auto it = stated_[side].find(node); it != stated_[side].end()) {
+    if (auto it = set_[side].find(node); it != set_[side].end()) {
       return absl::MakeConstSpan(it->second);
     }
     if (forgotten_.count(node) > 0) return Unknown(node, what);
@@ -149,9 +150,9 @@ class GraphProperties {
 
   static absl::Status Unknown(absl::string_view node, const char* what) {
     return absl::NotFoundError(
-        std::string("no ") + what + " of node '" + std::string(node) +
-        "' is known to TensorFlow: it has none, or a pass has added or "
-        "changed the node and not stated what it makes");
+        std::string("TensorFlow has no properties of the ") + what +
+        "s of node '" + std::string(node) + "': it has no " + what +
+        "s, or a pass added or changed the node without setting them");
   }
 
   absl::StatusOr<capi::TF_GraphProperties*> Infer(Inference& inference,
@@ -163,7 +164,8 @@ class GraphProperties {
         inference.properties.reset(
             internal::tensorflow.TF_NewGraphProperties(item_));
         if (inference.properties == nullptr) {
-          return absl::ResourceExhaustedError("core made no graph properties");
+          return absl::ResourceExhaustedError(
+              "out of memory: TF_NewGraphProperties returned null");
         }
         const OwnedStatus status;
         internal::tensorflow.TF_InferStatically(
@@ -179,7 +181,7 @@ class GraphProperties {
     return inference.properties.get();
   }
 
-  // A serialised OpInfo.TensorProperties for each input or output.
+  // Reads a serialized OpInfo.TensorProperties for each input or output.
   static absl::StatusOr<std::vector<Buffer>> Read(
       capi::TF_GraphProperties* properties, Side side,
       const std::string& node) {
@@ -195,7 +197,7 @@ class GraphProperties {
                                  status.get());
     if (!status.ok()) return status.ToStatus();
     std::vector<Buffer> buffers;
-    std::vector<capi::TF_Buffer*> handles;  // core fills one for each
+    std::vector<capi::TF_Buffer*> handles;  // TensorFlow fills one for each.
     for (int i = 0; i < count; ++i) {
       auto buffer = Buffer::New();
       if (!buffer.ok()) return buffer.status();
@@ -211,7 +213,7 @@ class GraphProperties {
   const capi::TF_GrapplerItem* const item_;
   mutable Inference without_values_, with_values_;
   mutable ByName read_[2];
-  ByName stated_[2];
+  ByName set_[2];
   std::set<std::string, std::less<>> forgotten_;
 };
 

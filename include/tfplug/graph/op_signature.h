@@ -13,23 +13,23 @@
 
 namespace tfplug {
 
-// What TensorFlow knows of an op, or of a function that a graph calls like one:
-// tensorflow.OpDef, read. (tfplug::OpDef is for ops of an author's own.)
+// The signature of an op, or of a function that a graph calls like an op: a
+// parsed tensorflow.OpDef. (tfplug::OpDef defines an author's own ops.)
 struct OpSignature {
-  // An input or output: one tensor, or several.
+  // An input or output: one tensor or a list of tensors.
   struct Arg {
     std::string name;
-    DataType type = DataType(0);  // fixed, or 0 and
-    std::string type_attr;        // the attribute that holds the type, or
-    std::string type_list_attr;   // the one that holds all types of the list
-    std::string number_attr;      // how many of one type; "": not so
+    DataType type = DataType(0);  // The type, or 0 if it is
+    std::string type_attr;        // the value of this attribute, or for a list
+    std::string type_list_attr;   // each element's in this one.
+    std::string number_attr;  // Length of a list of one type; "": not a list.
     bool is_ref = false;
   };
   struct Attr {
     std::string name;
-    std::string type;  // such as "list(type)"
+    std::string type;  // Such as "list(type)".
     bool has_default = false;
-    std::string default_value;  // a serialised tensorflow.AttrValue
+    std::string default_value;  // A serialized tensorflow.AttrValue.
   };
 
   std::string name;
@@ -49,7 +49,7 @@ struct OpSignature {
     return nullptr;
   }
 
-  // From a serialised tensorflow.OpDef; what is no message ends it early.
+  // Parses a serialized tensorflow.OpDef, up to the first malformed field.
   static OpSignature Parse(absl::string_view op_def) {
     using internal::kBytesType;
     OpSignature op;
@@ -69,7 +69,7 @@ struct OpSignature {
   }
 
  private:
-  // What has the number of a field, but another form, is an unknown one.
+  // A field of another wire type is unknown.
   static void ReadText(const internal::WireReader& field, uint32_t number,
                        std::string& text) {
     if (field.Is(number, internal::kBytesType)) {

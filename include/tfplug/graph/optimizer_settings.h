@@ -6,63 +6,63 @@
 
 namespace tfplug {
 
-// What a plug-in thinks of one of TensorFlow's own rewriters, for each graph
-// that has a node on the plug-in's device type. It can forbid, not demand: a
-// rewriter runs if the user's configuration wants it and no plug-in says kOff.
+// A plug-in's setting for one of TensorFlow's rewriters, which applies to each
+// graph with a node on the plug-in's device type. A rewriter runs if the user's
+// configuration enables it and no plug-in has set kOff.
 enum class Toggle {
   kDefault = capi::TF_TriState_Default,
   kOff = capi::TF_TriState_Off,
   kOn = capi::TF_TriState_On,
 };
 
-// TP_OptimizerConfigs, and what tfplug does besides. Of a Toggle that is left
-// at kDefault TensorFlow makes kOn, except where the comment says otherwise.
-// What keep_to_own_kernels turns off, it finds among those at kDefault.
+// TP_OptimizerConfigs, and tfplug's own settings. TensorFlow treats kDefault as
+// kOn, except where a comment states otherwise. keep_to_own_kernels changes
+// only toggles at kDefault.
 struct OptimizerSettings {
-  // ---- TensorFlow's rewriters: kDefault lets them run, and users have them on
+  // ---- TensorFlow's rewriters that users have enabled by default
 
-  // Keras' layers' choice of an implementation by device.
+  // Selects the implementation of Keras layers by device.
   Toggle implementation_selector = Toggle::kDefault;
-  // Inlining and specialization of functions.
+  // Inlines and specializes functions.
   Toggle function_optimization = Toggle::kDefault;
-  // Equal nodes become one. Runs only where arithmetic_optimization does.
+  // Merges equal nodes. Runs only if arithmetic_optimization does.
   Toggle common_subgraph_elimination = Toggle::kDefault;
-  // Sums to AddN, x * x to Square, 1 / Sqrt to Rsqrt and the like.
+  // Rewrites sums to AddN, x * x to Square, 1 / Sqrt to Rsqrt and so on.
   Toggle arithmetic_optimization = Toggle::kDefault;
-  // Runs, on the CPU, what depends on constants only.
+  // Evaluates nodes that depend only on constants, on the CPU.
   Toggle constant_folding = Toggle::kDefault;
-  // Computations with shapes.
+  // Simplifies computations with shapes.
   Toggle shape_optimization = Toggle::kDefault;
-  // NHWC to NCHW and back, on GPUs.
+  // Converts NHWC to NCHW and back, on GPUs.
   Toggle layout_optimizer = Toggle::kDefault;
-  // Fusion to ops like _FusedMatMul, on CPUs and GPUs.
+  // Fuses nodes to ops like _FusedMatMul, on CPUs and GPUs.
   Toggle remapping = Toggle::kDefault;
-  // Loop invariants and dead branches.
+  // Moves loop invariants and removes dead branches.
   Toggle loop_optimization = Toggle::kDefault;
-  // Control edges.
+  // Removes redundant control edges.
   Toggle dependency_optimization = Toggle::kDefault;
-  // Recomputation and swapping.
+  // Inserts recomputation and swapping.
   Toggle memory_optimization = Toggle::kDefault;
 
-  // ---- kDefault lets them run, but users have them off: nothing runs
+  // ---- TensorFlow's rewriters that users have disabled by default
 
-  // Asserts, checks and prints go.
+  // Removes asserts, checks and prints.
   Toggle debug_stripper = Toggle::kDefault;
-  // Casts to half or bfloat16.
+  // Inserts casts to half or bfloat16.
   Toggle auto_mixed_precision = Toggle::kDefault;
   // Since 2.10.
   Toggle auto_mixed_precision_onednn_bfloat16 = Toggle::kDefault;
   Toggle auto_mixed_precision_mkl = Toggle::kDefault;
-  // Small ops go to the CPU.
+  // Moves small ops to the CPU.
   Toggle pin_to_host_optimization = Toggle::kDefault;
-  // Copies of the graph for data parallelism.
+  // Replicates the graph for data parallelism.
   Toggle auto_parallel = Toggle::kDefault;
-  // Tensors of collective ops side by side.
+  // Allocates the tensors of collective ops contiguously.
   Toggle scoped_allocator_optimization = Toggle::kDefault;
 
-  // ---- The other way round: kDefault is kOff
+  // ---- kDefault means kOff
 
-  // kOn turns the pruning of nodes off that nothing needs.
+  // kOn disables the removal of nodes that no result depends on.
   Toggle disable_model_pruning = Toggle::kDefault;
 
   // ---- tfplug's own
@@ -70,9 +70,9 @@ struct OptimizerSettings {
   // Runs LowerVariableUpdates (passes/lower_variable_updates.h) before the
   // author's passes. Not for the device types CPU and GPU of TensorFlow itself.
   bool lower_variable_updates = true;
-  // Turns off what would rewrite to ops that this library has no kernel for:
-  // passes/safe_rewriting.h. Only where the library registers kernels for the
-  // device type.
+  // Turns off rewriters that would introduce ops for which this library has no
+  // kernel: see passes/safe_rewriting.h. Applies only if the library registers
+  // kernels for the device type.
   bool keep_to_own_kernels = true;
 };
 

@@ -17,12 +17,11 @@
 
 namespace tfplug {
 
-// What a pass may ask besides the graph. One for all passes of an optimization:
-// what one of them has asked for, the next one gets without asking TensorFlow
-// again. For one thread.
+// The context of an optimization, shared by all of its passes: results of
+// TensorFlow are cached for the passes that follow. Not thread-safe.
 class PassContext {
  public:
-  // `graph_def` and `item` are core's, before all passes.
+  // `graph_def` and `item` are TensorFlow's, from before the passes.
   PassContext(std::string device_type, absl::string_view graph_def,
               const capi::TF_GrapplerItem* item)
       : device_type_(std::move(device_type)),
@@ -34,21 +33,20 @@ class PassContext {
   PassContext(const PassContext&) = delete;
   PassContext& operator=(const PassContext&) = delete;
 
-  // That the passes were registered for, such as "MY_DEVICE". The graph has a
-  // node on such a device; others of its nodes may be elsewhere, or, in the
-  // body of a function, have no device yet.
+  // The device type that the passes are registered for, such as "MY_DEVICE".
+  // The graph has a node on such a device. Other nodes may be on other devices
+  // or, in the body of a function, have no device yet.
   const std::string& device_type() const { return device_type_; }
 
-  // Whether a node's device, as it stands in the graph, is of device_type():
-  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0", "/device:MY_DEVICE:*"
-  // and the like. False for a node without.
+  // Whether a node's device, such as "/device:MY_DEVICE:*" or
+  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0", is of device_type().
+  // False for "".
   bool IsOnDevice(absl::string_view device) const {
     return internal::DeviceTypeOf(device) == device_type_;
   }
 
-  // Whether the node must stay as it is: by the node's name. Should TensorFlow
-  // fail to say, everything must stay, and the optimization fails with its
-  // words (status()).
+  // Whether the node of this name must be kept. If TensorFlow returns an error,
+  // every node must be kept, and the optimization fails with that error.
   bool IsPreserved(absl::string_view node) const {
     const auto preserved = item_.GetNodesToPreserve();
     if (!preserved.ok()) {
@@ -57,15 +55,16 @@ class PassContext {
     }
     return (*preserved)->find(node) != (*preserved)->end();
   }
+  // The error that IsPreserved() got from TensorFlow, if any.
   const absl::Status& status() const { return status_; }
 
-  // Nodes to preserve and fetch nodes, as lists.
+  // The nodes to preserve and the fetched nodes.
   const GraphItem& item() const { return item_; }
-  // Types and shapes of the graph as it was before the passes.
+  // The types and shapes in the graph as it was before the passes.
   GraphProperties& properties() const { return properties_; }
-  // The serialised GraphDef as it was before the passes.
+  // The serialized GraphDef as it was before the passes.
   absl::string_view graph_def() const { return graph_def_; }
-  // The definitions of ops and functions.
+  // The signatures of ops and functions.
   const FunctionLibrary& functions() const { return functions_; }
 
   // Whether this library registers a kernel for device_type() and `op` with
@@ -73,18 +72,18 @@ class PassContext {
   //
   //   context.HasKernel("MatMul", {{"T", tfplug::DataType::kFloat}})
   //
-  // TensorFlow's own kernels, and those of other libraries, are not seen.
+  // TensorFlow's own kernels and those of other libraries do not count.
   bool HasKernel(absl::string_view op,
                  std::initializer_list<internal::TypeAttr> types = {}) const {
     return kernels_.Has(op, types);
   }
-  // The same with types that are found out.
+  // The same for types that are computed at run time.
   bool HasKernel(absl::string_view op,
                  absl::Span<const internal::TypeAttr> types) const {
     return kernels_.Has(op, types);
   }
   // Whether this library registers any kernel for device_type().
-  bool KnowsKernels() const { return kernels_.HasAny(); }
+  bool HasAnyKernel() const { return kernels_.HasAny(); }
 
  private:
   const std::string device_type_;

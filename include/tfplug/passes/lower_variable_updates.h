@@ -103,7 +103,7 @@ class LowerVariableUpdates : public GraphPass {
                                DataType index_type,
                                const PassContext& context) {
     if (!Has(&CApi::TF_GetInputTensorFromVariable)) return false;
-    return !context.KnowsKernels() ||
+    return !context.HasAnyKernel() ||
            context.HasKernel(kind.op,
                              {{"dtype", dtype}, {"Tindices", index_type}});
   }
@@ -124,7 +124,7 @@ class LowerVariableUpdates : public GraphPass {
     if (!dtype.ok() || !index_type.ok() || *dtype == DataType::kVariant) return;
     if (CanUpdateInPlace(kind, *dtype, *index_type, context)) return;
     std::string math_device(device);
-    if (context.KnowsKernels() &&
+    if (context.HasAnyKernel() &&
         !context.HasKernel(kind.math_op, {{kind.math_type, *dtype},
                                           {"Tindices", *index_type}})) {
       if (!is_placed) return;  // it comes by again once it is

@@ -93,7 +93,9 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
   if (!table_.status().ok()) return start + table_.status().ToString();
   std::vector<uint32_t> numbers;
   table_.FindOps(
-      [&](const std::string& op) { return node.graph()->op_table().Find(op); },
+      [&](const std::string& op) {
+        return internal::Access::state(node)->op_table().Find(op);
+      },
       numbers);
   internal::PatternMatcher matcher(context, numbers);
   internal::Mismatch best;

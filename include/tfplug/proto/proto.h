@@ -2,11 +2,11 @@
 #ifndef TFPLUG_PROTO_PROTO_H_
 #define TFPLUG_PROTO_PROTO_H_
 
-// Graphs and attributes as protobuf messages, for code that has been written
-// over them. Opt-in: link with Meson's dependency('tfplug-proto') as well,
-// which brings a libprotobuf of the plug-in's own. The messages are
-// TensorFlow's, in the namespace tfplug::proto. What is new is better written
-// over tfplug::Graph: that costs a tenth.
+// Converts graphs and attributes to protobuf messages, for existing code that
+// uses them. Opt-in: also link Meson's dependency('tfplug-proto'), which adds a
+// private libprotobuf to the plug-in. The messages are TensorFlow's, in the
+// namespace tfplug::proto. New code should use tfplug::Graph, which takes a
+// tenth of the time.
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -35,12 +35,13 @@ namespace internal {
 inline absl::Status CheckMessageSize(absl::string_view type, size_t size) {
   if (size <= INT_MAX) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "a ", type, " of ", size, " bytes: protobuf and TensorFlow cannot read ",
-      "more than ", INT_MAX, "; keep large constants in variables"));
+      "the ", type, " has ", size,
+      " bytes, but protobuf and TensorFlow cannot ", "read more than ", INT_MAX,
+      "; keep large constants in variables"));
 }
 
-// `deterministic`: the entries of maps in the order of their keys, so that
-// equal messages are equal bytes.
+// If `deterministic`, sorts the entries of maps by key, so that equal messages
+// have equal bytes.
 inline void WriteMessage(const google::protobuf::MessageLite& message,
                          size_t size, bool deterministic, void* to) {
   google::protobuf::io::ArrayOutputStream array(to, static_cast<int>(size));
@@ -51,7 +52,8 @@ inline void WriteMessage(const google::protobuf::MessageLite& message,
 
 }  // namespace internal
 
-// The serialised message. RESOURCE_EXHAUSTED for more than 2^31 - 1 bytes.
+// Returns the serialized message. RESOURCE_EXHAUSTED if it would have more than
+// 2^31 - 1 bytes.
 inline absl::StatusOr<std::string> MessageToBytes(
     const google::protobuf::MessageLite& message, bool deterministic = false) {
   const size_t size = message.ByteSizeLong();
@@ -62,10 +64,10 @@ inline absl::StatusOr<std::string> MessageToBytes(
   return bytes;
 }
 
-// Replaces `message` by what `bytes` are the serialised form of.
-// INVALID_ARGUMENT if they are not of its type: cut off, say, or with a string
-// that is not UTF-8 (testing::ValidateGraphDef says where); RESOURCE_EXHAUSTED
-// for more than 2^31 - 1 of them. `message` is then of no use.
+// Parses `bytes` into `message`. INVALID_ARGUMENT if they are truncated,
+// damaged or of another type, or if a string is not UTF-8; RESOURCE_EXHAUSTED
+// for more than 2^31 - 1 bytes. After an error, the contents of `message` are
+// unspecified.
 inline absl::Status BytesToMessage(absl::string_view bytes,
                                    google::protobuf::MessageLite* message) {
   const std::string type = message->GetTypeName();
@@ -73,19 +75,17 @@ inline absl::Status BytesToMessage(absl::string_view bytes,
   if (!status.ok()) return status;
   if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("these ", bytes.size(), " bytes are not a ", type,
-                     ": they are cut off, damaged, or of another type"));
+        absl::StrCat("the ", bytes.size(), " bytes are not a ", type,
+                     ": they are truncated, damaged, or of another type"));
   }
   return absl::OkStatus();
 }
 
-// ---- TF_Buffer, by the names of RFC 318
-// --------------------------------------
+// ---- TF_Buffer: the functions of RFC 318 ----
 
-// Gives the serialised message to `buffer`, such as the one that a C function
-// of yours is to fill, with the function that frees it. What `buffer` held is
-// freed. RESOURCE_EXHAUSTED for more than 2^31 - 1 bytes, or if there is no
-// memory for them; `buffer` is then as it was.
+// Stores the serialized message in `buffer`, with a deallocator, and releases
+// the previous contents. RESOURCE_EXHAUSTED, with `buffer` unchanged, for more
+// than 2^31 - 1 bytes or if out of memory.
 inline absl::Status MessageToBuffer(
     const google::protobuf::MessageLite& message, capi::TF_Buffer* buffer) {
   const size_t size = message.ByteSizeLong();
@@ -93,9 +93,9 @@ inline absl::Status MessageToBuffer(
   if (!status.ok()) return status;
   void* const data = std::malloc(size == 0 ? 1 : size);
   if (data == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("no host memory for a ",
-                                                     message.GetTypeName(),
-                                                     " of ", size, " bytes"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of host memory: cannot allocate ", size,
+                     " bytes for a ", message.GetTypeName()));
   }
   internal::WriteMessage(message, size, false, data);
   if (buffer->data_deallocator != nullptr) {
@@ -107,7 +107,8 @@ inline absl::Status MessageToBuffer(
   return absl::OkStatus();
 }
 
-// The same, as a buffer of core's; UNIMPLEMENTED in a TensorFlow before 2.11.
+// Returns the serialized message in a new TF_Buffer. UNIMPLEMENTED in releases
+// before 2.11.
 inline absl::StatusOr<Buffer> MessageToBuffer(
     const google::protobuf::MessageLite& message) {
   absl::StatusOr<Buffer> buffer = Buffer::New();
@@ -117,7 +118,7 @@ inline absl::StatusOr<Buffer> MessageToBuffer(
   return buffer;
 }
 
-// See BytesToMessage. A buffer without data is an empty message.
+// See BytesToMessage(). A buffer without data is an empty message.
 inline absl::Status BufferToMessage(const capi::TF_Buffer& buffer,
                                     google::protobuf::MessageLite* message) {
   return BytesToMessage(
@@ -129,15 +130,14 @@ inline absl::Status BufferToMessage(const Buffer& buffer,
   return BytesToMessage(buffer.bytes(), message);
 }
 
-// ---- Graph
-// -------------------------------------------------------------------
+// ---- Graph ----
 
-// The graph as it is now, edits included.
+// Converts the graph with its edits.
 inline absl::Status GraphToMessage(Graph& graph, proto::GraphDef* message) {
   return BytesToMessage(graph.ToString(), message);
 }
 
-// Replaces all of the graph; nodes that were handed out are no more.
+// Replaces the whole graph and invalidates its nodes.
 inline absl::Status MessageToGraph(const proto::GraphDef& message,
                                    Graph* graph) {
   absl::StatusOr<std::string> bytes = MessageToBytes(message);
@@ -145,8 +145,8 @@ inline absl::Status MessageToGraph(const proto::GraphDef& message,
   return graph->Replace(*std::move(bytes));
 }
 
-// A pass over messages, registered and run as any GraphPass, beside those over
-// Graph:
+// Base class of passes over messages, which are registered like other passes
+// and can be combined with them:
 //
 //   class DropNoise : public tfplug::MessagePass {
 //     absl::Status Rewrite(tfplug::proto::GraphDef& graph,
@@ -154,12 +154,12 @@ inline absl::Status MessageToGraph(const proto::GraphDef& message,
 //   };
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", DropNoise);
 //
-// Costs one parse and two serialisations of the graph, and, if it is changed,
-// the index of the Graph for those that follow.
+// Parses the graph once and serializes it twice. If the graph has changed, it
+// is also indexed again for the passes that follow.
 class MessagePass : public GraphPass {
  public:
-  // May edit `graph`, which lives on an arena and is gone afterwards. Whether
-  // it was edited is found out by its bytes. Failing: as GraphPass::Run.
+  // May edit `graph`, which is on an arena and is destroyed afterwards. Edits
+  // are detected by comparing serialized bytes. Errors: see GraphPass::Run().
   virtual absl::Status Rewrite(proto::GraphDef& graph,
                                const PassContext& context) = 0;
 
@@ -176,7 +176,7 @@ class MessagePass : public GraphPass {
     if (!after.ok()) return after.status();
     if (*after == *before) return absl::OkStatus();
     if (auto s = graph.Replace(*std::move(after)); !s.ok()) return s;
-    // Finds what core would not accept while it is clear whose doing it is.
+    // Reports errors that TensorFlow would find later as errors of this pass.
     if (auto s = graph.TopologicalOrder().status(); !s.ok()) return s;
     return graph.status();
   }

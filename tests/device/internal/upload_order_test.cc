@@ -11,16 +11,16 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// TensorFlow does not make copies of constants wait for kernels; the framework
-// orders exactly these copies.
+// Core copies constants without having the copy wait for the kernels; here the
+// framework does, and only there.
 namespace tfplug {
 namespace {
 
 using minimal::Trace;
 using Calls = std::vector<std::string>;
 
-// Describes the calls by the names of the streams: "h2d waits for compute". The
-// wait is the default of WaitForStream, which makes two calls.
+// What the streams were asked, by their names: "h2d waits for compute". The
+// wait is the default one, of two calls.
 template <class DeviceT>
 class UploadFixture : public Fixture<minimal::PlatformOf<DeviceT>> {
  public:
@@ -81,16 +81,14 @@ using Uploads = UploadFixture<minimal::Device>;
 const Calls kOrdered = {"h2d waits for compute", "h2d waits for d2h",
                         "h2d waits for d2d", "h2d copies"};
 
-TEST_CASE_FIXTURE(Uploads,
-                  "a copy that TensorFlow has not ordered is ordered") {
+TEST_CASE_FIXTURE(Uploads, "a copy that core has not ordered is") {
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads,
-                  "a copy that TensorFlow has ordered does not wait, once") {
+TEST_CASE_FIXTURE(Uploads, "a copy that core has ordered goes ahead, once") {
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(Copy().ok());
   CHECK(Take() == Calls{"h2d waits for compute", "h2d copies"});
@@ -98,8 +96,8 @@ TEST_CASE_FIXTURE(Uploads,
   CHECK(Take() == kOrdered);
 }
 
-// TensorFlow orders a copy of no bytes, too, but then only records an event.
-TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
+// Core orders a copy of no bytes, too, and only records an event then.
+TEST_CASE_FIXTURE(Uploads, "an order counts up to the next event") {
   auto event = device().CreateEvent().value();
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(h2d().RecordEvent(*event).ok());
@@ -108,19 +106,19 @@ TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order for another stream is ignored") {
+TEST_CASE_FIXTURE(Uploads, "an order for another stream does not count") {
   CHECK(compute().WaitForStream(h2d()).ok());
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "another thread's order is ignored") {
+TEST_CASE_FIXTURE(Uploads, "another thread's order does not count") {
   std::thread([&] { CHECK(h2d().WaitForStream(compute()).ok()); }).join();
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
-  // Another thread's copy does not consume this thread's order.
+  // Nor does it take away what another one waits for.
   CHECK(h2d().WaitForStream(compute()).ok());
   std::thread([&] { CHECK(Copy().ok()); }).join();
   Take();
@@ -128,7 +126,7 @@ TEST_CASE_FIXTURE(Uploads, "another thread's order is ignored") {
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order that failed is ignored") {
+TEST_CASE_FIXTURE(Uploads, "an order that failed does not count") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK_FALSE(h2d().WaitForStream(compute()).ok());
@@ -139,7 +137,7 @@ TEST_CASE_FIXTURE(Uploads, "an order that failed is ignored") {
   }
 }
 
-TEST_CASE_FIXTURE(Uploads, "a wait that fails fails the copy") {
+TEST_CASE_FIXTURE(Uploads, "a wait that fails is the copy's failure") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK(Copy() ==
@@ -149,7 +147,7 @@ TEST_CASE_FIXTURE(Uploads, "a wait that fails fails the copy") {
   }
 }
 
-TEST_CASE_FIXTURE(Uploads, "copies wait for existing streams only") {
+TEST_CASE_FIXTURE(Uploads, "waits are for the streams that live") {
   auto fifth = device().CreateStream().value();
   Name("fifth", *fifth);
   CHECK(Copy().ok());
@@ -165,7 +163,7 @@ class TwoDevices : public minimal::PlatformOf<minimal::Device> {
   absl::StatusOr<int> DeviceCount() override { return 2; }
 };
 
-TEST_CASE("copies wait for streams of the same device only") {
+TEST_CASE("waits are for the device's own streams") {
   Fixture<TwoDevices> fixture;
   REQUIRE(fixture.host().Device(1).ok());
   char memory[4] = {};
@@ -176,17 +174,17 @@ TEST_CASE("copies wait for streams of the same device only") {
   CHECK(Trace::Get().Take().size() == 3 * 2 + 1);
 }
 
-class Immediate : public minimal::DeviceOf<minimal::Stream> {
+class AtOnce : public minimal::DeviceOf<minimal::Stream> {
  public:
   static constexpr bool kUploadsWaitForKernels = false;
 };
 
-TEST_CASE_FIXTURE(UploadFixture<Immediate>, "a device can turn the waits off") {
+TEST_CASE_FIXTURE(UploadFixture<AtOnce>, "a device may do without") {
   CHECK(Copy().ok());
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "copies while streams are created and destroyed") {
+TEST_CASE_FIXTURE(Uploads, "copies while streams come and go") {
   std::atomic<bool> done{false};
   std::thread others([&] {
     while (!done) CHECK(device().CreateStream().ok());

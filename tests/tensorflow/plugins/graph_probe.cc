@@ -80,19 +80,22 @@ class Edit : public tfplug::GraphPass {
                                       const tfplug::PassContext& context) {
     auto& properties = context.properties();
     TFPLUG_ASSIGN_OR_RETURN(const auto outputs,
-                            properties.Outputs(node.name()));
-    TFPLUG_ASSIGN_OR_RETURN(const auto* op, context.functions().LookUp("Sin"));
+                            properties.GetOutputs(node.name()));
+    TFPLUG_ASSIGN_OR_RETURN(const auto* op,
+                            context.functions().GetSignature("Sin"));
     std::string text = absl::StrCat(
         "Sin makes ", tfplug::DataTypeName(outputs[0].dtype),
         outputs[0].shape.ToString(), "; op has ", op->attrs.size(), " attr");
     for (const tfplug::Node& any : {node.input(0).node}) {
-      absl::StrAppend(
-          &text, "; input is ",
-          properties.Outputs(any.name()).status().ok() ? "known" : "unknown");
+      absl::StrAppend(&text, "; input is ",
+                      properties.GetOutputs(any.name()).status().ok()
+                          ? "known"
+                          : "unknown");
     }
-    absl::StrAppend(
-        &text, "; a new node is ",
-        absl::IsNotFound(properties.Outputs("new").status()) ? "unknown" : "?");
+    absl::StrAppend(&text, "; a new node is ",
+                    absl::IsNotFound(properties.GetOutputs("new").status())
+                        ? "unknown"
+                        : "?");
     return absl::InvalidArgumentError(text);
   }
 };

@@ -13,15 +13,18 @@ namespace tfplug::internal {
 // this file lists everything that the public classes hide. The functions are
 // templates, because this header is below all of those classes.
 struct Access {
-  // ---- device/: Device, Stream; kernel/: KernelContext -----------------------
-
-  template <class T>
-  static auto& state(T& object) {
-    return object.state_;
+  // Calls a private constructor of T.
+  template <class T, class... Args>
+  static T Construct(Args... args) {
+    return T(args...);
   }
 
-  // ---- kernel/: Kernel and AsyncKernel, ShapeInference -----------------------
+  // ---- kernel/: KernelContext, Kernel and AsyncKernel, ShapeInference; Node --
 
+  template <class Run>
+  static auto& state(Run& run) {
+    return run.state_;
+  }
   template <class KernelBase>
   static auto& run_cache(KernelBase& kernel) {
     return kernel.run_cache_;

@@ -14,11 +14,11 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
 
-// What a serialised tensorflow.AttrValue holds, and how a value stands in it.
+// Reads and writes the parts of a serialized tensorflow.AttrValue.
 namespace tfplug::internal {
 
-// Fields of AttrValue; but for kFuncInList the same in AttrValue.ListValue.
-enum AttrMember : uint32_t {
+// Fields of AttrValue and, except where the name differs, of its ListValue.
+enum AttrValueField : uint32_t {
   kAttrList = 1,
   kAttrString = 2,
   kAttrInt = 3,
@@ -38,38 +38,38 @@ constexpr WireType AttrWireType(uint32_t field) {
              : kBytesType;
 }
 
-// What an AttrValue holds: the last of its members; the same message several
-// times on end is one, merged.
-class AttrContent {
+// The member that an AttrValue holds: the last one, merged with those directly
+// before it if they are the same message.
+class ParsedAttrValue {
  public:
-  explicit AttrContent(absl::string_view attr_value) {
+  explicit ParsedAttrValue(absl::string_view attr_value) {
     for (WireReader field(attr_value); field.Next();) {
-      const auto number = static_cast<uint32_t>(field.number());
-      if (number > kAttrFunc || field.type() != AttrWireType(number)) continue;
-      const bool is_message = number == kAttrList || number == kAttrShape ||
-                              number == kAttrTensor || number == kAttrFunc;
-      if (is_message && number == field_) {
+      const auto id = static_cast<uint32_t>(field.number());
+      if (id > kAttrFunc || field.type() != AttrWireType(id)) continue;
+      const bool is_message = id == kAttrList || id == kAttrShape ||
+                              id == kAttrTensor || id == kAttrFunc;
+      if (is_message && id == field_) {
         if (merged_.empty()) merged_.assign(bytes_.data(), bytes_.size());
         merged_.append(field.bytes().data(), field.bytes().size());
         bytes_ = merged_;
         continue;
       }
       merged_.clear();
-      field_ = number;
+      field_ = id;
       bytes_ = field.bytes();
-      number_ = field.varint();
+      varint_ = field.varint();
     }
   }
-  AttrContent(const AttrContent&) = delete;
-  AttrContent& operator=(const AttrContent&) = delete;
+  ParsedAttrValue(const ParsedAttrValue&) = delete;
+  ParsedAttrValue& operator=(const ParsedAttrValue&) = delete;
 
-  uint32_t field() const { return field_; }  // 0: empty.
-  uint64_t number() const { return number_; }
+  uint32_t field() const { return field_; }  // 0: none.
+  uint64_t varint() const { return varint_; }
   absl::string_view bytes() const { return bytes_; }
 
  private:
   uint32_t field_ = 0;
-  uint64_t number_ = 0;
+  uint64_t varint_ = 0;
   absl::string_view bytes_;
   std::string merged_;
 };
@@ -90,12 +90,12 @@ inline float ReadFixed32(absl::string_view bytes) {
   return value;
 }
 
-// A field with the bytes that `append()` puts behind `to`.
+// Appends a field with the bytes that append() appends to `to`.
 template <class F>
 void AppendNested(std::string& to, uint32_t field, const F& append) {
   AppendVarint(to, MakeTag(field, kBytesType));
   const size_t begin = to.size();
-  to += '\0';  // The length, which mostly takes one byte.
+  to += '\0';  // The length, which usually takes one byte.
   append();
   const size_t size = to.size() - begin - 1;
   if (size < 0x80) {
@@ -119,7 +119,7 @@ inline void AppendShape(std::string& to, const PartialShape& shape) {
   AppendShape(to, shape.shape());
 }
 
-// A TensorProto of elements in row-major order, as memory has them.
+// Appends a TensorProto. `elements` are in row-major order, as in host memory.
 inline void AppendTensor(std::string& to, DataType dtype, const Shape& shape,
                          absl::string_view elements) {
   AppendField(to, 1, static_cast<uint64_t>(dtype));
@@ -127,12 +127,11 @@ inline void AppendTensor(std::string& to, DataType dtype, const Shape& shape,
   AppendField(to, 4, elements);
 }
 
-// How a T stands in an AttrValue: the words for it in an error, its field,
-// the one in a list, From what the field holds, and back. One specialisation a
-// type; numbers take and give (To) a varint, the rest take the field's bytes
-// and Append them.
+// The encoding of a T in an AttrValue: its name in error messages, its field,
+// its field in a list, and conversions. Decode() takes the field's varint, or
+// its bytes; Encode() returns the varint, or Append() appends the bytes.
 template <class T, class Enable = void>
-struct AttrForm {
+struct AttrTraits {
   static_assert(sizeof(T) == 0,
                 "tfplug: an attribute is bool, int32_t, int64_t, float, "
                 "DataType, std::string, Shape, PartialShape, Function, or a "
@@ -140,57 +139,59 @@ struct AttrForm {
 };
 
 template <>
-struct AttrForm<bool> {
-  static constexpr char kKind[] = "bool";
+struct AttrTraits<bool> {
+  static constexpr char kName[] = "bool";
   static constexpr uint32_t kField = kAttrBool, kListField = kAttrBool;
-  static std::optional<bool> From(uint64_t value) { return value != 0; }
-  static uint64_t To(bool value) { return value; }
+  static std::optional<bool> Decode(uint64_t value) { return value != 0; }
+  static uint64_t Encode(bool value) { return value; }
 };
 template <>
-struct AttrForm<int64_t> {
-  static constexpr char kKind[] = "int";
+struct AttrTraits<int64_t> {
+  static constexpr char kName[] = "int";
   static constexpr uint32_t kField = kAttrInt, kListField = kAttrInt;
-  static std::optional<int64_t> From(uint64_t value) {
+  static std::optional<int64_t> Decode(uint64_t value) {
     return static_cast<int64_t>(value);
   }
-  static uint64_t To(int64_t value) { return static_cast<uint64_t>(value); }
+  static uint64_t Encode(int64_t value) { return static_cast<uint64_t>(value); }
 };
 template <>
-struct AttrForm<int32_t> {
-  static constexpr char kKind[] = "int of 32 bits";
+struct AttrTraits<int32_t> {
+  static constexpr char kName[] = "int32";
   static constexpr uint32_t kField = kAttrInt, kListField = kAttrInt;
-  static std::optional<int32_t> From(uint64_t value) {
+  static std::optional<int32_t> Decode(uint64_t value) {
     const auto wide = static_cast<int64_t>(value);
     const auto narrow = static_cast<int32_t>(wide);
     return narrow == wide ? std::optional<int32_t>(narrow) : std::nullopt;
   }
-  static uint64_t To(int32_t value) { return AttrForm<int64_t>::To(value); }
+  static uint64_t Encode(int32_t value) {
+    return AttrTraits<int64_t>::Encode(value);
+  }
 };
 template <>
-struct AttrForm<DataType> {
-  static constexpr char kKind[] = "type";
+struct AttrTraits<DataType> {
+  static constexpr char kName[] = "type";
   static constexpr uint32_t kField = kAttrType, kListField = kAttrType;
-  static std::optional<DataType> From(uint64_t value) {
+  static std::optional<DataType> Decode(uint64_t value) {
     return static_cast<DataType>(static_cast<int32_t>(value));
   }
-  static uint64_t To(DataType value) {
-    return AttrForm<int64_t>::To(static_cast<int>(value));
+  static uint64_t Encode(DataType value) {
+    return AttrTraits<int64_t>::Encode(static_cast<int>(value));
   }
 };
 template <>
-struct AttrForm<float> {
-  static constexpr char kKind[] = "float";
+struct AttrTraits<float> {
+  static constexpr char kName[] = "float";
   static constexpr uint32_t kField = kAttrFloat, kListField = kAttrFloat;
-  static std::optional<float> From(absl::string_view bytes) {
+  static std::optional<float> Decode(absl::string_view bytes) {
     return ReadFixed32(bytes);
   }
   static void Append(std::string& to, float value) { AppendFixed32(to, value); }
 };
 template <>
-struct AttrForm<std::string> {
-  static constexpr char kKind[] = "string";
+struct AttrTraits<std::string> {
+  static constexpr char kName[] = "string";
   static constexpr uint32_t kField = kAttrString, kListField = kAttrString;
-  static std::optional<std::string> From(absl::string_view bytes) {
+  static std::optional<std::string> Decode(absl::string_view bytes) {
     return std::string(bytes);
   }
   static void Append(std::string& to, absl::string_view value) {
@@ -198,10 +199,10 @@ struct AttrForm<std::string> {
   }
 };
 template <>
-struct AttrForm<PartialShape> {
-  static constexpr char kKind[] = "shape";
+struct AttrTraits<PartialShape> {
+  static constexpr char kName[] = "shape";
   static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
-  static std::optional<PartialShape> From(absl::string_view bytes) {
+  static std::optional<PartialShape> Decode(absl::string_view bytes) {
     return ParseShape(bytes);
   }
   static void Append(std::string& to, const PartialShape& value) {
@@ -209,10 +210,10 @@ struct AttrForm<PartialShape> {
   }
 };
 template <>
-struct AttrForm<Shape> {
-  static constexpr char kKind[] = "shape, fully known";
+struct AttrTraits<Shape> {
+  static constexpr char kName[] = "fully known shape";
   static constexpr uint32_t kField = kAttrShape, kListField = kAttrShape;
-  static std::optional<Shape> From(absl::string_view bytes) {
+  static std::optional<Shape> Decode(absl::string_view bytes) {
     const PartialShape shape = ParseShape(bytes);
     if (!shape.is_fully_known()) return std::nullopt;
     return shape.shape();
@@ -222,17 +223,17 @@ struct AttrForm<Shape> {
   }
 };
 template <>
-struct AttrForm<Function> {
-  static constexpr char kKind[] = "func";
+struct AttrTraits<Function> {
+  static constexpr char kName[] = "func";
   static constexpr uint32_t kField = kAttrFunc, kListField = kAttrFuncInList;
-  static std::optional<Function> From(absl::string_view bytes) {
+  static std::optional<Function> Decode(absl::string_view bytes) {
     Function function{{}, std::string(bytes)};
     for (WireReader field(bytes); field.Next();) {
       if (field.Is(1, kBytesType)) function.name = std::string(field.bytes());
     }
     return function;
   }
-  // One with nothing but a name has that of its name_attr_list.
+  // A Function constructed from a name alone has no name_attr_list.
   static void Append(std::string& to, const Function& value) {
     if (value.name_attr_list.empty()) return AppendField(to, 1, value.name);
     to += value.name_attr_list;

@@ -2,122 +2,181 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_ATTR_LIST_H_
 #define TFPLUG_GRAPH_INTERNAL_ATTR_LIST_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
-#include "tfplug/base/internal/wire.h"
-#include "tfplug/graph/internal/attrs.h"
+#include "tfplug/graph/internal/attr_entry.h"
 #include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/memory.h"
 
 namespace tfplug::internal {
 
-// A node's attributes. Of several with one name the last counts.
+// A node's attributes, in an Arena. Few are searched one by one, where the last
+// of several with the same name counts; more than kFew have distinct names and
+// a hash table.
 class AttrList {
  public:
   const AttrEntry* begin() const { return entries_.begin(); }
   const AttrEntry* end() const { return entries_.end(); }
 
-  // Adds those that stand behind a node's inputs, as ReadAttrs() has it.
-  bool Read(absl::string_view rest, Arena& arena, uint32_t* device_size) {
+  // Appends the attributes of a node's tail; see ReadAttrs().
+  bool Read(absl::string_view tail, Arena& arena, uint32_t* device_size) {
     const auto add = [&](const AttrEntry& attr) {
       entries_.PushBack(arena, attr);
     };
-    const bool all = ReadAttrs(rest, arena, add, device_size);
+    const bool all = ReadAttrs(tail, arena, add, device_size);
     entries_.Reserve(arena, entries_.size() + kSpare);
+    IndexMany(arena);
     return all;
   }
   // Null if there is none.
   const AttrEntry* Find(absl::string_view name) const {
-    return Find(name, entries_.size());
+    if (ABSL_PREDICT_TRUE(table_ == nullptr)) {
+      return FindAmong(name, entries_.size());
+    }
+    const uint32_t slot = FindSlot(name);
+    return slot == kUnused ? nullptr : &entries_[table_[slot]];
   }
   void Set(AttrEntry attr, Arena& arena) {
-    Put(Find(attr.name(), entries_.size()), attr, arena);
+    const AttrEntry* const found = Find(attr.name());
+    if (found != nullptr) {
+      entries_[Index(found)] = attr;
+    } else {
+      Add(attr, arena);
+    }
   }
-  // One whose name no other has.
-  void Add(AttrEntry attr, Arena& arena) { entries_.PushBack(arena, attr); }
+  // Adds an attribute whose name is not in the list.
+  void Add(AttrEntry attr, Arena& arena) {
+    entries_.PushBack(arena, attr);
+    if (ABSL_PREDICT_TRUE(table_ == nullptr)) return IndexMany(arena);
+    if (2 * ++num_used_ > mask_) return BuildTable(arena);
+    table_[FreeSlot(attr.name())] = entries_.size() - 1;
+  }
   void Erase(absl::string_view name) {
+    if (ABSL_PREDICT_FALSE(table_ != nullptr)) return EraseFromTable(name);
     uint32_t kept = 0;
     for (const AttrEntry& attr : entries_) {
       if (!SameText(attr.name(), name)) entries_[kept++] = attr;
     }
     entries_.Truncate(kept);
   }
-  // Sets all that another list has, or that stand behind a node's inputs.
+  // Sets all attributes of another list, or of a node's tail.
   void SetAll(const AttrList& from, Arena& arena) {
-    const uint32_t before = entries_.size();
-    if (before <= kFew) {
-      entries_.Reserve(arena, before + from.entries_.size() + kSpare);
-      for (const AttrEntry& attr : from) {
-        Put(Find(attr.name(), before), attr, arena);
-      }
+    if (table_ != nullptr) {
+      for (const AttrEntry& attr : from) Set(attr, arena);
       return;
     }
-    HashTable table;
-    ForEachNamed(table, [](const AttrEntry&) {});
-    for (const AttrEntry& attr : from) {
-      const uint32_t at =
-          table.Find(Hash(attr.name(), ProcessHashKey()), [&](uint32_t i) {
-            return SameText(entries_[i].name(), attr.name());
-          });
-      Put(at == HashTable::kNone ? nullptr : &entries_[at], attr, arena);
-    }
-  }
-  void SetAll(absl::string_view rest, Arena& arena) {
     const uint32_t before = entries_.size();
-    if (before <= kFew) {
-      ReadAttrs(rest, arena, [&](const AttrEntry& attr) {
-        Put(Find(attr.name(), before), attr, arena);
-      });
-      return;
-    }
-    AttrList from;
-    uint32_t ignored;
-    from.Read(rest, arena, &ignored);
-    SetAll(from, arena);
+    entries_.Reserve(arena, before + from.entries_.size() + kSpare);
+    for (const AttrEntry& attr : from) SetAmong(before, attr, arena);
+    IndexMany(arena);
   }
-  // Calls f(attr) for those that count.
+  void SetAll(absl::string_view tail, Arena& arena) {
+    const bool is_indexed = table_ != nullptr;
+    const uint32_t before = entries_.size();
+    ReadAttrs(tail, arena, [&](const AttrEntry& attr) {
+      if (ABSL_PREDICT_FALSE(is_indexed)) return Set(attr, arena);
+      SetAmong(before, attr, arena);
+    });
+    IndexMany(arena);
+  }
+  // Calls f(attr) for each attribute that counts.
   template <class F>
   void ForEach(const F& f) const {
-    if (entries_.size() > kFew) {
-      HashTable table;
-      return ForEachNamed(table, f);
-    }
     for (const AttrEntry& attr : entries_) {
-      if (Find(attr.name()) == &attr) f(attr);
+      if (table_ != nullptr || Find(attr.name()) == &attr) f(attr);
     }
   }
 
  private:
-  static constexpr uint32_t kFew = 32;   // These are looked for one by one.
-  static constexpr uint32_t kSpare = 3;  // What one edit may add.
+  static constexpr uint32_t kFew = 32;
+  static constexpr uint32_t kSpare = 3;  // Room for one edit's new attributes.
+  // In place of an entry's index in the table.
+  static constexpr uint32_t kUnused = 0xffffffff;
+  static constexpr uint32_t kErased = 0xfffffffe;
 
-  const AttrEntry* Find(absl::string_view name, uint32_t size) const {
+  uint32_t Index(const AttrEntry* entry) const {
+    return static_cast<uint32_t>(entry - entries_.begin());
+  }
+  // Searches the first `size` entries.
+  const AttrEntry* FindAmong(absl::string_view name, uint32_t size) const {
     for (uint32_t i = size; i-- > 0;) {
       if (SameText(entries_[i].name(), name)) return &entries_[i];
     }
     return nullptr;
   }
-  void Put(const AttrEntry* at, AttrEntry attr, Arena& arena) {
-    if (at == nullptr) return entries_.PushBack(arena, attr);
-    entries_[static_cast<size_t>(at - entries_.begin())] = attr;
+  // Set(), where only the first `size` entries can have the same name or may be
+  // replaced.
+  void SetAmong(uint32_t size, AttrEntry attr, Arena& arena) {
+    const AttrEntry* const found = FindAmong(attr.name(), size);
+    if (found == nullptr) return entries_.PushBack(arena, attr);
+    entries_[Index(found)] = attr;
   }
-  // The same by a table of names, of which each gets its place.
-  template <class F>
-  void ForEachNamed(HashTable& table, const F& f) const {
-    table.Reset(entries_.size());
-    for (uint32_t i = entries_.size(); i-- > 0;) {
-      const AttrEntry& attr = entries_[i];
-      const uint32_t other = table.Insert(
-          Hash(attr.name(), ProcessHashKey()), i, [&](uint32_t later) {
-            return SameText(entries_[later].name(), attr.name());
-          });
-      if (other == HashTable::kNone) f(attr);
+
+  // ---- The table ----
+
+  void IndexMany(Arena& arena) {
+    if (ABSL_PREDICT_TRUE(table_ != nullptr || entries_.size() <= kFew)) return;
+    BuildTable(arena);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < entries_.size(); ++i) {
+      if (table_[FindSlot(entries_[i].name())] == i) {
+        entries_[kept++] = entries_[i];
+      }
     }
+    if (kept == entries_.size()) return;
+    entries_.Truncate(kept);
+    BuildTable(arena);
+  }
+  // Builds a table of all entries, the last ones with a name.
+  void BuildTable(Arena& arena) {
+    uint32_t size = 4 * kFew;
+    while (size < 4 * entries_.size()) size *= 2;
+    table_ =
+        reinterpret_cast<uint32_t*>(arena.Allocate(size * sizeof(uint32_t)));
+    mask_ = size - 1;
+    num_used_ = entries_.size();
+    std::fill_n(table_, size, kUnused);
+    for (uint32_t i = entries_.size(); i-- > 0;) {
+      if (FindSlot(entries_[i].name()) == kUnused) {
+        table_[FreeSlot(entries_[i].name())] = i;
+      }
+    }
+  }
+  uint32_t FirstSlot(absl::string_view name) const {
+    return static_cast<uint32_t>(Hash(name, ProcessHashKey())) & mask_;
+  }
+  // kUnused if the name is not in the table.
+  uint32_t FindSlot(absl::string_view name) const {
+    for (uint32_t slot = FirstSlot(name);; slot = (slot + 1) & mask_) {
+      const uint32_t i = table_[slot];
+      if (i == kUnused) return kUnused;
+      if (i != kErased && SameText(entries_[i].name(), name)) return slot;
+    }
+  }
+  uint32_t FreeSlot(absl::string_view name) const {
+    uint32_t slot = FirstSlot(name);
+    while (table_[slot] != kUnused) slot = (slot + 1) & mask_;
+    return slot;
+  }
+  void EraseFromTable(absl::string_view name) {
+    const uint32_t slot = FindSlot(name);
+    if (slot == kUnused) return;
+    // The last entry takes the place of the erased one.
+    const uint32_t last = entries_.size() - 1;
+    table_[FindSlot(entries_[last].name())] = table_[slot];
+    entries_[table_[slot]] = entries_[last];
+    table_[slot] = kErased;
+    entries_.Truncate(last);
   }
 
   ArenaList<AttrEntry> entries_;
+  uint32_t* table_ = nullptr;  // Indices in entries_, with open addressing.
+  uint32_t mask_ = 0;
+  uint32_t num_used_ = 0;  // Slots in use, erased ones included.
 };
 
 }  // namespace tfplug::internal

@@ -2,50 +2,53 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_
 #define TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/node.h"
 
 namespace tfplug::internal {
 
-// The nodes behind a Switch or an Enter: those may run not at all, or many
-// times. Behind the Merge or Exit as well, to be on the safe side.
+// The nodes that depend on a Switch or an Enter, which may run not at all or
+// many times. To be safe, includes the nodes after the Merge or Exit.
 class Conditional {
  public:
   explicit Conditional(Graph& graph) : contains_(graph.max_id()) {
-    std::vector<Node> rest;
+    std::vector<Node> pending;
     for (const char* op :
          {"Switch", "RefSwitch", "_SwitchN", "Enter", "RefEnter"}) {
       if (!graph.has_op(op)) continue;
-      for (Node node : graph.nodes(op)) Add(node, rest);
+      for (Node node : graph.nodes(op)) Add(node, pending);
     }
-    while (!rest.empty()) {
-      const Node node = rest.back();
-      rest.pop_back();
-      for (const Use& use : node.uses()) Add(use.node, rest);
+    while (!pending.empty()) {
+      const Node node = pending.back();
+      pending.pop_back();
+      for (const Use& use : node.uses()) Add(use.node, pending);
     }
   }
 
   bool Contains(Node node) const { return contains_[node.id()]; }
 
  private:
-  void Add(Node node, std::vector<Node>& rest) {
+  void Add(Node node, std::vector<Node>& pending) {
     if (contains_[node.id()]) return;
     contains_[node.id()] = true;
-    rest.push_back(node);
+    pending.push_back(node);
   }
 
   std::vector<bool> contains_;
 };
 
-// A name for the variable behind a resource: the same for the same one, as far
-// as the graph tells.
+// Returns a name for the variable of a resource, which is the same for two
+// resources if the graph shows that they are the same variable.
 inline std::string VariableOf(Output resource) {
-  // No chain of Identities is longer than the graph; this also ends in a cycle.
-  for (uint32_t i = 0; resource && i < resource.node.graph()->size(); ++i) {
+  // The bound ends the loop in a cycle of Identity nodes.
+  const uint32_t max_id = resource ? Access::state(resource.node)->size() : 0;
+  for (uint32_t i = 0; resource && i < max_id; ++i) {
     if (resource.node.op() != "Identity") break;
     resource = resource.node.input(0);
   }

@@ -2,102 +2,110 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_EDITOR_H_
 #define TFPLUG_GRAPH_INTERNAL_EDITOR_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/graph/internal/edges.h"
 #include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/node_fields.h"
 #include "tfplug/graph/internal/overlay.h"
+#include "tfplug/graph/internal/use_lists.h"
 
 namespace tfplug::internal {
 
-// Edits a GraphState. Texts are not copied but where it says so: they live as
-// long as the graph.
+// Edits a GraphState. Texts have to live as long as the graph, unless a comment
+// says that they are copied.
 class GraphEditor {
  public:
-  explicit GraphEditor(GraphState& graph) : graph_(graph) {}
+  explicit GraphEditor(GraphState& state) : state_(state) {}
 
-  // A node without inputs, device and attributes. The name must be free.
+  // Adds a node without inputs, device and attributes. The name must be free.
   uint32_t Add(absl::string_view name, absl::string_view op) {
-    graph_.NeedUses();
-    const uint32_t n = graph_.size();
-    const uint32_t number = graph_.OpNumber(op);
-    ++graph_.op_table().count(number);
-    graph_.index_.names.PushBack(name);
-    graph_.index_.ops.PushBack(number);
-    graph_.uses_.AddNode();
+    state_.EnsureUses();
+    const uint32_t n = state_.size();
+    const uint32_t op_id = state_.OpId(op);
+    ++state_.op_table().count(op_id);
+    state_.index_.names.PushBack(name);
+    state_.index_.ops.PushBack(op_id);
+    state_.uses_.AddNode();
     InsertName(n);
-    MakeDirty(n).own_inputs = true;
+    MarkDirty(n).own_inputs = true;
     return n;
   }
 
-  // Its edges come to an end. Nobody may use it any more.
+  // Removes a node without uses by other nodes, with its inputs.
   void Remove(uint32_t n) {
-    graph_.NeedUses();
-    const EdgeNumbers inputs = graph_.MadeInputs(n);
-    for (uint32_t i = 0; i < inputs.size(); ++i) EndEdge(inputs[i]);
-    graph_.index_.names.Erase(n);
-    --graph_.op_table().count(graph_.op(n));
-    graph_.index_.ops[n] = GraphState::kRemoved;
-    ++graph_.num_removed_;
-    graph_.overlay_.MarkGone(n, graph_.size());
-    graph_.changed_ = true;
-  }
-
-  void SetName(uint32_t n, absl::string_view name) {
-    graph_.NeedUses();
-    graph_.index_.names.Set(n, name);
-    InsertName(n);
-    MakeDirty(n);
-    // Who uses it, calls it by its new name.
-    UseLists::Cursor cursor(graph_.uses_, n);
-    while (const UseEntry* use = cursor.Next()) {
-      if (graph_.edges_[use->edge].source != n) continue;
-      for (InputEdit& input : MakeInputs(use->user).input_list) {
-        if (input.edge == use->edge) input = InputEdit(input.edge);
+    state_.EnsureUses();
+    for (const bool control : {false, true}) {
+      uint32_t edge;
+      for (uint32_t slot = 0;
+           (edge = state_.NextInput(n, control, &slot)) != kNoEdge; ++slot) {
+        EndEdge(edge);
       }
     }
+    state_.index_.names.Erase(n);
+    --state_.op_table().count(state_.op(n));
+    state_.index_.ops[n] = GraphState::kRemoved;
+    ++state_.num_removed_;
+    state_.overlay_.MarkRemoved(n, state_.size());
+    SetChanged();
+  }
+
+  // Renames a node, also in the inputs of its users.
+  void SetName(uint32_t n, absl::string_view name) {
+    state_.EnsureUses();
+    state_.index_.names.Set(n, name);
+    InsertName(n);
+    MarkDirty(n);
+    ForEachUse(n, [&](UseEntry use) {
+      NodeEdit& edit = EditInputs(use.user);
+      ListOf(edit, use.edge)[state_.SlotOf(use.user, use.edge, edit)] =
+          InputEdit(use.edge);
+    });
   }
 
   void SetOp(uint32_t n, absl::string_view op) {
-    const uint32_t number = graph_.OpNumber(op);
-    MakeDirty(n);
-    --graph_.op_table().count(graph_.op(n));
-    ++graph_.op_table().count(number);
-    graph_.index_.ops[n] = number;
+    const uint32_t op_id = state_.OpId(op);
+    MarkDirty(n);
+    --state_.op_table().count(state_.op(n));
+    ++state_.op_table().count(op_id);
+    state_.index_.ops[n] = op_id;
   }
 
   void SetDevice(uint32_t n, absl::string_view device) {
-    NodeEdit& edit = MakeDirty(n);
+    NodeEdit& edit = MarkDirty(n);
     edit.device = device;
     edit.own_device = true;
   }
 
-  // `name` and `value` are copied.
+  // ---- Attributes ----
+
+  // Copies `name` and `value`.
   void SetAttr(uint32_t n, absl::string_view name, absl::string_view value) {
-    AttrList& attrs = MakeAttrs(n);
+    AttrList& attrs = EditAttrs(n);
     attrs.Set(MakeAttrEntry(name, value, arena()), arena());
   }
   void RemoveAttr(uint32_t n, absl::string_view name) {
-    MakeAttrs(n).Erase(name);
+    EditAttrs(n).Erase(name);
   }
-  // One or all of `from`, another node. False if it is not there.
+  // Copies an attribute of another node. False if that node lacks it.
   bool CopyAttr(uint32_t n, GraphState& graph, uint32_t from,
                 absl::string_view name) {
     AttrEntry attr;
     if (!graph.FindAttr(from, name, &attr)) return false;
-    if (&graph != &graph_) attr = MakeAttrEntry(name, attr.value(), arena());
-    MakeAttrs(n).Set(attr, arena());
+    if (&graph != &state_) attr = MakeAttrEntry(name, attr.value(), arena());
+    EditAttrs(n).Set(attr, arena());
     return true;
   }
+  // Copies all attributes of another node.
   void CopyAttrs(uint32_t n, GraphState& graph, uint32_t from) {
-    if (&graph == &graph_) {
-      AttrList& attrs = MakeAttrs(n);
+    if (&graph == &state_) {
+      AttrList& attrs = EditAttrs(n);
       const NodeEdit* const edit = graph.overlay_.Find(from);
       if (edit != nullptr && edit->own_attrs) {
         attrs.SetAll(edit->attrs, arena());
       } else {
-        attrs.SetAll(graph.rest_bytes(from), arena());
+        attrs.SetAll(graph.tail_bytes(from), arena());
       }
       return;
     }
@@ -105,88 +113,188 @@ class GraphEditor {
     graph.attrs(from).ForEach([&](const AttrEntry& attr) {
       copies.Add(MakeAttrEntry(attr.name(), attr.value(), arena()), arena());
     });
-    MakeAttrs(n).SetAll(copies, arena());
+    EditAttrs(n).SetAll(copies, arena());
   }
 
-  // Inputs by their place among all, control edges included.
-  void InsertEdge(uint32_t n, uint32_t at, Edge edge) {
-    NodeEdit& edit = MakeInputs(n);
-    edit.input_list.Insert(arena(), at, InputEdit(NewEdge(n, edge)));
+  // ---- Edges ----
+
+  void AddInput(uint32_t n, Edge edge) {
+    Append(n, EditInputs(n).inputs, edge);
   }
-  void ReplaceEdge(uint32_t n, uint32_t at, Edge edge) {
-    InputEdit& input = MakeInputs(n).input_list[at];
-    EndEdge(input.edge);
-    input = InputEdit(NewEdge(n, edge));
+  // Does nothing if the node has the control input already. To find out takes
+  // as many steps as the node has control inputs or `source` has uses,
+  // whichever are fewer.
+  void AddControl(uint32_t n, uint32_t source) {
+    NodeEdit& edit = EditInputs(n);
+    bool exists = false;
+    ForEachControl(n, edit, source, [&](uint32_t) { exists = true; });
+    if (!exists) Append(n, edit.controls, {source, kControlPort});
   }
-  void RemoveEdge(uint32_t n, uint32_t at) {
-    NodeEdit& edit = MakeInputs(n);
-    EndEdge(edit.input_list[at].edge);
-    edit.input_list.Erase(at);
+  // Removes all control inputs from `source`, in as many steps as AddControl().
+  void RemoveControls(uint32_t n, uint32_t source) {
+    state_.EnsureUses();
+    if (state_.uses_.count(source) == 0 || state_.num_inputs(n, true) == 0) {
+      return;
+    }
+    ForEachControl(n, EditInputs(n), source,
+                   [&](uint32_t edge) { RemoveEdge(n, edge); });
+  }
+  // Replaces the data input `edge` of node `n`.
+  void ReplaceEdge(uint32_t n, uint32_t edge, Edge by) {
+    NodeEdit& edit = EditInputs(n);
+    const uint32_t slot = state_.SlotOf(n, edge, edit);
+    EndEdge(edge);
+    edit.inputs[slot] = InputEdit(NewEdge(n, by, slot));
+  }
+  void RemoveEdge(uint32_t n, uint32_t edge) {
+    NodeEdit& edit = EditInputs(n);
+    const uint32_t slot = state_.SlotOf(n, edge, edit);
+    ListOf(edit, edge).Remove(arena(), slot);
+    EndEdge(edge);
+  }
+
+  // Redirects data edges from output `port` of `from`, but not to node `to`.
+  void ReplaceUses(uint32_t from, int32_t port, Edge to) {
+    ForEachUse(from, [&](UseEntry use) {
+      if (use.user == to.source || state_.edges_[use.edge].port != port) return;
+      ReplaceEdge(use.user, use.edge, to);
+    });
+  }
+  // Redirects all edges from `from`, but not those to node `to`.
+  void ReplaceNode(uint32_t from, uint32_t to) {
+    ForEachUse(from, [&](UseEntry use) {
+      if (use.user == to) return;
+      const int32_t port = state_.edges_[use.edge].port;
+      if (port != kControlPort) {
+        return ReplaceEdge(use.user, use.edge, {to, port});
+      }
+      RemoveEdge(use.user, use.edge);
+      AddControl(use.user, to);
+    });
   }
 
  private:
-  Arena& arena() { return graph_.overlay_.arena(); }
+  Arena& arena() { return state_.overlay_.arena(); }
 
+  void SetChanged() {
+    state_.changed_ = true;
+    state_.byte_size_ = GraphState::kUnknownSize;
+  }
   void InsertName(uint32_t n) {
-    if (!graph_.index_.names.HasRoom()) {
-      graph_.index_.names.DropTable();
-      graph_.MakeNames();
-    } else if (!graph_.index_.names.Insert(n)) {
-      graph_.NoteDuplicate(n);
+    if (!state_.index_.names.HasRoom()) {
+      state_.index_.names.DropTable();
+      state_.BuildNames();
+    } else if (!state_.index_.names.Insert(n)) {
+      state_.NoteDuplicate(n);
     }
   }
 
-  NodeEdit& MakeDirty(uint32_t n) {
-    NodeEdit* edit = graph_.overlay_.Find(n);
+  // The node's edit, which makes the node dirty.
+  NodeEdit& MarkDirty(uint32_t n) {
+    NodeEdit* edit = state_.overlay_.Find(n);
     if (edit == nullptr) {
-      edit = &graph_.overlay_.Add(n, graph_.size());
-      if (n < graph_.num_parsed_) {
-        graph_.edited_ops_ |= uint64_t{1} << graph_.op(n) % 64;
-        edit->inputs = graph_.index_.inputs(n);
-        edit->rest = graph_.index_.rest(n);
+      edit = &state_.overlay_.Add(n, state_.size());
+      if (n < state_.num_parsed_) {
+        state_.edited_ops_ |= uint64_t{1} << state_.op(n) % 64;
+        edit->input_bytes = state_.index_.input_bytes(n);
+        edit->tail = state_.index_.tail(n);
       }
     }
-    graph_.overlay_.MarkDirty(n, *edit);
-    graph_.changed_ = true;
+    state_.overlay_.MarkDirty(n, *edit);
+    SetChanged();
     return *edit;
   }
-  // The same, with a list of its inputs.
-  NodeEdit& MakeInputs(uint32_t n) {
-    graph_.NeedUses();
-    NodeEdit& edit = MakeDirty(n);
-    if (edit.own_inputs) return edit;
-    const EdgeNumbers inputs = graph_.MadeInputs(n);
-    const char* p = edit.inputs.data();
-    edit.input_list.Reserve(arena(), inputs.size() + 1);
-    for (uint32_t i = 0; i < inputs.size(); ++i) {
-      edit.input_list.PushBack(arena(), {inputs[i], NextInput(&p)});
-    }
-    edit.own_inputs = true;
+  // The same, with lists of the inputs.
+  NodeEdit& EditInputs(uint32_t n) {
+    state_.EnsureUses();
+    NodeEdit& edit = MarkDirty(n);
+    if (!edit.own_inputs) ListInputs(n, edit);
     return edit;
   }
-  // The same, with a list of its attributes.
-  AttrList& MakeAttrs(uint32_t n) {
-    NodeEdit& edit = MakeDirty(n);
+  void ListInputs(uint32_t n, NodeEdit& edit) {
+    edit.own_inputs = true;
+    uint32_t edge = state_.index_.first_edge(n);
+    uint32_t control = state_.FirstControl(n);
+    const uint32_t first_control = control;
+    const uint32_t end = state_.index_.first_edge(n + 1);
+    edit.num_parsed_inputs = control - edge;
+    edit.inputs.Reserve(arena(), edit.num_parsed_inputs + 1);
+    if (control < end) edit.controls.Reserve(arena(), end - control + 1);
+    const bool is_mixed =
+        std::binary_search(state_.mixed_.begin(), state_.mixed_.end(), n);
+    const char* p = edit.input_bytes.data();
+    while (edge < first_control || control < end) {
+      const absl::string_view text = ReadInput(&p);
+      const bool is_control = ABSL_PREDICT_FALSE(is_mixed)
+                                  ? state_.ParseInput(text).port == kControlPort
+                                  : edge == first_control;
+      if (is_control) {
+        edit.controls.PushBack(arena(), {control++, text});
+      } else {
+        edit.inputs.PushBack(arena(), {edge++, text});
+      }
+    }
+  }
+  // The same, with a list of the attributes.
+  AttrList& EditAttrs(uint32_t n) {
+    NodeEdit& edit = MarkDirty(n);
     if (!edit.own_attrs) {
-      edit.has_others = !edit.attrs.Read(edit.rest, arena(), &edit.device_size);
+      edit.has_other_fields =
+          !edit.attrs.Read(edit.tail, arena(), &edit.device_size);
       edit.own_attrs = true;
     }
     return edit.attrs;
   }
 
-  uint32_t NewEdge(uint32_t user, Edge edge) {
-    graph_.edges_.PushBack(edge);
-    const auto number = static_cast<uint32_t>(graph_.edges_.size() - 1);
-    graph_.uses_.Add(edge.source, {user, number});
-    return number;
+  // The list that has the edge, or had it before it ended.
+  InputList& ListOf(NodeEdit& edit, uint32_t edge) {
+    return state_.edges_[edge].port == kControlPort ? edit.controls
+                                                    : edit.inputs;
   }
-  void EndEdge(uint32_t number) {
-    uint32_t& source = graph_.edges_[number].source;
-    if (source != kNoNode) graph_.uses_.Remove(source);
+  void Append(uint32_t n, InputList& list, Edge edge) {
+    list.PushBack(arena(), InputEdit(NewEdge(n, edge, list.num_slots())));
+  }
+  uint32_t NewEdge(uint32_t user, Edge edge, uint32_t slot) {
+    const auto id = static_cast<uint32_t>(state_.edges_.size());
+    state_.AddEdge(edge, slot);
+    state_.uses_.Add(edge.source, {user, id});
+    return id;
+  }
+  void EndEdge(uint32_t edge) {
+    uint32_t& source = state_.edges_[edge].source;
+    if (source != kNoNode) state_.uses_.Remove(source);
     source = kNoNode;
   }
 
-  GraphState& graph_;
+  // Calls f(use) for each use of `n` that is valid when its turn comes.
+  template <class F>
+  void ForEachUse(uint32_t n, const F& f) {
+    state_.EnsureUses();
+    UseLists::Cursor cursor(state_.uses_, n);
+    while (const UseEntry* entry = cursor.Next()) {
+      if (state_.edges_[entry->edge].source == n) f(UseEntry(*entry));
+    }
+  }
+
+  // Calls f(edge), which may remove the edge, for each control edge from
+  // `source` to `n`.
+  template <class F>
+  void ForEachControl(uint32_t n, NodeEdit& edit, uint32_t source, const F& f) {
+    const InputList& controls = edit.controls;
+    if (controls.num_slots() > state_.uses_.count(source)) {
+      return ForEachUse(source, [&](UseEntry use) {
+        if (use.user == n && state_.edges_[use.edge].port == kControlPort) {
+          f(use.edge);
+        }
+      });
+    }
+    for (uint32_t slot = 0; slot < controls.num_slots(); ++slot) {
+      const uint32_t edge = controls[slot].edge;
+      if (edge != kNoEdge && state_.edges_[edge].source == source) f(edge);
+    }
+  }
+
+  GraphState& state_;
 };
 
 }  // namespace tfplug::internal

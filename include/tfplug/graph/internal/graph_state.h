@@ -2,77 +2,65 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_GRAPH_STATE_H_
 #define TFPLUG_GRAPH_INTERNAL_GRAPH_STATE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/attr_entry.h"
 #include "tfplug/graph/internal/attr_list.h"
-#include "tfplug/graph/internal/attrs.h"
-#include "tfplug/graph/internal/edges.h"
-#include "tfplug/graph/internal/fields.h"
-#include "tfplug/graph/internal/index.h"
+#include "tfplug/graph/internal/graph_index.h"
+#include "tfplug/graph/internal/input_list.h"
 #include "tfplug/graph/internal/memory.h"
-#include "tfplug/graph/internal/names.h"
-#include "tfplug/graph/internal/ops.h"
+#include "tfplug/graph/internal/node_names.h"
+#include "tfplug/graph/internal/op_table.h"
 #include "tfplug/graph/internal/overlay.h"
+#include "tfplug/graph/internal/reference.h"
+#include "tfplug/graph/internal/use_lists.h"
 
 namespace tfplug::internal {
 
-// The inputs of a node, control edges among them, as numbers of edges.
-class EdgeNumbers {
- public:
-  EdgeNumbers(const InputEdit* edited, uint32_t first, uint32_t size)
-      : edited_(edited), first_(first), size_(size) {}
-  uint32_t size() const { return size_; }
-  uint32_t operator[](uint32_t i) const {
-    return edited_ != nullptr ? edited_[i].edge : first_ + i;
-  }
-
- private:
-  const InputEdit* edited_;
-  uint32_t first_;
-  uint32_t size_;
-};
-
-// A graph: the index of its bytes, what is made of that on demand, and the
-// edits over it. Nodes are numbers; those of the bytes come first, added ones
-// follow. This is the reading half; GraphEditor is the other. Neither checks
-// anything: Graph and Node do.
+// A graph: the index of its bytes, tables built from it on demand
+// (graph_tables.h), and the edits over it. Nodes are identified by their index:
+// parsed nodes come first, then arguments and results of a function, then added
+// nodes. This class reads; GraphEditor edits. Neither validates arguments:
+// Graph and Node do.
 class GraphState {
  public:
   void Clear();
-  // Of a serialised GraphDef, or of a FunctionDef, whose arguments and results
-  // are nodes too: see graph_function.h.
+  // Parses a serialized GraphDef, or a FunctionDef, whose arguments and results
+  // become nodes too: see function_body.h.
   absl::Status Parse(absl::string_view graph_def);
   absl::Status ParseFunction(absl::string_view function_def);
 
   absl::string_view bytes() const { return bytes_; }
+  bool is_function() const { return is_function_; }
+  // The number of the field that holds the nodes.
   uint32_t node_field() const { return is_function_ ? 3 : 1; }
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
-  // Whether it is more than the processor's nearer caches may hold.
+  // Whether the graph probably exceeds the processor's inner caches.
   bool is_large() const { return bytes_.size() > size_t{4} << 20; }
   const absl::Status& status() const { return status_; }
-  // Of several problems, the first stays.
+  // Records a problem with the graph; only the first one is kept.
   void Note(absl::Status problem) {
     if (status_.ok()) status_ = std::move(problem);
   }
 
-  // What is made on demand: who has a name, where inputs come from, who uses a
-  // node.
-  void BuildNameIndex() {
-    if (ABSL_PREDICT_FALSE(!index_.names.has_table())) MakeNames();
+  // Build the tables of names, edges and uses unless they exist.
+  void EnsureNames() {
+    if (ABSL_PREDICT_FALSE(!index_.names.has_table())) BuildNames();
   }
-  void NeedEdges() {
-    if (ABSL_PREDICT_FALSE(!has_edges_)) MakeEdges();
+  void EnsureEdges() {
+    if (ABSL_PREDICT_FALSE(!has_edges_)) BuildEdges();
   }
-  void NeedUses() {
-    if (ABSL_PREDICT_FALSE(uses_.empty())) MakeUses();
+  void EnsureUses() {
+    if (ABSL_PREDICT_FALSE(uses_.empty())) BuildUses();
   }
 
   // ---- Nodes ----
@@ -80,7 +68,7 @@ class GraphState {
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_parsed() const { return num_parsed_; }
   uint32_t num_live() const { return size() - num_removed_; }
-  // Whether it stands for an argument or result of a function.
+  // Whether the node stands for an argument or result of a function.
   bool is_boundary(uint32_t n) const { return n - num_parsed_ < num_boundary_; }
   bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
   absl::string_view name(uint32_t n) const { return index_.names[n]; }
@@ -89,57 +77,51 @@ class GraphState {
   NodeRecord record(uint32_t n) const { return index_.records[n]; }
   absl::string_view device(uint32_t n) const;
   uint32_t FindNode(absl::string_view name) {
-    BuildNameIndex();
+    EnsureNames();
     return index_.names.Find(name);
   }
 
   OpTable& op_table() { return index_.op_table; }
-  uint32_t OpNumber(absl::string_view op) {
-    const uint32_t number = op_table().Find(op);
-    return number != OpTable::kNone ? number : op_table().Number(Keep(op));
+  // The op's id, which it gets now if no node ever had it.
+  uint32_t OpId(absl::string_view op) {
+    const uint32_t id = op_table().Find(op);
+    return id != OpTable::kNone ? id : op_table().Intern(Keep(op));
   }
 
-  // ---- Edges ----
+  // ---- Inputs ----
 
-  EdgeNumbers inputs(uint32_t n) {
-    NeedEdges();
-    return MadeInputs(n);
-  }
-  // Calls f(edge) for the node's inputs, control edges too, until it is true;
-  // returns the place of that one, or how many there are.
-  template <class F>
-  uint32_t FindInput(uint32_t n, const F& f) {
-    NeedEdges();
-    const NodeEdit* const edit = overlay_.Find(n);
+  uint32_t num_inputs(uint32_t n, bool control);
+  // The edge of data or control input `i`; kNoEdge if there is none.
+  uint32_t FindInput(uint32_t n, bool control, uint32_t i);
+  // The first edge at or after `*slot`, which becomes its slot: see InputList.
+  // kNoEdge at the end.
+  uint32_t NextInput(uint32_t n, bool control, uint32_t* slot);
+  // The index of a data input among the data inputs of `user`.
+  uint32_t InputIndex(uint32_t user, uint32_t edge) const {
+    const NodeEdit* const edit = overlay_.Find(user);
     if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
-      uint32_t i = 0;
-      while (i < edit->input_list.size() &&
-             !f(edges_[edit->input_list[i].edge])) {
-        ++i;
-      }
-      return i;
+      return edit->inputs.IndexOf(SlotOf(user, edge, *edit));
     }
-    if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return 0;
-    const Edge* const begin = edges_.data() + index_.first_edge(n);
-    const Edge* const end = edges_.data() + index_.first_edge(n + 1);
-    const Edge* edge = begin;
-    while (edge < end && !f(*edge)) ++edge;
-    return static_cast<uint32_t>(edge - begin);
+    return edge - index_.first_edge(user);
   }
-  const Edge& edge(uint32_t number) const { return edges_[number]; }
+
+  const Edge& edge(uint32_t edge) const { return edges_[edge]; }
   UseLists& uses() {
-    NeedUses();
+    EnsureUses();
     return uses_;
   }
-  // After uses(): calls f(source) for each input, control edges too, that comes
+  // After uses(): calls f(source) for each data and control input that comes
   // from a node.
   template <class F>
   void ForEachSource(uint32_t n, const F& f) const {
     const NodeEdit* const edit = overlay_.Find(n);
     if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
-      for (const InputEdit& input : edit->input_list) {
-        const uint32_t source = edges_[input.edge].source;
-        if (source != kNoNode) f(source);
+      for (const InputList* list : {&edit->inputs, &edit->controls}) {
+        for (const InputEdit& input : *list) {
+          if (input.edge == kNoEdge) continue;
+          const uint32_t source = edges_[input.edge].source;
+          if (source != kNoNode) f(source);
+        }
       }
     } else if (ABSL_PREDICT_TRUE(n < num_parsed_)) {
       const Edge* const end = edges_.data() + index_.first_edge(n + 1);
@@ -153,50 +135,73 @@ class GraphState {
   template <class F>
   void ForEachUser(uint32_t n, const F& f) const {
     uses_.ForEach(n, [&](UseEntry use) {
-      // Only edits put an end to edges.
+      // Edges end only by edits.
       if (ABSL_PREDICT_TRUE(!changed_) || edges_[use.edge].source == n) {
         f(use.user);
       }
     });
   }
-  // The number of a port of a function's nodes; `text` is "output:0".
+  // The port of a node in a function's body; `text` is "output:0".
   int32_t BodyPort(absl::string_view text) {
-    const uint32_t number = ports_.Find(text);
+    const uint32_t id = ports_.Find(text);
     return static_cast<int32_t>(
-        1 + (number != OpTable::kNone ? number : ports_.Number(Keep(text))));
+        1 + (id != OpTable::kNone ? id : ports_.Intern(Keep(text))));
   }
-  bool is_function() const { return is_function_; }
-  // What input `i`, control edges counted, says.
-  std::string input_text(uint32_t n, uint32_t i) const;
+  // The text of a port of a function's body.
+  absl::string_view body_port(int32_t port) const {
+    return ports_.op(static_cast<uint32_t>(port - 1));
+  }
+  // How an input is parsed that consists of `text`.
+  Reference ParseInput(absl::string_view text) {
+    return ABSL_PREDICT_TRUE(!is_function_) ? ParseReference(text)
+                                            : ParseBodyReference(text, ports_);
+  }
+
+  // Whether an input that consists of `name` alone refers to output 0 of the
+  // node of that name.
+  bool IsPlainName(absl::string_view name) const {
+    if (is_function_) {
+      return !name.empty() && name[0] != '^' && name.find(':') == name.npos;
+    }
+    const Reference reference = ParseReference(name);
+    return reference.port == 0 && reference.name.size() == name.size();
+  }
+
+  // INVALID_ARGUMENT if a new node cannot have this name.
+  absl::Status CheckName(absl::string_view name);
 
   // ---- Attributes ----
 
-  // The bytes of the attribute's AttrValue; with null data if there is none.
+  // The bytes of the attribute's AttrValue; null data if there is none.
   absl::string_view FindAttr(uint32_t n, absl::string_view name);
   bool FindAttr(uint32_t n, absl::string_view name, AttrEntry* attr);
-  // Calls f(name, value) for each attribute, in no order that means something.
+  // Calls f(name, value) for each attribute, in an unspecified order.
   template <class F>
   void ForEachAttr(uint32_t n, const F& f) {
     attrs(n).ForEach(
         [&](const AttrEntry& attr) { f(attr.name(), attr.value()); });
   }
-  // All; it holds until the next edit.
+  // All attributes, until the next edit.
   AttrList attrs(uint32_t n);
 
   // ---- Bytes ----
 
-  // All of the node's bytes behind its inputs that are not edited.
-  absl::string_view rest_bytes(uint32_t n) const;
+  // The unedited bytes of the node that follow its inputs.
+  absl::string_view tail_bytes(uint32_t n) const;
   Overlay& overlay() { return overlay_; }
-  // Which node a function's result is, and its field in the FunctionDef.
+  // A function's result: its node, and its field in the FunctionDef.
   struct Result {
     uint32_t node;
     Range field;
   };
   const Array<Result>& results() const { return results_; }
-  // For whoever needs one for a moment.
+  // The size of the written graph, if it was computed since the last edit.
+  static constexpr size_t kUnknownSize = ~size_t{0};
+  size_t byte_size() const { return byte_size_; }
+  void set_byte_size(size_t size) { byte_size_ = size; }
+  // Memory for temporary use within one call.
   std::string& scratch() { return scratch_; }
-  // A copy that lives as long as the graph.
+  // Returns a copy that lives as long as the graph.
   absl::string_view Keep(absl::string_view text) {
     return overlay_.arena().Copy(text);
   }
@@ -204,45 +209,54 @@ class GraphState {
  private:
   friend class GraphEditor;
   friend class GraphPrefetch;
-  friend class InputText;
   friend class TopologicalSort;
   static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
-  // How many nodes before its turn a node's bytes are asked for.
+  // How many nodes ahead of the current one bytes are prefetched.
   static constexpr uint32_t kAhead = 12;
 
-  // Whether nodes of the same op were edited; that of others may say so, too.
+  // Whether a node of this op was edited; false positives are possible.
   bool MayBeEdited(uint32_t n) const {
     return (edited_ops_ >> index_.ops[n] % 64 & 1) != 0;
   }
-  EdgeNumbers MadeInputs(uint32_t n) const {
-    const NodeEdit* const edit = overlay_.Find(n);
-    if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
-      return {edit->input_list.begin(), 0, edit->input_list.size()};
-    }
-    if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return {nullptr, 0, 0};
-    const uint32_t first = index_.first_edge(n);
-    return {nullptr, first, index_.first_edge(n + 1) - first};
+  uint32_t num_parsed_edges() const { return index_.first_edge(num_parsed_); }
+  // Where the control edges of a parsed node begin.
+  uint32_t FirstControl(uint32_t n) const {
+    const uint32_t end = index_.first_edge(n + 1);
+    const uint32_t begin = index_.first_edge(n);
+    if (begin == end || edges_[end - 1].port != kControlPort) return end;
+    const Edge* const first = std::partition_point(
+        edges_.data() + begin, edges_.data() + end,
+        [](const Edge& edge) { return edge.port != kControlPort; });
+    return static_cast<uint32_t>(first - edges_.data());
   }
-  // Where input 0 begins.
-  const char* inputs_begin(uint32_t n) const {
+  // The slot of a node's edge in its own lists.
+  uint32_t SlotOf(uint32_t n, uint32_t edge, const NodeEdit& edit) const {
+    if (edge >= num_parsed_edges()) {
+      return added_slots_[edge - num_parsed_edges()];
+    }
+    return edge - index_.first_edge(n) -
+           (edges_[edge].port == kControlPort ? edit.num_parsed_inputs : 0);
+  }
+  void AddEdge(Edge edge, uint32_t slot) {
+    edges_.PushBack(edge);
+    added_slots_.PushBack(slot);
+  }
+  // The bytes that begin with input 0.
+  const char* input_bytes(uint32_t n) const {
     const NodeEdit* const edit = overlay_.Find(n);
     return ABSL_PREDICT_FALSE(edit != nullptr)
-               ? edit->inputs.data()
+               ? edit->input_bytes.data()
                : index_.base + index_.records[n].inputs;
   }
   absl::Status Index(absl::string_view bytes);
   void AddBoundary(absl::string_view name, const char* op);
   void AddResult(absl::string_view entry, Range field, bool is_control);
-  Reference ParseInput(absl::string_view text) {
-    return ABSL_PREDICT_TRUE(!is_function_) ? ParseReference(text)
-                                            : ParseBodyReference(text, ports_);
-  }
-  void MakeNames();
-  // Fills edges_ in, reading inputs with `parse`.
+  void BuildNames();
   template <class F>
   void Resolve(const F& parse);
-  void MakeEdges();
-  void MakeUses();
+  void PutControlsLast();
+  void BuildEdges();
+  void BuildUses();
   void NoteDuplicate(uint32_t n);
   void NoteMissing();
 
@@ -251,18 +265,24 @@ class GraphState {
   GraphIndex index_;
   uint32_t num_parsed_ = 0;
   uint32_t num_boundary_ = 0;
-  OpTable ports_;  // Of a function: the ports' texts.
+  OpTable ports_;  // The texts of a function's ports.
   Array<Result> results_;
   uint32_t num_removed_ = 0;
   bool changed_ = false;
-  uint64_t edited_ops_ = 0;  // A bit for each number, modulo 64.
+  size_t byte_size_ = kUnknownSize;
+  uint64_t edited_ops_ = 0;  // One bit for each op id, modulo 64.
   absl::Status status_;
 
   // Memory of TopologicalSort.
   Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
+  // Those of the parsed nodes, each node's data edges before its control edges;
+  // then added ones.
   Array<Edge> edges_;
+  Array<uint32_t> added_slots_;
+  // The nodes in whose bytes a data input follows a control input.
+  std::vector<uint32_t> mixed_;
   UseLists uses_;
   Overlay overlay_;
   std::string scratch_;
@@ -270,66 +290,58 @@ class GraphState {
 
 // ---- Implementation ----
 
-inline void GraphState::Clear() {
-  bytes_ = {};
-  index_.Clear();
-  num_parsed_ = num_removed_ = num_boundary_ = 0;
-  results_.clear();
-  changed_ = has_edges_ = false;
-  edited_ops_ = 0;
-  status_ = absl::OkStatus();
-  edges_.clear();
-  uses_.Clear();
-  overlay_.Clear();
-}
-
-inline absl::Status GraphState::Parse(absl::string_view graph_def) {
-  Clear();
-  is_function_ = false;
-  return Index(graph_def);
-}
-
-inline absl::Status GraphState::Index(absl::string_view bytes) {
-  if (bytes.size() > INT32_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a graph of ", bytes.size(),
-        " bytes: TensorFlow cannot read more than 2147483647; keep large "
-        "constants in variables"));
+inline uint32_t GraphState::num_inputs(uint32_t n, bool control) {
+  EnsureEdges();
+  const NodeEdit* const edit = overlay_.Find(n);
+  if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
+    return (control ? edit->controls : edit->inputs).size();
   }
-  bytes_ = bytes;
-  absl::Status status = index_.Build(bytes, node_field(), overlay_.arena());
-  if (!status.ok()) return status;
-  num_parsed_ = size();
-  for (const DisorderedNode& node : index_.disordered) {
-    NodeFields fields;
-    FindFields(node.in_order.data(),
-               node.in_order.data() + node.in_order.size(), &fields);
-    index_.names.Set(node.node, fields.name);
-    NodeEdit& edit = overlay_.Add(node.node, size());
-    edit.inputs = absl::string_view(
-        fields.inputs, static_cast<size_t>(fields.rest - fields.inputs));
-    edit.rest = absl::string_view(
-        fields.rest, static_cast<size_t>(fields.end - fields.rest));
-  }
-  return absl::OkStatus();
+  if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return 0;
+  const uint32_t middle = FirstControl(n);
+  return control ? index_.first_edge(n + 1) - middle
+                 : middle - index_.first_edge(n);
 }
 
-inline absl::string_view GraphState::rest_bytes(uint32_t n) const {
-  if (const NodeEdit* edit = overlay_.Find(n)) return edit->rest;
+inline uint32_t GraphState::FindInput(uint32_t n, bool control, uint32_t i) {
+  EnsureEdges();
+  const NodeEdit* const edit = overlay_.Find(n);
+  if (ABSL_PREDICT_FALSE(edit != nullptr) && edit->own_inputs) {
+    const InputList& list = control ? edit->controls : edit->inputs;
+    return i < list.size() ? list[list.SlotOf(i)].edge : kNoEdge;
+  }
+  if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return kNoEdge;
+  const uint32_t begin = control ? FirstControl(n) : index_.first_edge(n);
+  if (i >= index_.first_edge(n + 1) - begin) return kNoEdge;
+  const bool is_control = edges_[begin + i].port == kControlPort;
+  return is_control == control ? begin + i : kNoEdge;
+}
+
+inline uint32_t GraphState::NextInput(uint32_t n, bool control,
+                                      uint32_t* slot) {
+  EnsureEdges();
+  const NodeEdit* const edit = overlay_.Find(n);
+  if (edit == nullptr || !edit->own_inputs) return FindInput(n, control, *slot);
+  const InputList& list = control ? edit->controls : edit->inputs;
+  for (; *slot < list.num_slots(); ++*slot) {
+    if (list[*slot].edge != kNoEdge) return list[*slot].edge;
+  }
+  return kNoEdge;
+}
+
+inline absl::string_view GraphState::tail_bytes(uint32_t n) const {
+  if (const NodeEdit* edit = overlay_.Find(n)) return edit->tail;
   if (n >= num_parsed_) return {};
-  return index_.rest(n);
+  return index_.tail(n);
 }
 
 inline absl::string_view GraphState::device(uint32_t n) const {
   const NodeEdit* const edit = overlay_.Find(n);
   if (edit != nullptr && edit->own_device) return edit->device;
-  const absl::string_view rest = rest_bytes(n);
+  const absl::string_view tail = tail_bytes(n);
   absl::string_view device("", 0);
-  PassField(rest.data(), rest.data() + rest.size(), kDeviceTag, &device);
+  PassField(tail.data(), tail.data() + tail.size(), kDeviceTag, &device);
   return device;
 }
-
-// ---- Attributes ----
 
 inline bool GraphState::FindAttr(uint32_t n, absl::string_view name,
                                  AttrEntry* attr) {
@@ -339,9 +351,9 @@ inline bool GraphState::FindAttr(uint32_t n, absl::string_view name,
     if (found != nullptr) *attr = *found;
     return found != nullptr;
   }
-  // Of several with this name the last counts.
+  // The last of several with this name counts.
   bool found = false;
-  ReadAttrs(rest_bytes(n), overlay_.arena(), [&](const AttrEntry& entry) {
+  ReadAttrs(tail_bytes(n), overlay_.arena(), [&](const AttrEntry& entry) {
     if (!SameText(entry.name(), name)) return;
     *attr = entry;
     found = true;
@@ -358,87 +370,8 @@ inline AttrList GraphState::attrs(uint32_t n) {
   if (edit != nullptr && edit->own_attrs) return edit->attrs;
   AttrList attrs;
   uint32_t ignored;
-  attrs.Read(rest_bytes(n), overlay_.arena(), &ignored);
+  attrs.Read(tail_bytes(n), overlay_.arena(), &ignored);
   return attrs;
-}
-
-// ---- What is made on demand ----
-
-inline void GraphState::NoteDuplicate(uint32_t n) {
-  Note(absl::InvalidArgumentError(
-      absl::StrCat("two nodes are called '", name(n), "'")));
-}
-
-inline void GraphState::MakeNames() {
-  // Nobody refers to a result of a function.
-  const uint32_t first_result = results_.empty() ? size() : results_[0].node;
-  index_.names.MakeTable(
-      [&](uint32_t n) {
-        return live(n) && n - first_result >= results_.size();
-      },
-      [this](uint32_t n) { NoteDuplicate(n); });
-}
-
-template <class F>
-void GraphState::Resolve(const F& parse) {
-  NodeNames::Search search(index_.names);
-  Edge* edge = edges_.data();
-  for (uint32_t n = 0; n < num_parsed_; ++n) {
-    if (n + kAhead < num_parsed_) {
-      const char* const soon = index_.base + index_.records[n + kAhead].inputs;
-      Prefetch(soon);
-      Prefetch(soon + 64);
-    }
-    const char* p = inputs_begin(n);
-    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
-    for (const Edge* const end = edge + count; edge < end; ++edge) {
-      const Reference reference = parse(NextInput(&p));
-      edge->port = reference.port;
-      search.Add(reference.name, &edge->source);
-    }
-  }
-  search.Finish();
-  if (ABSL_PREDICT_FALSE(search.missing() > 0)) NoteMissing();
-}
-
-inline void GraphState::MakeEdges() {
-  BuildNameIndex();
-  has_edges_ = true;
-  edges_.Resize(index_.first_edge(num_parsed_));
-  if (ABSL_PREDICT_FALSE(is_function_)) {
-    Resolve([this](absl::string_view text) { return ParseInput(text); });
-  } else {
-    Resolve([](absl::string_view text) { return ParseReference(text); });
-  }
-  for (const Result& result : results_) {
-    InputEdit& input = overlay_.Find(result.node)->input_list[0];
-    const Reference reference = ParseInput(input.text());
-    input.edge = static_cast<uint32_t>(edges_.size());
-    edges_.PushBack({index_.names.Find(reference.name), reference.port});
-  }
-}
-
-inline void GraphState::NoteMissing() {
-  for (uint32_t n = 0; n < num_parsed_; ++n) {
-    const char* p = inputs_begin(n);
-    for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
-      const absl::string_view text = NextInput(&p);
-      if (edges_[e].source != kNoNode) continue;
-      return Note(absl::InvalidArgumentError(absl::StrCat(
-          "node '", name(n), "' has the input '", text,
-          "', but there is no node '", ParseInput(text).name, "'")));
-    }
-  }
-}
-
-inline void GraphState::MakeUses() {
-  NeedEdges();
-  uses_.Build(index_.records, size(), num_parsed_, edges_);
-  for (const Result& result : results_) {
-    const uint32_t edge = overlay_.Find(result.node)->input_list[0].edge;
-    const uint32_t source = edges_[edge].source;
-    if (source != kNoNode) uses_.Add(source, {result.node, edge});
-  }
 }
 
 }  // namespace tfplug::internal

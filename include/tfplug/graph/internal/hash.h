@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/memory.h"
 
-// Tables from names to numbers. The hash depends on a key that is drawn anew in
-// each process, so that no graph can be made in which all names collide.
+// Hash tables of names. The hash depends on a random key of the process, so
+// that no graph can be crafted in which all names collide.
 namespace tfplug::internal {
 
 __extension__ typedef unsigned __int128 Uint128;
@@ -25,15 +25,15 @@ inline uint64_t High(Uint128 value) {
   return static_cast<uint64_t>(value >> 64);
 }
 
-// Both halves of the product, folded: each bit of the result depends on each
-// bit of `a` and `b`.
+// Multiplies and folds both halves of the product: each bit of the result
+// depends on each bit of `a` and `b`.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
   const Uint128 product = Uint128{a} * b;
   return Low(product) ^ High(product);
 }
 
 struct HashKey {
-  static constexpr size_t kWords = 16;  // For as many words of a text.
+  static constexpr size_t kWords = 16;  // One for each word of a chunk.
 
   uint64_t words[kWords];
   uint64_t last[2];
@@ -42,8 +42,7 @@ struct HashKey {
 struct RandomWords {
   RandomWords() {
 #if __has_include(<sys/random.h>)
-    // Where it is there, in a tenth of the time that the other takes, which
-    // asks first what the processor can do.
+    // Ten times as fast as std::random_device, which queries the processor.
     if (getentropy(words, sizeof(words)) == 0) return;
 #endif
     std::random_device device;
@@ -59,11 +58,11 @@ inline const HashKey& ProcessHashKey() {
       ++count;
       return Mix(random.words[0] + count, random.words[1] ^ count << 32);
     };
-    HashKey made;
-    for (uint64_t& each : made.words) each = word();
-    for (uint64_t& each : made.last) each = word();
-    made.length = word();
-    return made;
+    HashKey result;
+    for (uint64_t& each : result.words) each = word();
+    for (uint64_t& each : result.last) each = word();
+    result.length = word();
+    return result;
   }();
   return key;
 }
@@ -91,7 +90,7 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
   const auto differ = [&](size_t at) {
     return LoadWord<Words>(p + at) ^ LoadWord<Words>(q + at);
   };
-  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  // The pieces of 16 bytes overlap, which saves branches.
   Words difference = differ(0) | differ(size - 16);
   if (size > 32) {
     difference |= differ(16) | differ(size - 32);
@@ -104,9 +103,8 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
   return (difference[0] | difference[1]) == 0;
 }
 
-// The sum of the products of a text's words, two by two, each with a word of
-// the key added to it. Two texts of one length have the same sum for one key in
-// 2^64, whatever they are, so that none can be made that collide.
+// Sums the products of pairs of the text's words, each with a word of the key
+// added. Any two texts of the same length collide for one key in 2^64 only.
 inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
   const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
   const auto product = [&](const char* at, const uint64_t* words) {
@@ -140,7 +138,7 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
     p += kChunk;
     hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
   }
-  // The pieces of 16 bytes overlap, so that there are few ways to go.
+  // The pieces of 16 bytes overlap, which saves branches.
   if (size > kChunk) p = end - kChunk;
   Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2);
   if (end - p > 32) {
@@ -154,21 +152,22 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
 
-// Numbers below 2^32 - 1 by the hash of what they stand for. Open addressing,
-// at most half full.
+// A table from hashes to indices below 2^32 - 1, whose keys the caller keeps.
+// Open addressing, at most half full.
 class HashTable {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
 
   bool empty() const { return slots_.empty(); }
 
-  // Makes room for `count` numbers, and forgets all that there were.
+  // Removes all entries and makes room for `count` new ones.
   void Reset(size_t count) {
     size_t size = 16;
     while (size < count * 2) size *= 2;
     slots_.clear();
     slots_.Resize(size);
-    memset(slots_.data(), 0xff, size * sizeof(Slot));  // No number: kNone.
+    memset(slots_.data(), 0xff,
+           size * sizeof(Slot));  // Sets each index to kNone.
     mask_ = size - 1;
     used_ = 0;
   }
@@ -178,35 +177,35 @@ class HashTable {
   void Prefetch(uint64_t hash) const {
     internal::Prefetch(&slots_[Home(hash)]);
   }
-  // The first number with this hash for which `is_it(number)`; or kNone.
+  // The first index with this hash for which is_it(index); kNone if none.
   template <class F>
   uint32_t Find(uint64_t hash, const F& is_it) const {
     for (size_t i = Home(hash);; i = (i + 1) & mask_) {
       const Slot slot = slots_[i];
-      if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) &&
-          slot.number != kNone && is_it(slot.number)) {
-        return slot.number;
+      if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) && slot.index != kNone &&
+          is_it(slot.index)) {
+        return slot.index;
       }
-      if (ABSL_PREDICT_FALSE(slot.number == kNone)) return kNone;
+      if (ABSL_PREDICT_FALSE(slot.index == kNone)) return kNone;
     }
   }
-  // The first number with this hash, of which the caller finds out whether it
-  // is the one; mostly it is.
+  // The first index with this hash, which is most likely the right one.
   uint32_t Candidate(uint64_t hash) const {
     return Find(hash, [](uint32_t) { return true; });
   }
 
-  // Unless there is one for which `is_it`; returns that, or kNone.
+  // Inserts an index unless there is one for which is_it(index); returns that
+  // one, or kNone.
   template <class F>
-  uint32_t Insert(uint64_t hash, uint32_t number, const F& is_it) {
+  uint32_t Insert(uint64_t hash, uint32_t index, const F& is_it) {
     size_t i = Home(hash);
-    for (; slots_[i].number != kNone; i = (i + 1) & mask_) {
+    for (; slots_[i].index != kNone; i = (i + 1) & mask_) {
       const Slot slot = slots_[i];
-      if (slot.check == Check(hash) && is_it(slot.number)) {
-        return slot.number;
+      if (slot.check == Check(hash) && is_it(slot.index)) {
+        return slot.index;
       }
     }
-    slots_[i] = Slot{Check(hash), number};
+    slots_[i] = Slot{Check(hash), index};
     ++used_;
     return kNone;
   }
@@ -216,10 +215,10 @@ class HashTable {
  private:
   struct Slot {
     uint32_t check;
-    uint32_t number;
+    uint32_t index;
   };
 
-  // The place and the check are of different bits of the hash.
+  // Position and check use different bits of the hash.
   size_t Home(uint64_t hash) const { return hash & mask_; }
   static uint32_t Check(uint64_t hash) {
     return static_cast<uint32_t>(hash >> 32);

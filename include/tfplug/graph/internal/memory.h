@@ -18,35 +18,35 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
-// Memory for a graph's tables. All of it is kept when a graph is cleared, so
-// that the next one finds it.
+// Memory for a graph's tables, which is kept when the graph is cleared and
+// reused by the next one.
 namespace tfplug::internal {
 
-// Where the machine gives huge pages to who asks, large pieces of memory get
-// them: there are fewer page faults then, and faster look-ups.
+// Large allocations request huge pages: there are fewer page faults then, and
+// lookups are faster.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 inline bool IsLarge(size_t size) { return size >= 2 * kHugePage; }
-inline void* AllocatePiece(size_t size) {
+inline void* AllocateBlock(size_t size) {
   if (!IsLarge(size)) return ::operator new(size);
   void* const memory = ::operator new(size, std::align_val_t(kHugePage));
 #ifdef MADV_HUGEPAGE
-  madvise(memory, size, MADV_HUGEPAGE);  // A wish; it may be refused.
+  madvise(memory, size, MADV_HUGEPAGE);  // Advice; failure is harmless.
 #endif
   return memory;
 }
-inline void FreePiece(void* memory, size_t size) {
+inline void FreeBlock(void* memory, size_t size) {
   if (!IsLarge(size)) return ::operator delete(memory);
   ::operator delete(memory, std::align_val_t(kHugePage));
 }
 
-// Has memory brought near that is soon read.
+// Prefetches memory that is read soon.
 inline void Prefetch(const void* memory) {
   __builtin_prefetch(memory);
-  // GCC leaves out calls of functions that do nothing but this otherwise.
+  // Otherwise GCC drops calls of functions that do nothing else.
   __asm__ volatile("");
 }
 
-// A growing array of plain values. New ones are not initialised.
+// A growing array of trivially copyable values, which it does not initialize.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -55,7 +55,7 @@ class Array {
   Array() = default;
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
-  ~Array() { FreePiece(data_, capacity_ * sizeof(T)); }
+  ~Array() { FreeBlock(data_, capacity_ * sizeof(T)); }
 
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
@@ -75,13 +75,13 @@ class Array {
     if (size > capacity_) Reserve(std::max(size, capacity_ * 2));
     size_ = size;
   }
-  // With new ones that are copies of `value`.
+  // New elements are copies of `value`.
   void Resize(size_t size, T value) {
     const size_t before = size_;
     Resize(size);
     if (size > before) std::fill(data_ + before, data_ + size, value);
   }
-  // Copies of `value`, and nothing of what was there.
+  // Replaces all elements by copies of `value`.
   void Assign(size_t size, T value) {
     clear();
     Resize(size, value);
@@ -92,9 +92,9 @@ class Array {
   }
   void Reserve(size_t capacity) {
     if (capacity <= capacity_) return;
-    T* const data = static_cast<T*>(AllocatePiece(capacity * sizeof(T)));
+    T* const data = static_cast<T*>(AllocateBlock(capacity * sizeof(T)));
     if (size_ > 0) memcpy(data, data_, size_ * sizeof(T));
-    FreePiece(data_, capacity_ * sizeof(T));
+    FreeBlock(data_, capacity_ * sizeof(T));
     data_ = data;
     capacity_ = capacity;
   }
@@ -105,14 +105,14 @@ class Array {
   size_t capacity_ = 0;
 };
 
-// Hands out memory that stays where it is until Clear(), aligned to 8 bytes.
+// Allocates memory that stays valid until Clear(), aligned to 8 bytes.
 class Arena {
  public:
   Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() {
-    for (const Block& block : blocks_) FreePiece(block.memory, block.size);
+    for (const Block& block : blocks_) FreeBlock(block.memory, block.size);
   }
 
   char* Allocate(size_t size) {
@@ -124,8 +124,8 @@ class Arena {
     free_ += size;
     return memory;
   }
-  // Makes the piece that was handed out last, `old_size` bytes at `memory`, so
-  // large. False if it is not the last, or there is no room.
+  // Resizes the most recent allocation, `old_size` bytes at `memory`. False if
+  // it is not the most recent one, or if there is no room.
   bool Resize(char* memory, size_t old_size, size_t size) {
     const auto aligned = [](size_t n) {
       return (n + kAlignment - 1) / kAlignment * kAlignment;
@@ -157,14 +157,14 @@ class Arena {
   };
 
   void NextBlock(size_t size) {
-    // Those of before serve again, the smaller ones first.
+    // Blocks from before Clear() are reused, the smaller ones first.
     while (next_block_ < blocks_.size() && blocks_[next_block_].size < size) {
       ++next_block_;
     }
     if (next_block_ == blocks_.size()) {
       const size_t last = blocks_.empty() ? 0 : blocks_.back().size;
       const size_t next = std::max({last * 2, size, kFirstBlock});
-      blocks_.push_back({static_cast<char*>(AllocatePiece(next)), next});
+      blocks_.push_back({static_cast<char*>(AllocateBlock(next)), next});
     }
     free_ = blocks_[next_block_].memory;
     end_ = free_ + blocks_[next_block_].size;
@@ -177,7 +177,8 @@ class Arena {
   char* end_ = nullptr;
 };
 
-// A growing list in an Arena: what it outgrows is given back with the arena.
+// A growing list in an Arena. Memory that it outgrows is released with the
+// arena.
 template <class T>
 class ArenaList {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -14,19 +14,19 @@
 
 #include "tfplug/abi/tf_buffer.h"
 
-// Memory for an edited graph, given to core in a TF_Buffer. Core gives it back
-// as soon as it has parsed it, and asks for the next graph, as large as this
-// one, soon after: one block is kept for that, so that its pages need not be
-// faulted in again.
+// Memory for an edited graph, which TensorFlow receives in a TF_Buffer.
+// TensorFlow releases it after parsing the graph and soon asks for another
+// graph of about the same size. One block is cached for that, because its pages
+// are faulted in already.
 namespace tfplug::internal {
 
 class OutputBlock {
  public:
-  // At least `size` bytes (and at least one, so that null always means that
-  // there is no memory), to be freed by data_deallocator.
+  // Returns at least `size` bytes, to be released by data_deallocator; null if
+  // out of memory, even for size 0.
   static void* Allocate(size_t size) {
     Block* kept = Kept().exchange(nullptr, std::memory_order_acquire);
-    // One that is much too large is not worth keeping.
+    // A block that is much too large is not reused.
     if (kept != nullptr && kept->size >= size && kept->size / 4 <= size) {
       return kept + 1;
     }
@@ -37,8 +37,8 @@ class OutputBlock {
     return block + 1;
   }
 
-  // TF_Buffer::data_deallocator: keeps the block for the next graph, while
-  // there is an optimizer; any thread.
+  // TF_Buffer::data_deallocator: caches the block for the next graph as long as
+  // there are users. Any thread.
   static void data_deallocator(void* data, size_t /*length*/) {
     Block* block = static_cast<Block*>(data) - 1;
     if (Users() > 0) {
@@ -47,8 +47,7 @@ class OutputBlock {
     std::free(block);
   }
 
-  // Each optimizer says when it comes and goes: the last one takes the block
-  // with it.
+  // Count the optimizers. The last one releases the cached block.
   static void AddUser() { ++Users(); }
   static void RemoveUser() {
     if (--Users() == 0) {
@@ -61,9 +60,9 @@ class OutputBlock {
     size_t size;
   };
 
-  // Most of what a first optimisation takes is the time in which the kernel
-  // finds pages for its result: that is shorter for all of them at once. (Huge
-  // pages may take far longer to find: the kernel moves others for them.)
+  // Page faults take most of the time of a first optimization. They are faster
+  // for all pages at once. Huge pages can be far slower, because the kernel may
+  // have to move other pages for them.
   static Block* NewBlock(size_t size) {
     void* const memory = std::malloc(size);
 #ifdef MADV_POPULATE_WRITE
@@ -71,7 +70,7 @@ class OutputBlock {
     const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1);
     const uintptr_t last = (begin + size) & ~(kPage - 1);
     if (memory != nullptr && first + kSmall < last) {
-      // A wish; older kernels do not know it.
+      // Advice; older kernels refuse it, which is harmless.
       madvise(reinterpret_cast<void*>(first), last - first,
               MADV_POPULATE_WRITE);
     }
@@ -79,7 +78,7 @@ class OutputBlock {
     return static_cast<Block*>(memory);
   }
   static constexpr uintptr_t kPage = 4096;
-  static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a call.
+  static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a system call.
 
   __attribute__((visibility("hidden"))) static std::atomic<Block*>& Kept() {
     static std::atomic<Block*> kept{nullptr};

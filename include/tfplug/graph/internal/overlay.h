@@ -12,50 +12,37 @@
 #include "absl/numeric/bits.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/attr_list.h"
+#include "tfplug/graph/internal/input_list.h"
 #include "tfplug/graph/internal/memory.h"
 
 namespace tfplug::internal {
 
-// An input of an edited node: the number of its edge, and the text that it was
-// read from if it still says the same.
-struct InputEdit {
-  InputEdit() = default;
-  InputEdit(uint32_t edge, absl::string_view text)
-      : edge(edge),
-        size(static_cast<uint32_t>(text.size())),
-        data(text.data()) {}
-  explicit InputEdit(uint32_t edge) : edge(edge) {}
-
-  bool has_text() const { return data != nullptr; }
-  absl::string_view text() const { return absl::string_view(data, size); }
-
-  uint32_t edge;
-  uint32_t size = 0;
-  const char* data = nullptr;
-};
-
-// What differs in a node from what the index says. `inputs` and `rest` are the
-// bytes for all that is not edited: see NodeFields.
+// The edits of a node. `input_bytes` and `tail` are the node's bytes, see
+// NodeFields, for everything that is not edited.
 struct NodeEdit {
-  absl::string_view inputs;
-  absl::string_view rest;
-  bool dirty = false;  // Not in a disordered node that nobody has edited.
+  absl::string_view input_bytes;
+  absl::string_view tail;
+  bool dirty = false;  // False in a reordered node without edits.
   bool own_inputs = false;
   bool own_device = false;
   bool own_attrs = false;
-  // With own_attrs: how many bytes of `rest` are the device that it begins
-  // with, and whether there are fields that are none of these.
-  bool has_others = false;
+  // With own_attrs: whether `tail` has fields other than device and attributes,
+  // and how many bytes the device at its begin takes.
+  bool has_other_fields = false;
   uint32_t device_size = 0;
-  ArenaList<InputEdit> input_list;
+  // With own_inputs. The first `num_parsed_inputs` slots of `inputs`, and as
+  // many slots of `controls` as there were, are those of the parsed edges.
+  uint32_t num_parsed_inputs = 0;
+  InputList inputs;
+  InputList controls;
   absl::string_view device;
   AttrList attrs;
 
-  size_t size = 0;  // Of the NodeDef to write.
+  size_t size = 0;  // Of the NodeDef to write; set by GraphWriter.
 };
 static_assert(std::is_trivially_destructible_v<NodeEdit>);
 
-// Bytes of the graph, outside of its nodes, and what to write in their place.
+// A range of the graph's bytes, outside of its nodes, and its replacement.
 struct Patch {
   uint32_t begin;
   uint32_t size;
@@ -77,42 +64,42 @@ class Overlay {
 
   const NodeEdit* Find(uint32_t node) const {
     if (ABSL_PREDICT_TRUE(node >= edit_of_.size())) return nullptr;
-    const uint32_t number = edit_of_[node];
-    return number == kNone || number == kGone ? nullptr : edits_[number];
+    const uint32_t edit = edit_of_[node];
+    return edit == kNone || edit == kRemoved ? nullptr : edits_[edit];
   }
-  // What Find() needs.
+  // Prefetches what Find() reads.
   void Prefetch(uint32_t node) const {
     if (node < edit_of_.size()) internal::Prefetch(&edit_of_[node]);
   }
   NodeEdit* Find(uint32_t node) {
     return const_cast<NodeEdit*>(std::as_const(*this).Find(node));
   }
-  // A new one, of a node that has none, in a graph of `size` nodes.
+  // Adds the edit of a node that has none yet, in a graph of `size` nodes.
   NodeEdit& Add(uint32_t node, uint32_t size) {
     MakeRoom(size);
     edit_of_[node] = static_cast<uint32_t>(edits_.size());
     edits_.PushBack(new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit);
     return *edits_.back();
   }
-  // In order. Filled anew by whoever writes the graph.
+  // In the order of the bytes. Filled whenever the graph is written.
   Array<Patch>& patches() { return patches_; }
 
-  // From now on the node has to be written anew.
+  // Records that the node's own bytes are out of date.
   void MarkDirty(uint32_t node, NodeEdit& edit) {
     if (edit.dirty) return;
     edit.dirty = true;
     Touch(node);
   }
-  // From now on the node is not to be written.
-  void MarkGone(uint32_t node, uint32_t size) {
+  // Records that the node is not to be written.
+  void MarkRemoved(uint32_t node, uint32_t size) {
     NodeEdit* const edit = Find(node);
     if (edit != nullptr) return MarkDirty(node, *edit);
     MakeRoom(size);
-    edit_of_[node] = kGone;
+    edit_of_[node] = kRemoved;
     Touch(node);
   }
 
-  // Calls f(node) for the nodes that are dirty or gone, in order.
+  // Calls f(node) for each dirty or removed node, in order.
   template <class F>
   void ForEachTouched(const F& f) const {
     for (size_t i = 0; i < touched_.size(); ++i) {
@@ -125,7 +112,7 @@ class Overlay {
 
  private:
   static constexpr uint32_t kNone = 0xffffffff;
-  static constexpr uint32_t kGone = 0xfffffffe;
+  static constexpr uint32_t kRemoved = 0xfffffffe;
 
   void MakeRoom(uint32_t size) {
     if (ABSL_PREDICT_TRUE(edit_of_.size() >= size)) return;
@@ -137,7 +124,7 @@ class Overlay {
   Arena arena_;
   Array<uint32_t> edit_of_;
   Array<NodeEdit*> edits_;
-  Array<uint64_t> touched_;  // A bit for each node.
+  Array<uint64_t> touched_;  // One bit for each node.
   Array<Patch> patches_;
 };
 

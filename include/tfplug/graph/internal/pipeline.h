@@ -2,34 +2,34 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_PIPELINE_H_
 #define TFPLUG_GRAPH_INTERNAL_PIPELINE_H_
 
-#include <climits>
 #include <memory>
+#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/internal/node_fields.h"
 #include "tfplug/graph/internal/output_block.h"
 #include "tfplug/graph/pass_context.h"
 
 namespace tfplug::internal {
 
-// How one pass is made, and its name for messages.
+// A pass's factory, and its name for error messages.
 struct PassEntry {
   const char* name;
   std::unique_ptr<GraphPass> (*make)();
 };
 
-// What TP_Optimizer's functions work with: the passes of one optimizer, run on
-// one Graph.
+// The passes of one optimizer: the object behind the functions of TP_Optimizer.
 class Pipeline {
  public:
   Pipeline(std::string device_type, std::vector<PassEntry> entries)
@@ -40,8 +40,8 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
   ~Pipeline() { OutputBlock::RemoveUser(); }
 
-  // optimize_func: ABORTED where no pass has changed anything, which core takes
-  // for "keep what you have" and not for an error.
+  // TP_Optimizer::optimize_func. Returns ABORTED if no pass changed the graph:
+  // TensorFlow then keeps its graph, and does not treat this as an error.
   absl::Status Optimize(absl::string_view graph_def,
                         const capi::TF_GrapplerItem* item,
                         capi::TF_Buffer* out) {
@@ -54,7 +54,7 @@ class Pipeline {
       if (!status.ok()) return Annotate(status, entries_[i].name);
     }
     if (!graph->changed()) {
-      return absl::AbortedError("no pass has changed the graph");
+      return absl::AbortedError("no pass changed the graph");
     }
     return Write(*graph, out);
   }
@@ -73,7 +73,7 @@ class Pipeline {
     return absl::OkStatus();
   }
 
-  // Runs a pass, and looks at what it leaves behind.
+  // Runs a pass and validates its result.
   static absl::Status RunOne(GraphPass& pass, Graph& graph,
                              const PassContext& context) {
     TFPLUG_INTERNAL_TRY {
@@ -86,55 +86,53 @@ class Pipeline {
     return CheckPreserved(graph, context);
   }
 
-  // An author's ABORTED would make core take a failure for "unchanged".
+  // TensorFlow would take an author's ABORTED for "unchanged".
   static absl::Status NotAborted(const absl::Status& status) {
     if (!absl::IsAborted(status)) return status;
     return absl::InternalError(std::string(status.message()));
   }
 
-  // No pass may remove, or rename, what must be preserved.
+  // Fails if a pass removed or renamed a node that must be preserved.
   static absl::Status CheckPreserved(Graph& graph, const PassContext& context) {
     const auto preserved = context.item().GetNodesToPreserve();
     if (!preserved.ok()) return preserved.status();
+    std::set<absl::string_view> absent;
     for (const std::string& name : **preserved) {
-      // Not every name is one of this graph.
-      if (graph.FindNode(name) || !WasThere(context.graph_def(), name)) {
-        continue;
-      }
-      return absl::FailedPreconditionError(
-          "node '" + name +
-          "' must be preserved (it is fed, fetched, or has an effect), but "
-          "was removed or renamed; see PassContext::IsPreserved");
+      if (!graph.FindNode(name)) absent.insert(name);
     }
-    return absl::OkStatus();
+    if (absent.empty()) return absl::OkStatus();
+    // Not every name to preserve is in the graph that TensorFlow passed.
+    const absl::string_view lost = FindAny(context.graph_def(), absent);
+    if (lost.data() == nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "node '", lost,
+        "' must be preserved (it is fed, fetched, or has an effect), but was "
+        "removed or renamed; see PassContext::IsPreserved"));
   }
 
-  // Whether the serialised GraphDef has a node of this name. Slow: for what is
-  // about to be an error.
-  static bool WasThere(absl::string_view graph_def, absl::string_view name) {
+  // The name of a node of the serialized GraphDef that is among `names`; null
+  // data if there is none.
+  static absl::string_view FindAny(absl::string_view graph_def,
+                                   const std::set<absl::string_view>& names) {
     for (WireReader graph(graph_def); graph.Next();) {
       if (!graph.Is(1, kBytesType)) continue;
-      absl::string_view found;
+      absl::string_view name("", 0);
       for (WireReader node(graph.bytes()); node.Next();) {
-        if (node.Is(kNameField, kBytesType)) found = node.bytes();
+        if (node.Is(kNameField, kBytesType)) name = node.bytes();
       }
-      if (found == name) return true;
+      if (names.count(name) > 0) return name;
     }
-    return false;
+    return {};
   }
 
+  // After Graph::Check().
   static absl::Status Write(Graph& graph, capi::TF_Buffer* out) {
     const size_t size = graph.ByteSize();
-    if (size > INT_MAX) {
-      return absl::ResourceExhaustedError(
-          "the edited graph has " + std::to_string(size) +
-          " bytes, and TensorFlow cannot parse more than " +
-          std::to_string(INT_MAX) + "; keep large constants in variables");
-    }
     void* const block = OutputBlock::Allocate(size);
     if (block == nullptr) {
-      return absl::ResourceExhaustedError("no host memory for a graph of " +
-                                          std::to_string(size) + " bytes");
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "out of host memory: cannot allocate the edited graph's ", size,
+          " bytes"));
     }
     graph.WriteTo(static_cast<char*>(block));
     out->data = block;

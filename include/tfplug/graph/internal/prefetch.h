@@ -9,18 +9,18 @@
 
 namespace tfplug::internal {
 
-// For a loop over all nodes of a graph that the processor's caches do not hold:
-// has what a pass reads and edits around a node brought near before its turn,
-// so that it does not wait for memory in each step from a node to its source.
+// Prefetches for a loop over all nodes of a graph that exceeds the processor's
+// caches: loads the data that a pass reads and edits around a node before the
+// loop reaches it, so that following inputs does not wait for memory.
 class GraphPrefetch {
  public:
-  explicit GraphPrefetch(const GraphState* graph) : graph_(graph) {}
+  explicit GraphPrefetch(const GraphState* state) : state_(state) {}
 
-  // Before the turn of node `n`.
+  // Call before node `n` is visited.
   ABSL_ATTRIBUTE_NOINLINE void Advance(uint32_t n) {
     for (; next_ <= n; ++next_) {
       const uint32_t soon = next_ + GraphState::kAhead;
-      if (soon < graph_->num_parsed_) Bytes(soon);
+      if (soon < state_->num_parsed_) PrefetchBytes(soon);
       const uint32_t ahead = next_ + kSteps * kDistance;
       worth_ = worth_ << 1 | uint64_t{IsWorthIt(ahead)};
       if (ABSL_PREDICT_TRUE((worth_ & kTurns) == 0)) continue;
@@ -33,8 +33,8 @@ class GraphPrefetch {
 
  private:
   static constexpr uint32_t kSteps = 5;
-  static constexpr uint32_t kDistance = 6;  // Of the nodes of two steps.
-  // In worth_: the nodes whose turn it is to make a step.
+  static constexpr uint32_t kDistance = 6;  // In nodes, between two steps.
+  // The bits of worth_ of the nodes for which a step is due.
   static constexpr uint64_t kTurns = [] {
     uint64_t turns = 0;
     for (uint32_t i = 0; i < kSteps; ++i) turns |= uint64_t{1} << i * kDistance;
@@ -42,57 +42,57 @@ class GraphPrefetch {
   }();
   static constexpr uint32_t kNear = 64;
 
-  // Whether a pass will go to its sources, and they are not near anyway. A pass
-  // that edited nodes of an op mostly edits others of that op, too.
+  // Whether a pass will probably follow the node's inputs to nodes that are not
+  // in the cache. A pass that edited nodes of an op mostly edits others of it.
   bool IsWorthIt(uint32_t n) const {
-    if (!graph_->has_edges_ || n >= graph_->num_parsed_ ||
-        !graph_->MayBeEdited(n)) {
+    if (!state_->has_edges_ || n >= state_->num_parsed_ ||
+        !state_->MayBeEdited(n)) {
       return false;
     }
     const uint32_t source = Source(n, 0);
-    return source < graph_->num_parsed_ && n - source + kNear > 2 * kNear;
+    return source < state_->num_parsed_ && n - source + kNear > 2 * kNear;
   }
-  // Goes from `n` to its source, from there to that one's and so on: the tables
-  // of a node's sources first, then the bytes and edges of the first of them.
-  // What a step reads itself, those before it have brought near.
+  // Follows the first inputs from `n`: prefetches the tables of a node's
+  // sources, then the bytes and edges of the first of these, and so on. Each
+  // step reads what the previous ones have prefetched.
   void Step(uint32_t n, uint32_t step) const {
     for (uint32_t i = (step + 1) / 2; i > 0; --i) {
       n = Source(n, 0);
-      if (n >= graph_->num_parsed_) return;
+      if (n >= state_->num_parsed_) return;
     }
     if (step % 2 != 0) {
-      Prefetch(&graph_->edges_[graph_->index_.first_edge(n)]);
-      return Bytes(n);
+      Prefetch(&state_->edges_[state_->index_.first_edge(n)]);
+      return PrefetchBytes(n);
     }
     for (uint32_t i = 0; i < 2; ++i) {
       const uint32_t source = Source(n, i);
-      if (source < graph_->num_parsed_) Tables(source);
+      if (source < state_->num_parsed_) PrefetchTables(source);
     }
   }
-  // kNoNode if it has no input `i`.
+  // The source of input `i`; kNoNode if there is none.
   uint32_t Source(uint32_t n, uint32_t i) const {
-    const uint32_t edge = graph_->index_.first_edge(n) + i;
-    return edge < graph_->index_.first_edge(n + 1) ? graph_->edges_[edge].source
+    const uint32_t edge = state_->index_.first_edge(n) + i;
+    return edge < state_->index_.first_edge(n + 1) ? state_->edges_[edge].source
                                                    : kNoNode;
   }
-  void Tables(uint32_t n) const {
-    const GraphIndex& index = graph_->index_;
+  void PrefetchTables(uint32_t n) const {
+    const GraphIndex& index = state_->index_;
     Prefetch(&index.records[n].inputs);
     Prefetch(&index.records[n + 1].first_edge);
     Prefetch(&index.ops[n]);
-    graph_->uses_.Prefetch(n);
-    graph_->overlay_.Prefetch(n);
+    state_->uses_.Prefetch(n);
+    state_->overlay_.Prefetch(n);
   }
-  void Bytes(uint32_t n) const {
-    const char* const rest =
-        graph_->index_.base + graph_->index_.records[n].rest;
-    Prefetch(rest);
-    Prefetch(rest + 64);
+  void PrefetchBytes(uint32_t n) const {
+    const char* const tail =
+        state_->index_.base + state_->index_.records[n].tail;
+    Prefetch(tail);
+    Prefetch(tail + 64);
   }
 
-  const GraphState* graph_;
+  const GraphState* state_;
   uint32_t next_ = 0;
-  uint64_t worth_ = 0;  // A bit for each node; the last one for the newest.
+  uint64_t worth_ = 0;  // IsWorthIt() of the last 64 nodes; bit 0: the newest.
 };
 
 }  // namespace tfplug::internal

@@ -9,31 +9,33 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
-#include "tfplug/graph/internal/attrs.h"
-#include "tfplug/graph/internal/fields.h"
+#include "tfplug/graph/internal/attr_entry.h"
 #include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/node_fields.h"
 #include "tfplug/graph/internal/overlay.h"
 
-// The edited graph: what no edit touched, as the bytes that it came from.
+// Serializes an edited graph; unedited ranges are copied as they are.
 namespace tfplug::internal {
 
-// What an input says that comes from a node: "name", "name:port" or "^name".
+// The text of an input that comes from a node: "name", "name:port" or "^name".
 class InputText {
  public:
-  InputText(const GraphState& graph, const Edge& edge)
-      : is_control_(edge.port == kControlPort),
-        has_port_(edge.port > 0),
-        name_(graph.name(edge.source)) {
+  InputText(GraphState& state, const Edge& edge)
+      : is_control_(edge.port == kControlPort), name_(state.name(edge.source)) {
+    if (is_control_) return;
+    // A parsed name may look like a reference to another port.
+    has_port_ = edge.port != 0 || !state.IsPlainName(name_);
     if (!has_port_) return;
-    if (graph.is_function_) {
-      port_ = graph.ports_.op(static_cast<uint32_t>(edge.port - 1));
+    if (state.is_function() && edge.port != 0) {
+      port_ = state.body_port(edge.port);
       return;
     }
     char* const end = digits_ + sizeof(digits_);
     char* p = end;
-    for (int port = edge.port; port > 0; port /= 10) {
+    auto port = static_cast<uint32_t>(edge.port);
+    do {
       *--p = static_cast<char>('0' + port % 10);
-    }
+    } while ((port /= 10) > 0);
     port_ = absl::string_view(p, static_cast<size_t>(end - p));
   }
   InputText(const InputText&) = delete;
@@ -48,35 +50,25 @@ class InputText {
     if (has_port_) *to++ = ':';
     return WriteBytes(to, port_);
   }
+  std::string ToString() const {
+    std::string text(size(), '\0');
+    Write(&text[0]);
+    return text;
+  }
 
  private:
   const bool is_control_;
-  const bool has_port_;
+  bool has_port_ = false;
   const absl::string_view name_;
   absl::string_view port_;
   char digits_[10];
 };
 
-inline std::string GraphState::input_text(uint32_t n, uint32_t i) const {
-  const NodeEdit* const edit = overlay_.Find(n);
-  if (edit == nullptr || !edit->own_inputs) {
-    const char* p = inputs_begin(n);
-    while (i-- > 0) NextInput(&p);
-    return std::string(NextInput(&p));
-  }
-  const InputEdit& input = edit->input_list[i];
-  if (input.has_text()) return std::string(input.text());
-  const InputText text(*this, edges_[input.edge]);
-  std::string result(text.size(), '\0');
-  text.Write(&result[0]);
-  return result;
-}
-
-// One edited node, as the NodeDef's fields.
+// Serializes one edited node.
 class NodeWriter {
  public:
-  NodeWriter(GraphState& graph, uint32_t node, const NodeEdit& edit)
-      : graph_(graph), node_(node), edit_(edit) {}
+  NodeWriter(GraphState& state, uint32_t node, const NodeEdit& edit)
+      : state_(state), node_(node), edit_(edit) {}
 
   size_t Size() const {
     Count count;
@@ -111,83 +103,93 @@ class NodeWriter {
   };
 
   absl::string_view op() const {
-    return graph_.op_table().op(graph_.op(node_));
+    return state_.op_table().op(state_.op(node_));
   }
   template <class Sink>
   void Emit(Sink& sink) const {
-    sink.Field(kNameField, graph_.name(node_));
+    sink.Field(kNameField, state_.name(node_));
     sink.Field(kOpField, op());
-    if (!edit_.own_inputs) sink.Raw(edit_.inputs);
-    for (const InputEdit& input : edit_.input_list) {
-      if (input.has_text()) {
-        sink.Field(kInputField, input.text());
-      } else {
-        sink.Input(InputText(graph_, graph_.edge(input.edge)));
-      }
+    if (edit_.own_inputs) {
+      EmitInputs(sink, edit_.inputs);
+      EmitInputs(sink, edit_.controls);
+    } else {
+      sink.Raw(edit_.input_bytes);
     }
     if (edit_.own_device && !edit_.device.empty()) {
       sink.Field(kDeviceField, edit_.device);
     }
     if (edit_.own_device || edit_.own_attrs) {
-      EmitRest(sink);
+      EmitTail(sink);
     } else {
-      sink.Raw(edit_.rest);
+      sink.Raw(edit_.tail);
     }
     for (const AttrEntry& attr : edit_.attrs) sink.Raw(attr.bytes());
   }
-  // What is neither device nor attributes of the node's own.
   template <class Sink>
-  void EmitRest(Sink& sink) const {
-    if (edit_.own_attrs && !edit_.has_others) {
-      if (!edit_.own_device) sink.Raw(edit_.rest.substr(0, edit_.device_size));
+  void EmitInputs(Sink& sink, const InputList& inputs) const {
+    for (const InputEdit& input : inputs) {
+      if (input.has_text()) {
+        sink.Field(kInputField, input.text());
+      } else if (ABSL_PREDICT_TRUE(input.edge != kNoEdge)) {
+        sink.Input(InputText(state_, state_.edge(input.edge)));
+      }
+    }
+  }
+  // Emits the fields of the tail that the edit does not replace.
+  template <class Sink>
+  void EmitTail(Sink& sink) const {
+    if (edit_.own_attrs && !edit_.has_other_fields) {
+      if (!edit_.own_device) sink.Raw(edit_.tail.substr(0, edit_.device_size));
       return;
     }
-    RestReader field(edit_.rest);
+    TailReader field(edit_.tail);
     while (field.Next()) {
-      const bool is_ours = field.is_attr()     ? edit_.own_attrs
-                           : field.is_device() ? edit_.own_device
-                                               : false;
-      if (!is_ours) sink.Raw(field.field());
+      const bool is_replaced = field.is_attr()     ? edit_.own_attrs
+                               : field.is_device() ? edit_.own_device
+                                                   : false;
+      if (!is_replaced) sink.Raw(field.field());
     }
   }
 
-  GraphState& graph_;
+  GraphState& state_;
   const uint32_t node_;
   const NodeEdit& edit_;
 };
 
 class GraphWriter {
  public:
-  explicit GraphWriter(GraphState& graph)
-      : graph_(graph), overlay_(graph.overlay()) {}
+  explicit GraphWriter(GraphState& state)
+      : state_(state), overlay_(state.overlay()) {}
 
-  // With the patches of the overlay; adds those for a function's results.
+  // Returns the size of the graph with the overlay's patches, to which it adds
+  // those of a function's results.
   size_t ByteSize() {
-    size_t size = graph_.bytes().size();
-    for (const GraphState::Result& result : graph_.results()) {
+    size_t size = state_.bytes().size();
+    for (const GraphState::Result& result : state_.results()) {
       const NodeEdit* const edit = overlay_.Find(result.node);
-      if (edit->dirty) AddPatch(result);
+      if (edit->dirty) AddPatch(result, *edit);
     }
     for (const Patch& patch : overlay_.patches()) {
       size += patch.bytes.size() - patch.size;
     }
     overlay_.ForEachTouched([&](uint32_t n) {
-      if (graph_.is_boundary(n)) return;
-      if (n < graph_.num_parsed()) size -= graph_.record(n).size;
-      if (!graph_.live(n)) return;
+      if (state_.is_boundary(n)) return;
+      if (n < state_.num_parsed()) size -= state_.record(n).size;
+      if (!state_.live(n)) return;
       NodeEdit& edit = *overlay_.Find(n);
-      FindTexts(edit);
-      edit.size = NodeWriter(graph_, n, edit).Size();
+      CacheTexts(edit.inputs);
+      edit.size = NodeWriter(state_, n, edit).Size();
       size += BytesFieldSize(edit.size);
     });
+    state_.set_byte_size(size);
     return size;
   }
 
-  // After ByteSize().
+  // Writes as many bytes as ByteSize() has returned since the last edit.
   void Write(char* to) {
-    const absl::string_view bytes = graph_.bytes();
+    const absl::string_view bytes = state_.bytes();
     const Patch* patch = overlay_.patches().begin();
-    size_t done = 0;  // Of `bytes`.
+    size_t done = 0;  // How many of `bytes` are written or left out.
     const auto copy = [&](size_t end) {
       to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
       done = end;
@@ -201,56 +203,70 @@ class GraphWriter {
       copy(end);
     };
     overlay_.ForEachTouched([&](uint32_t n) {
-      if (graph_.is_boundary(n)) return;
-      if (n < graph_.num_parsed()) {
-        const NodeRecord record = graph_.record(n);
+      if (state_.is_boundary(n)) return;
+      if (n < state_.num_parsed()) {
+        const NodeRecord record = state_.record(n);
         copy_patched(record.begin);
         done += record.size;
       } else if (done < EndOfNodes()) {
-        // Added nodes stand behind the last one that there was.
+        // Added nodes follow the last parsed one.
         copy_patched(EndOfNodes());
       }
-      if (graph_.live(n)) to = WriteNode(to, n);
+      if (state_.live(n)) to = WriteNode(to, n);
     });
     copy_patched(bytes.size());
   }
 
  private:
-  // Inputs that say no more than the name of a node: to be looked up once, and
-  // not again to be written.
-  void FindTexts(NodeEdit& edit) {
-    for (InputEdit& input : edit.input_list) {
-      const Edge edge = graph_.edge(input.edge);
-      if (input.has_text() || edge.port != 0) continue;
-      input = InputEdit(input.edge, graph_.name(edge.source));
+  // Caches the texts that are a node's name, so that names are looked up for
+  // the size and not again for writing.
+  void CacheTexts(InputList& inputs) {
+    for (InputEdit& input : inputs) {
+      if (input.has_text() || ABSL_PREDICT_FALSE(input.edge == kNoEdge)) {
+        continue;
+      }
+      const Edge edge = state_.edge(input.edge);
+      if (edge.port != 0) continue;
+      const absl::string_view name = state_.name(edge.source);
+      if (ABSL_PREDICT_TRUE(state_.IsPlainName(name))) {
+        input = InputEdit(input.edge, name);
+      }
     }
   }
   char* WriteNode(char* to, uint32_t n) {
     const NodeEdit& edit = *overlay_.Find(n);
-    to = WriteVarint(to, MakeTag(graph_.node_field(), kBytesType));
-    return NodeWriter(graph_, n, edit).Write(WriteVarint(to, edit.size));
+    to = WriteVarint(to, MakeTag(state_.node_field(), kBytesType));
+    return NodeWriter(state_, n, edit).Write(WriteVarint(to, edit.size));
   }
-  // The entry of a result that comes from elsewhere now.
-  void AddPatch(const GraphState::Result& result) {
+  // Patches the entry of a result that has another source now.
+  void AddPatch(const GraphState::Result& result, const NodeEdit& edit) {
     const Range field = result.field;
     WireReader reader(
-        absl::string_view(graph_.bytes().data() + field.begin, field.size));
+        absl::string_view(state_.bytes().data() + field.begin, field.size));
     reader.Next();
-    std::string text = graph_.input_text(result.node, 0);
-    if (text[0] == '^') text.erase(0, 1);
+    std::string text;
+    for (const InputList* list : {&edit.inputs, &edit.controls}) {
+      if (list->size() == 0) continue;
+      const InputEdit& input = (*list)[list->SlotOf(0)];
+      text = input.has_text()
+                 ? std::string(input.text())
+                 : InputText(state_, state_.edge(input.edge)).ToString();
+      if (list == &edit.controls) text.erase(0, 1);
+      break;
+    }
     std::string entry, bytes;
-    AppendField(entry, 1, graph_.name(result.node));
+    AppendField(entry, 1, state_.name(result.node));
     AppendField(entry, 2, text);
     AppendField(bytes, reader.number(), entry);
-    overlay_.patches().PushBack({field.begin, field.size, graph_.Keep(bytes)});
+    overlay_.patches().PushBack({field.begin, field.size, state_.Keep(bytes)});
   }
   size_t EndOfNodes() const {
-    if (graph_.num_parsed() == 0) return 0;
-    const NodeRecord last = graph_.record(graph_.num_parsed() - 1);
+    if (state_.num_parsed() == 0) return 0;
+    const NodeRecord last = state_.record(state_.num_parsed() - 1);
     return last.begin + last.size;
   }
 
-  GraphState& graph_;
+  GraphState& state_;
   Overlay& overlay_;
 };
 

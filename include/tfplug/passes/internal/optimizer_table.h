@@ -17,7 +17,6 @@
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/lower_variable_updates.h"
-#include "tfplug/passes/report_fallback.h"
 
 namespace tfplug::internal {
 
@@ -92,9 +91,6 @@ struct OptimizerTable {
       }
       for (const PassEntry& entry : OptimizerT::Passes::Entries()) {
         entries.push_back(entry);
-      }
-      if (ReportFallback::IsEnabled() && IsPluggable(OptimizerT::kDeviceType)) {
-        entries.push_back(MakePassEntry<ReportFallback>());
       }
       made = new Pipeline(OptimizerT::kDeviceType, std::move(entries));
       return absl::OkStatus();

@@ -18,11 +18,11 @@ namespace tfplug::internal {
 inline PartialShape ShapeOf(const Matched& matched, const Output& output) {
   if (!output.node) return {};
   if (output.node.op() == "Const") {
-    const auto constant = Constant::Read(output.node);
-    return constant.ok() ? PartialShape(constant->shape()) : PartialShape();
+    const auto shape = Constant::ReadShape(output.node);
+    return shape.ok() ? PartialShape(*shape) : PartialShape();
   }
   const auto outputs =
-      matched.context().properties().Outputs(output.node.name());
+      matched.context().properties().GetOutputs(output.node.name());
   const auto port = static_cast<size_t>(output.port);
   if (!outputs.ok() || port >= outputs->size()) return {};
   return (*outputs)[port].shape;

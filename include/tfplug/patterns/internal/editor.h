@@ -115,7 +115,7 @@ class PatternEditor {
 
   absl::StatusOr<DataType> OutputType(const Node& node, int port) const {
     TFPLUG_ASSIGN_OR_RETURN(const OpSignature* signature,
-                            context_.functions().LookUp(node.op()));
+                            context_.functions().GetSignature(node.op()));
     const auto index = static_cast<size_t>(port);
     for (size_t i = 0; i < signature->outputs.size(); ++i) {
       const OpSignature::Arg& output = signature->outputs[i];
@@ -167,9 +167,7 @@ class PatternEditor {
   absl::StatusOr<Node> MakeConst() {
     const Constant& constant = plan_.NextConstant();
     TFPLUG_ASSIGN_OR_RETURN(Node node, Add("Const"));
-    node.SetAttr("dtype", constant.dtype());
-    TFPLUG_RETURN_IF_ERROR(node.SetTensor("value", constant.dtype(),
-                                          constant.shape(), constant.bytes()));
+    constant.Write(node);
     // In a loop's body, constants wait for something in it.
     for (size_t i = 1; i < variant_->slots.size(); ++i) {
       const Node& matched = bound_[i].node;
@@ -206,7 +204,7 @@ class PatternEditor {
   // But those that are TensorFlow's (_class, _output_shapes).
   void ClearAttrs() {
     names_.clear();
-    root_.graph()->ForEachAttr(
+    Access::state(root_)->ForEachAttr(
         root_.id(), [this](absl::string_view name, absl::string_view) {
           if (name.empty() || name[0] != '_') names_.push_back(name);
         });

@@ -59,7 +59,7 @@ class PatternMatcher {
   }
 
   bool HasOp(int slot, const Node& node) const {
-    const uint32_t number = node.op_number();
+    const uint32_t number = node.op_id();
     for (uint32_t op : variant_->ops[Index(slot)]) {
       if (numbers_[op] == number) return true;
     }

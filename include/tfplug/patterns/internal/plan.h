@@ -133,7 +133,7 @@ class PatternPlan {
     Source& source = sources_[num_sources_++];
     source.node = node;
     source.attrs.clear();
-    node.graph()->ForEachAttr(
+    Access::state(node)->ForEachAttr(
         node.id(), [&](absl::string_view name, absl::string_view value) {
           source.attrs.emplace_back(name, value);
         });
@@ -174,7 +174,7 @@ class PatternPlan {
   };
   static Op AskFor(const ReplacementTree& tree, const PassContext& context) {
     const absl::StatusOr<const OpSignature*> signature =
-        context.functions().LookUp(tree.op);
+        context.functions().GetSignature(tree.op);
     if (!signature.ok()) {
       return {&tree,
               nullptr,

@@ -46,8 +46,7 @@ class PatternRun {
   absl::Status Sweep() {
     table_.FindOps(
         [this](const std::string& op) {
-          return graph_.has_op(op) ? graph_.OpNumber(op)
-                                   : PatternTable::kAbsent;
+          return graph_.has_op(op) ? graph_.OpId(op) : PatternTable::kAbsent;
         },
         numbers_);
     bool found = false;
@@ -58,7 +57,7 @@ class PatternRun {
       for (uint32_t id : nodes_[root.op]) {
         // It may have become something else meanwhile, or be gone.
         if (core_->op(id) != numbers_[root.op]) continue;
-        absl::Status status = Visit(Node(core_, id));
+        absl::Status status = Visit(Access::Construct<Node>(core_, id));
         if (!status.ok()) return status;
       }
     }
@@ -67,7 +66,8 @@ class PatternRun {
 
   // The nodes of each root's op, in one pass over the graph.
   void FindNodes() {
-    core_ = (*graph_.nodes().begin()).graph();
+    const Node first = *graph_.nodes().begin();
+    core_ = Access::state(first);
     op_of_.assign(op_of_.size(), PatternTable::kAbsent);
     nodes_.resize(table_.num_root_ops());
     for (std::vector<uint32_t>& nodes : nodes_) nodes.clear();
@@ -94,7 +94,7 @@ class PatternRun {
   // The op of data input `i`; kAbsent if no pattern looks for it.
   uint32_t InputOp(const Node& node, int i) const {
     const Node input = node.input(i).node;
-    return input ? OpOf(input.op_number()) : PatternTable::kAbsent;
+    return input ? OpOf(input.op_id()) : PatternTable::kAbsent;
   }
   static bool Has(const std::vector<uint64_t>& ops, uint32_t op) {
     return ops.empty() ||

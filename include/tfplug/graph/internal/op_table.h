@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_OPS_H_
-#define TFPLUG_GRAPH_INTERNAL_OPS_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_OP_TABLE_H_
+#define TFPLUG_GRAPH_INTERNAL_OP_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace tfplug::internal {
 
-// An op's name as two words: the name itself, followed by zeros, if it is short
-// enough, as most are; else a hash of it.
+// An op's name as two words: the name itself, padded with zeros, if it has at
+// most 16 characters, as most have; otherwise a hash of it.
 struct OpKey {
   static constexpr int kSize = 16;
 
@@ -27,27 +27,27 @@ struct OpKey {
   }
 };
 
-// Ops by number. Numbers stay what they are for the graph's life.
+// Ids of ops, which stay valid for the life of the graph.
 class OpTable {
  public:
   static constexpr uint32_t kNone = HashTable::kNone;
 
   void Clear() {
     ops_.clear();
-    table_.Reset(64);
+    table_.Reset(0);
     for (Recent& recent : recent_) recent = {{0, 0}, 0, kNone};
   }
 
-  // The number of `op`, which must live as long as the table.
-  uint32_t Number(absl::string_view op) { return Number(op, KeyOf(op)); }
-  // The same after one more node has it. The bytes before `end` may be read.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Count(absl::string_view op,
-                                              const char* end) {
+  // Returns the id of `op`, which must live as long as the table.
+  uint32_t Intern(absl::string_view op) { return Intern(op, KeyOf(op)); }
+  // Interns the op of one more node. Bytes up to `end` may be read.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t CountNode(absl::string_view op,
+                                                  const char* end) {
     if (ABSL_PREDICT_FALSE(end - op.data() < OpKey::kSize ||
                            op.size() > OpKey::kSize)) {
       return CountSlowly(op);
     }
-    // As many ones as the op is long are before the middle.
+    // Loaded so that it begins with as many ones as the op has characters.
     alignas(64) static constexpr unsigned char kMask[2 * OpKey::kSize] = {
         255, 255, 255, 255, 255, 255, 255, 255,
         255, 255, 255, 255, 255, 255, 255, 255};
@@ -58,21 +58,21 @@ class OpTable {
         LoadWord<uint64_t>(op.data() + 8) & LoadWord<uint64_t>(mask + 8)};
     Recent& recent = recent_[(key.first * kOdd ^ key.second * kOdd2) >> 57];
     if (ABSL_PREDICT_FALSE(!(recent.key == key && recent.size == op.size()))) {
-      recent = {key, Number(op, key), static_cast<uint32_t>(op.size())};
+      recent = {key, Intern(op, key), static_cast<uint32_t>(op.size())};
     }
-    ++ops_[recent.number].count;
-    return recent.number;
+    ++ops_[recent.id].count;
+    return recent.id;
   }
-  // kNone if no node ever had it.
+  // kNone if no node ever had the op.
   uint32_t Find(absl::string_view op) const {
     const OpKey key = KeyOf(op);
     return table_.Find(HashOf(key, op.size()), Is{ops_, op, key});
   }
-  absl::string_view op(uint32_t number) const {
-    return absl::string_view(ops_[number].data, ops_[number].size);
+  absl::string_view op(uint32_t id) const {
+    return absl::string_view(ops_[id].data, ops_[id].size);
   }
-  // How many nodes have it.
-  uint32_t& count(uint32_t number) { return ops_[number].count; }
+  // How many nodes have the op.
+  uint32_t& count(uint32_t id) { return ops_[id].count; }
 
  private:
   struct Entry {
@@ -81,10 +81,10 @@ class OpTable {
     uint32_t size;
     uint32_t count;
   };
-  // An op by a few bits of its key: mostly the same few ops come again.
+  // A cached op, by a few bits of its key: most nodes have one of a few ops.
   struct Recent {
     OpKey key;
-    uint32_t number;
+    uint32_t id;
     uint32_t size;
   };
   static constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
@@ -93,8 +93,8 @@ class OpTable {
     const Array<Entry>& ops;
     absl::string_view op;
     OpKey key;
-    bool operator()(uint32_t number) const {
-      const Entry& entry = ops[number];
+    bool operator()(uint32_t id) const {
+      const Entry& entry = ops[id];
       return entry.key == key && entry.size == op.size() &&
              (op.size() <= OpKey::kSize ||
               memcmp(entry.data, op.data(), op.size()) == 0);
@@ -110,18 +110,18 @@ class OpTable {
     return key;
   }
   uint32_t CountSlowly(absl::string_view op) {
-    const uint32_t number = Number(op);
-    ++ops_[number].count;
-    return number;
+    const uint32_t id = Intern(op);
+    ++ops_[id].count;
+    return id;
   }
-  uint32_t Number(absl::string_view op, OpKey key) {
-    const auto number = static_cast<uint32_t>(ops_.size());
+  uint32_t Intern(absl::string_view op, OpKey key) {
+    const auto id = static_cast<uint32_t>(ops_.size());
     const uint32_t found =
-        table_.Insert(HashOf(key, op.size()), number, Is{ops_, op, key});
+        table_.Insert(HashOf(key, op.size()), id, Is{ops_, op, key});
     if (ABSL_PREDICT_TRUE(found != kNone)) return found;
     ops_.PushBack({key, op.data(), static_cast<uint32_t>(op.size()), 0});
     if (!table_.HasRoom()) Grow();
-    return number;
+    return id;
   }
   uint64_t HashOf(OpKey key, size_t size) const {
     return Mix(key.first ^ key_.words[0], key.second ^ key_.words[1] ^ size);
@@ -142,4 +142,4 @@ class OpTable {
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_OPS_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_OP_TABLE_H_

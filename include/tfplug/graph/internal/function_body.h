@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_FUNCTION_H_
-#define TFPLUG_GRAPH_INTERNAL_FUNCTION_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_FUNCTION_BODY_H_
+#define TFPLUG_GRAPH_INTERNAL_FUNCTION_BODY_H_
 
 #include <cstdint>
 #include <string>
@@ -10,16 +10,16 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/internal/graph_state.h"
-#include "tfplug/graph/internal/names.h"
+#include "tfplug/graph/internal/node_names.h"
 #include "tfplug/graph/internal/overlay.h"
 
-// The body of a function as a graph. Its arguments are nodes of op _Arg, its
-// results nodes of op _Retval with one input, and what has to run for their
-// effects nodes of op _ControlRetval with a control input. They stand behind
-// the body's own nodes and are never written as such.
+// Parses the body of a function as a graph. Arguments become nodes of op _Arg;
+// results become nodes of op _Retval with one input; nodes that have to run for
+// their effects become inputs of nodes of op _ControlRetval. These follow the
+// body's own nodes and are never written as nodes.
 namespace tfplug::internal {
 
-// Fields of FunctionDefLibrary, FunctionDef, OpDef and their messages.
+// Numbers of fields in FunctionDefLibrary, FunctionDef, OpDef and ArgDef.
 inline constexpr uint32_t kLibraryField = 2;
 inline constexpr uint32_t kFunctionInLibrary = 1;
 inline constexpr uint32_t kSignatureField = 1;
@@ -29,7 +29,7 @@ inline constexpr uint32_t kOpDefName = 1;
 inline constexpr uint32_t kOpDefInput = 2;
 inline constexpr uint32_t kArgName = 1;
 
-// The last occurrence of a string.
+// The last occurrence of a string field.
 inline absl::string_view StringField(absl::string_view message,
                                      uint32_t number) {
   absl::string_view value;
@@ -50,10 +50,10 @@ inline absl::string_view FunctionDefName(absl::string_view function_def) {
 }
 
 inline void GraphState::AddBoundary(absl::string_view name, const char* op) {
-  const uint32_t number = OpNumber(op);
-  ++op_table().count(number);
+  const uint32_t op_id = OpId(op);
+  ++op_table().count(op_id);
   index_.names.PushBack(name);
-  index_.ops.PushBack(number);
+  index_.ops.PushBack(op_id);
   ++num_boundary_;
 }
 
@@ -66,7 +66,8 @@ inline void GraphState::AddResult(absl::string_view entry, Range field,
   AddBoundary(StringField(entry, 1), is_control ? "_ControlRetval" : "_Retval");
   NodeEdit& edit = overlay_.Add(size() - 1, size());
   edit.own_inputs = true;
-  edit.input_list.PushBack(overlay_.arena(), {0, text});
+  (is_control ? edit.controls : edit.inputs)
+      .PushBack(overlay_.arena(), {0, text});
 }
 
 inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
@@ -96,4 +97,4 @@ inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_FUNCTION_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_FUNCTION_BODY_H_

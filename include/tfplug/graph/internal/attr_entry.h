@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_ATTRS_H_
-#define TFPLUG_GRAPH_INTERNAL_ATTRS_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_
+#define TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,15 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
-#include "tfplug/graph/internal/fields.h"
 #include "tfplug/graph/internal/memory.h"
+#include "tfplug/graph/internal/node_fields.h"
 
-// What stands behind a node's inputs, which is well-formed as far as fields go:
-// the device, attributes, and whatever else there is.
+// Reads the tail of a node, which follows its inputs: the device, attributes
+// and other fields. The tail's fields are well-formed, their contents may not.
 namespace tfplug::internal {
 
-// An attribute as it is written: the field of a NodeDef, tag included, with a
-// name, then a value, and nothing else; in the graph's bytes or its arena.
+// An attribute as a field of a NodeDef, including the tag: a name, then a
+// value, and nothing else. It is in the graph's bytes or its arena.
 struct AttrEntry {
   const char* field;
   uint64_t size : 56;
@@ -52,8 +52,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
           static_cast<uint32_t>(to - field)};
 }
 
-// Goes over an attribute that is written as above, with a name of less than 128
-// bytes; null if it is not.
+// Reads an attribute of this form with a name of less than 128 bytes, and
+// returns where it ends; null if it has another form.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
                                                          const char* end,
                                                          AttrEntry* attr) {
@@ -86,19 +86,18 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
   return end;
 }
 
-// Goes through all fields, whatever they look like.
-class RestReader {
+// Iterates over all fields of a tail, in whatever form.
+class TailReader {
  public:
-  explicit RestReader(absl::string_view rest) : reader_(rest) {}
+  explicit TailReader(absl::string_view tail) : reader_(tail) {}
 
   bool Next() { return reader_.Next(); }
-  // All of the field, tag included.
+  // The whole field, including the tag.
   absl::string_view field() const { return reader_.field(); }
   bool is_attr() const { return reader_.Is(kAttrField, kBytesType); }
   bool is_device() const { return reader_.Is(kDeviceField, kBytesType); }
-  // The attribute, made anew in `memory` if it is not written as an AttrEntry
-  // is. Of a name or value that stands there more than once, the last name
-  // counts, and all of the values as one.
+  // The attribute, rewritten in `memory` unless it has the form of an
+  // AttrEntry. The last of several names counts; several values are merged.
   AttrEntry attr(Arena& memory) const {
     const absl::string_view bytes = field();
     AttrEntry attr;
@@ -118,24 +117,24 @@ class RestReader {
   WireReader reader_;
 };
 
-// Calls f(attr) for each attribute. `device_size` is how many bytes the device
-// in front of them takes. False if there are other fields than these.
+// Calls f(attr) for each attribute. Sets `device_size` to the size of the
+// device at the tail's begin, or 0. False if the tail has other fields.
 template <class F>
-bool ReadAttrs(absl::string_view rest, Arena& memory, const F& f,
+bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f,
                uint32_t* device_size) {
-  const char* p = rest.data();
-  const char* const end = p + rest.size();
+  const char* p = tail.data();
+  const char* const end = p + tail.size();
   absl::string_view device;
   const char* next = PassField(p, end, kDeviceTag, &device);
   if (next != nullptr) p = next;
-  *device_size = static_cast<uint32_t>(p - rest.data());
+  *device_size = static_cast<uint32_t>(p - tail.data());
   AttrEntry attr;
   while ((next = PassAttr(p, end, &attr)) != nullptr) {
     f(attr);
     p = next;
   }
   bool all = true;
-  RestReader others(absl::string_view(p, static_cast<size_t>(end - p)));
+  TailReader others(absl::string_view(p, static_cast<size_t>(end - p)));
   while (ABSL_PREDICT_FALSE(others.Next())) {
     if (others.is_attr()) {
       f(others.attr(memory));
@@ -146,11 +145,11 @@ bool ReadAttrs(absl::string_view rest, Arena& memory, const F& f,
   return all;
 }
 template <class F>
-bool ReadAttrs(absl::string_view rest, Arena& memory, const F& f) {
+bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f) {
   uint32_t ignored;
-  return ReadAttrs(rest, memory, f, &ignored);
+  return ReadAttrs(tail, memory, f, &ignored);
 }
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_ATTRS_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_

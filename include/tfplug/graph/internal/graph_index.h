@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_INDEX_H_
-#define TFPLUG_GRAPH_INTERNAL_INDEX_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_GRAPH_INDEX_H_
+#define TFPLUG_GRAPH_INTERNAL_GRAPH_INDEX_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -11,52 +11,50 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
-#include "tfplug/graph/internal/fields.h"
 #include "tfplug/graph/internal/memory.h"
-#include "tfplug/graph/internal/names.h"
-#include "tfplug/graph/internal/ops.h"
+#include "tfplug/graph/internal/node_fields.h"
+#include "tfplug/graph/internal/node_names.h"
+#include "tfplug/graph/internal/op_table.h"
 
 namespace tfplug::internal {
 
-// A node whose fields are in another order, and its fields in that of
-// NodeFields.
-struct DisorderedNode {
+// A node whose fields are not in the usual order, and a copy that has them in
+// that order.
+struct ReorderedNode {
   uint32_t node;
-  absl::string_view in_order;
+  absl::string_view fields;
 };
 
-// Of a node: the field in the GraphDef, tag included; where its inputs begin,
-// and what follows on them (both 0 in a disordered node); and the number of the
-// first input among all.
+// Where a node is in the graph's bytes.
 struct NodeRecord {
-  uint32_t begin;
+  uint32_t begin;  // Of the field, including the tag.
   uint32_t size;
-  uint32_t inputs;
-  uint32_t rest;
-  uint32_t first_edge;
+  uint32_t inputs;      // See NodeFields; 0 for a reordered node.
+  uint32_t tail;        // Likewise.
+  uint32_t first_edge;  // The index of its first input among all inputs.
 };
 
-// What one pass over the graph's bytes finds: arrays by node.
+// The result of one pass over the graph's bytes: arrays indexed by node.
 struct GraphIndex {
   const char* base = nullptr;
-  Array<NodeRecord> records;  // One more than there are nodes.
+  Array<NodeRecord> records;  // With one more at the end.
   NodeNames names;
   Array<uint32_t> ops;
   OpTable op_table;
-  Array<DisorderedNode> disordered;
+  Array<ReorderedNode> reordered;
 
   uint32_t num_nodes() const { return static_cast<uint32_t>(ops.size()); }
-  // The inputs of node `n` are numbers [first_edge(n), first_edge(n + 1)).
+  // The inputs of node `n` are the edges [first_edge(n), first_edge(n + 1)).
   uint32_t first_edge(uint32_t n) const { return records[n].first_edge; }
-  // Of a node in order: its inputs, and what follows on them.
-  absl::string_view inputs(uint32_t n) const {
+  // The bytes of the inputs and of the tail of a node that is not reordered.
+  absl::string_view input_bytes(uint32_t n) const {
     return absl::string_view(base + records[n].inputs,
-                             records[n].rest - records[n].inputs);
+                             records[n].tail - records[n].inputs);
   }
-  absl::string_view rest(uint32_t n) const {
+  absl::string_view tail(uint32_t n) const {
     const NodeRecord& record = records[n];
-    return absl::string_view(base + record.rest,
-                             record.begin + record.size - record.rest);
+    return absl::string_view(base + record.tail,
+                             record.begin + record.size - record.tail);
   }
 
   void Clear() {
@@ -65,11 +63,11 @@ struct GraphIndex {
     names.Clear(nullptr);
     ops.clear();
     op_table.Clear();
-    disordered.clear();
+    reordered.clear();
   }
 
-  // Of `bytes`, in which nodes are the field `node_field`: 1 of a GraphDef, 3
-  // of a FunctionDef. `memory` and `bytes` live as long as the index is used.
+  // Indexes `bytes`, in which nodes are the field `node_field`: 1 in a
+  // GraphDef, 3 in a FunctionDef. `memory` and `bytes` must outlive the index.
   absl::Status Build(absl::string_view bytes, uint32_t node_field,
                      Arena& memory) {
     Clear();
@@ -104,19 +102,21 @@ struct GraphIndex {
       if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node))) {
         names.Put(n, {Offset(node.name.data()),
                       static_cast<uint32_t>(node.name.size())});
-        ops[n] = op_table.Count(node.op, end);
+        ops[n] = op_table.CountNode(node.op, end);
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin),
-                      Offset(node.inputs), Offset(node.rest), num_edges};
+                      Offset(node.inputs), Offset(node.tail), num_edges};
       } else {
-        const absl::string_view sorted =
-            InOrder(absl::string_view(fields, size), memory);
-        if (sorted.data() == nullptr ||
-            !FindFields(sorted.data(), sorted.data() + sorted.size(), &node)) {
+        const absl::string_view fields_in_order =
+            Reorder(absl::string_view(fields, size), memory);
+        if (fields_in_order.data() == nullptr ||
+            !FindFields(fields_in_order.data(),
+                        fields_in_order.data() + fields_in_order.size(),
+                        &node)) {
           return Malformed(begin);
         }
-        disordered.PushBack({n, sorted});
+        reordered.PushBack({n, fields_in_order});
         names.Put(n, {0, 0});
-        ops[n] = op_table.Count(node.op, node.op.data());
+        ops[n] = op_table.CountNode(node.op, node.op.data());
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0, 0,
                       num_edges};
       }
@@ -134,13 +134,13 @@ struct GraphIndex {
  private:
   static constexpr uint32_t kFirst = 256;
 
-  // Makes room for node `n` and for the record behind it; those before it stay.
-  // There is room then for the rest of `all` bytes, if its nodes are like those
-  // in the `done` ones that have been read.
+  // Reserves memory for node `n` and the record that follows it, and for as
+  // many nodes as `all` bytes probably hold, given that the first `done` bytes
+  // held `n`.
   void Reserve(uint32_t n, size_t all, size_t done) {
     if (n + 1 < records.capacity()) return;
     const size_t likely = n == 0 ? 0 : n * (all + all / 64) / done;
-    // Not much more than there are by now: constants may follow.
+    // Limited, because the remaining bytes may be one large constant.
     const size_t capacity =
         std::max<size_t>({kFirst, n + n / 2, std::min<size_t>(likely, 64 * n)});
     records.Resize(n);
@@ -155,11 +155,11 @@ struct GraphIndex {
   }
   absl::Status Malformed(const char* at) const {
     return absl::InvalidArgumentError(
-        "these bytes are no GraphDef: what begins at byte " +
-        std::to_string(at - base) + " is not well-formed");
+        "the bytes are not a GraphDef: the field at byte " +
+        std::to_string(at - base) + " is malformed");
   }
 };
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_INDEX_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_GRAPH_INDEX_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_NAMES_H_
-#define TFPLUG_GRAPH_INTERNAL_NAMES_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_
+#define TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace tfplug::internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
-// A piece of the graph's bytes. What core can parse has less than 2^31.
+// A range of the graph's bytes, which are less than 2^31.
 struct Range {
   uint32_t begin;
   uint32_t size;
 };
 
-// The nodes' names, and on demand which node has a name.
+// The names of the nodes, and on demand a table from names to nodes.
 class NodeNames {
-  // Bytes of a table that the processor's nearer caches hold.
+  // The largest table that the processor's inner caches hold, in bytes.
   static constexpr size_t kSmallTable = 512 << 10;
-  static constexpr uint32_t kBatch =
-      32;  // How many names are looked up at once.
+  // How many names are looked up at once in a larger table.
+  static constexpr uint32_t kBatch = 32;
 
  public:
   void Clear(const char* base) {
@@ -45,8 +45,8 @@ class NodeNames {
     }
     return texts_[range.begin & ~kTextBit];
   }
-  // Of node `node`, in the graph's bytes, where Reserve() has made room for it;
-  // Resize() says how many there are.
+  // Sets the name of a node to a range of the graph's bytes. Does not change
+  // size(): call Reserve() before and Resize() afterwards.
   void Put(uint32_t node, Range name) { ranges_[node] = name; }
   void Resize(size_t size) { ranges_.Resize(size); }
   void PushBack(absl::string_view name) {
@@ -63,10 +63,10 @@ class NodeNames {
 
   bool has_table() const { return !table_.empty(); }
   void DropTable() { table_.Clear(); }
-  // Of all nodes that are `live(node)`; calls `duplicate(node)` for one whose
-  // name another has already.
+  // Adds all nodes for which live(node) is true to the table; calls
+  // duplicate(node) for a node whose name is in the table already.
   template <class Live, class Duplicate>
-  void MakeTable(const Live& live, const Duplicate& duplicate) {
+  void BuildTable(const Live& live, const Duplicate& duplicate) {
     table_.Reset(size());
     is_small_ = table_.bytes() <= kSmallTable;
     if (is_small_) {
@@ -94,21 +94,21 @@ class NodeNames {
     const absl::string_view name = (*this)[node];
     return Insert(Hash(name, key_), name, node);
   }
-  // The node is not found any more; it keeps its name. Its place in the table
-  // stays, as does that of a name which is no longer the node's.
+  // Makes the node impossible to find; it keeps its name. Its entry stays in
+  // the table, as does that of a node's previous name.
   void Erase(uint32_t node) { ranges_[node].size |= kErasedBit; }
   uint32_t Find(absl::string_view name) const {
     return Find(Hash(name, key_), name);
   }
 
-  // Several look-ups at a time: what they read from memory is waited for once
-  // and not for each of them. Only where the table is large does that pay.
+  // Looks up names in batches, so that their cache misses overlap. A small
+  // table is read directly.
   class Search {
    public:
     explicit Search(const NodeNames& names) : names_(names) {}
 
-    // `*node` becomes the node of that name, kNoNode if there is none, at the
-    // latest in Finish().
+    // Sets `*node` to the node of that name or kNoNode, at the latest in
+    // Finish().
     void Add(absl::string_view name, uint32_t* node) {
       const uint64_t hash = Hash(name, names_.key_);
       if (names_.is_small_) {
@@ -136,14 +136,14 @@ class NodeNames {
         const Item& item = items_[i];
         uint32_t node = item.candidate;
         if (ABSL_PREDICT_FALSE(node == kNoNode) ||
-            ABSL_PREDICT_FALSE(!names_.IsCalled(node, item.name))) {
+            ABSL_PREDICT_FALSE(!names_.HasName(node, item.name))) {
           node = names_.Find(item.hash, item.name);
         }
         Found(item.node, node);
       }
       count_ = 0;
     }
-    // How many names no node has.
+    // The number of names that no node has.
     uint32_t missing() const { return missing_; }
 
    private:
@@ -165,11 +165,11 @@ class NodeNames {
   };
 
  private:
-  // In a Range: the name is not in the graph's bytes, but texts_ has it.
+  // In Range::begin: the name is in texts_, not in the graph's bytes.
   static constexpr uint32_t kTextBit = 0x80000000;
   static constexpr uint32_t kErasedBit = 0x80000000;
 
-  bool IsCalled(uint32_t node, absl::string_view name) const {
+  bool HasName(uint32_t node, absl::string_view name) const {
     return (ranges_[node].size & kErasedBit) == 0 &&
            SameText((*this)[node], name);
   }
@@ -177,12 +177,12 @@ class NodeNames {
   void PrefetchText(uint32_t node) const { Prefetch((*this)[node].data()); }
   bool Insert(uint64_t hash, absl::string_view name, uint32_t node) {
     return table_.Insert(hash, node, [&](uint32_t other) {
-      return other != node && IsCalled(other, name);
+      return other != node && HasName(other, name);
     }) == HashTable::kNone;
   }
   uint32_t Find(uint64_t hash, absl::string_view name) const {
     return table_.Find(hash,
-                       [&](uint32_t node) { return IsCalled(node, name); });
+                       [&](uint32_t node) { return HasName(node, name); });
   }
 
   const char* base_ = nullptr;
@@ -195,4 +195,4 @@ class NodeNames {
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_NAMES_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_

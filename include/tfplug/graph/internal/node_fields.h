@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_FIELDS_H_
-#define TFPLUG_GRAPH_INTERNAL_FIELDS_H_
+#ifndef TFPLUG_GRAPH_INTERNAL_NODE_FIELDS_H_
+#define TFPLUG_GRAPH_INTERNAL_NODE_FIELDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,10 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/internal/memory.h"
 
-// A NodeDef's fields in its bytes.
+// Finds the fields of a serialized NodeDef.
 namespace tfplug::internal {
 
-// Fields of a NodeDef.
+// Numbers and tags of the fields.
 inline constexpr uint32_t kNameField = 1;
 inline constexpr uint32_t kOpField = 2;
 inline constexpr uint32_t kInputField = 3;
@@ -26,20 +26,20 @@ inline constexpr char kInputTag = MakeTag(kInputField, kBytesType);
 inline constexpr char kDeviceTag = MakeTag(kDeviceField, kBytesType);
 inline constexpr char kAttrTag = MakeTag(kAttrField, kBytesType);
 
-// Where a node's fields are. This is all of a node: name and op, then its
-// inputs, then the rest: perhaps the device, then attributes and whatever else.
+// The parts of a NodeDef, in their usual order: name, op, inputs, and the tail
+// with the device, the attributes and all other fields.
 struct NodeFields {
   absl::string_view name;
   absl::string_view op;
   const char* inputs;
   uint32_t num_inputs;
-  const char* rest;
+  const char* tail;
   const char* end;
 };
 
-// Goes over a field if it has `tag`, of a single byte, and holds bytes. Where
-// it ends, maybe behind `end`; null if it has another tag, or the length is not
-// well-formed.
+// Reads a length-delimited field if it has `tag`, which takes one byte. Returns
+// where the field ends, which may be after `end`; null if the tag is another
+// one or the length is malformed.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
     const char* p, const char* end, char tag, absl::string_view* bytes) {
   if (end - p < 2 || *p != tag) return nullptr;
@@ -53,7 +53,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
   return p + size;
 }
 
-// Goes over all of a run of such fields, and counts them.
+// Skips and counts consecutive fields of this kind.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
                                                            const char* end,
                                                            char tag,
@@ -73,8 +73,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
   return p;
 }
 
-// Whether [p, end) are well-formed fields, with nothing of NodeFields but what
-// is in `rest` anyway.
+// Whether [p, end) are well-formed fields that may follow the device in a tail.
 inline bool PassOthers(const char* p, const char* end) {
   while (p < end) {
     uint32_t tag = 0;
@@ -87,9 +86,9 @@ inline bool PassOthers(const char* p, const char* end) {
   return p == end;
 }
 
-// Finds these fields where name, op, inputs and device stand in this order and
-// at most once, as every serializer writes them. False where it is not so, or
-// the bytes are not well-formed.
+// Finds the parts of a NodeDef. False if the bytes are malformed, or if name,
+// op, inputs and device are not in this order, at most once each, as every
+// serializer writes them.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
                                                     NodeFields* fields) {
@@ -102,16 +101,16 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
   uint32_t num_inputs = 0;
   p = PassFields(p, end, kInputTag, &num_inputs);
   fields->num_inputs = num_inputs;
-  fields->rest = p;
+  fields->tail = p;
   fields->end = end;
   if ((next = PassField(p, end, kDeviceTag, &ignored)) != nullptr) p = next;
   p = PassFields(p, end, kAttrTag, &num_inputs);
   return ABSL_PREDICT_TRUE(p == end) || PassOthers(p, end);
 }
 
-// The input that begins at `*p`, which goes on to the next one. It is there,
-// and well-formed.
-inline absl::string_view NextInput(const char** p) {
+// Reads the input at `*p`, which must exist and be well-formed, and advances
+// `*p` to the next one.
+inline absl::string_view ReadInput(const char** p) {
   uint32_t size = static_cast<unsigned char>((*p)[1]);
   const char* begin = *p + 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
@@ -121,20 +120,20 @@ inline absl::string_view NextInput(const char** p) {
   return absl::string_view(begin, size);
 }
 
-// The same node with its fields in that order, in `memory`: the last name, op
-// and device, all inputs, all else in the order in which it was. Null if the
-// bytes are not well-formed.
-inline absl::string_view InOrder(absl::string_view node, Arena& memory) {
+// Copies a node to `memory` with its fields in the usual order: the last name,
+// op and device, all inputs, and the other fields in their order. Null if the
+// bytes are malformed.
+inline absl::string_view Reorder(absl::string_view node, Arena& memory) {
   absl::string_view last[kDeviceField + 1];
   size_t size = 0;
   WireReader counted(node);
   while (counted.Next()) {
     const int number = counted.number();
-    const bool ours = number <= static_cast<int>(kDeviceField) &&
-                      counted.type() == kBytesType;
-    if (ours && number != kInputField) {
+    const bool is_known = number <= static_cast<int>(kDeviceField) &&
+                          counted.type() == kBytesType;
+    if (is_known && number != kInputField) {
       last[number] = counted.bytes();
-    } else if (ours) {
+    } else if (is_known) {
       size += BytesFieldSize(counted.bytes().size());
     } else {
       size += counted.field().size();
@@ -168,4 +167,4 @@ inline absl::string_view InOrder(absl::string_view node, Arena& memory) {
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_GRAPH_INTERNAL_FIELDS_H_
+#endif  // TFPLUG_GRAPH_INTERNAL_NODE_FIELDS_H_

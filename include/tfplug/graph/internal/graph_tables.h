@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_GRAPH_TABLES_H_
+#define TFPLUG_GRAPH_INTERNAL_GRAPH_TABLES_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/node_fields.h"
+
+// How a GraphState is parsed, and how its tables of names, edges and uses are
+// built from the index when they are first needed.
+namespace tfplug::internal {
+
+inline void GraphState::Clear() {
+  bytes_ = {};
+  index_.Clear();
+  num_parsed_ = num_removed_ = num_boundary_ = 0;
+  results_.clear();
+  changed_ = has_edges_ = false;
+  byte_size_ = kUnknownSize;
+  edited_ops_ = 0;
+  status_ = absl::OkStatus();
+  edges_.clear();
+  added_slots_.clear();
+  mixed_.clear();
+  uses_.Clear();
+  overlay_.Clear();
+}
+
+inline absl::Status GraphState::Parse(absl::string_view graph_def) {
+  Clear();
+  is_function_ = false;
+  return Index(graph_def);
+}
+
+inline absl::Status GraphState::Index(absl::string_view bytes) {
+  if (bytes.size() > INT32_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the graph has ", bytes.size(),
+        " bytes, but TensorFlow cannot read more than 2147483647; keep large "
+        "constants in variables"));
+  }
+  bytes_ = bytes;
+  absl::Status status = index_.Build(bytes, node_field(), overlay_.arena());
+  if (!status.ok()) return status;
+  num_parsed_ = size();
+  for (const ReorderedNode& node : index_.reordered) {
+    NodeFields fields;
+    FindFields(node.fields.data(), node.fields.data() + node.fields.size(),
+               &fields);
+    index_.names.Set(node.node, fields.name);
+    NodeEdit& edit = overlay_.Add(node.node, size());
+    edit.input_bytes = absl::string_view(
+        fields.inputs, static_cast<size_t>(fields.tail - fields.inputs));
+    edit.tail = absl::string_view(
+        fields.tail, static_cast<size_t>(fields.end - fields.tail));
+  }
+  return absl::OkStatus();
+}
+
+// ---- Names ----
+
+inline void GraphState::NoteDuplicate(uint32_t n) {
+  Note(absl::InvalidArgumentError(
+      absl::StrCat("two nodes have the name '", name(n), "'")));
+}
+
+inline void GraphState::BuildNames() {
+  // Inputs cannot refer to a result of a function.
+  const uint32_t first_result = results_.empty() ? size() : results_[0].node;
+  index_.names.BuildTable(
+      [&](uint32_t n) {
+        return live(n) && n - first_result >= results_.size();
+      },
+      [this](uint32_t n) { NoteDuplicate(n); });
+}
+
+inline absl::Status GraphState::CheckName(absl::string_view name) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError("the name of a node cannot be empty");
+  }
+  if (IsPlainName(name)) return absl::OkStatus();
+  const Reference reference = ParseInput(name);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the name of a node cannot be '", name, "', which as an input refers to ",
+      reference.port == kControlPort ? "a control edge from" : "an output of",
+      " node '", reference.name, "'"));
+}
+
+// ---- Edges ----
+
+// Fills edges_ in, reading inputs with `parse`.
+template <class F>
+void GraphState::Resolve(const F& parse) {
+  NodeNames::Search search(index_.names);
+  Edge* edge = edges_.data();
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    if (n + kAhead < num_parsed_) {
+      const char* const soon = index_.base + index_.records[n + kAhead].inputs;
+      Prefetch(soon);
+      Prefetch(soon + 64);
+    }
+    const char* p = input_bytes(n);
+    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
+    for (const Edge* const end = edge + count; edge < end; ++edge) {
+      const Reference reference = parse(ReadInput(&p));
+      edge->port = reference.port;
+      search.Add(reference.name, &edge->source);
+    }
+  }
+  search.Finish();
+  PutControlsLast();
+  if (ABSL_PREDICT_FALSE(search.missing() > 0)) NoteMissing();
+}
+
+inline void GraphState::PutControlsLast() {
+  const auto is_data = [](const Edge& edge) {
+    return edge.port != kControlPort;
+  };
+  Edge* edge = edges_.data();
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    Edge* const begin = edge;
+    Edge* const end = edges_.data() + index_.first_edge(n + 1);
+    while (edge < end && is_data(*edge)) ++edge;
+    while (edge < end && !is_data(*edge)) ++edge;
+    if (ABSL_PREDICT_TRUE(edge == end)) continue;
+    mixed_.push_back(n);
+    std::stable_partition(begin, end, is_data);
+    edge = end;
+  }
+}
+
+inline void GraphState::BuildEdges() {
+  EnsureNames();
+  has_edges_ = true;
+  edges_.Resize(num_parsed_edges());
+  if (ABSL_PREDICT_FALSE(is_function_)) {
+    Resolve([this](absl::string_view text) { return ParseInput(text); });
+  } else {
+    Resolve([](absl::string_view text) { return ParseReference(text); });
+  }
+  for (const Result& result : results_) {
+    NodeEdit& edit = *overlay_.Find(result.node);
+    InputEdit& input =
+        *(edit.inputs.size() > 0 ? edit.inputs : edit.controls).begin();
+    const Reference reference = ParseInput(input.text());
+    input.edge = static_cast<uint32_t>(edges_.size());
+    AddEdge({index_.names.Find(reference.name), reference.port}, 0);
+  }
+}
+
+inline void GraphState::NoteMissing() {
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    const char* p = input_bytes(n);
+    for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
+      const absl::string_view text = ReadInput(&p);
+      const absl::string_view source = ParseInput(text).name;
+      if (index_.names.Find(source) != kNoNode) continue;
+      return Note(absl::InvalidArgumentError(
+          absl::StrCat("node '", name(n), "' has the input '", text,
+                       "', but the graph has no node '", source, "'")));
+    }
+  }
+}
+
+// ---- Uses ----
+
+inline void GraphState::BuildUses() {
+  EnsureEdges();
+  uses_.Build(index_.records, size(), num_parsed_, edges_);
+  for (uint32_t i = 0; i < results_.size(); ++i) {
+    const uint32_t edge = num_parsed_edges() + i;
+    const uint32_t source = edges_[edge].source;
+    if (source != kNoNode) uses_.Add(source, {results_[i].node, edge});
+  }
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_GRAPH_TABLES_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_REFERENCE_H_
+#define TFPLUG_GRAPH_INTERNAL_REFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/base/optimization.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/graph/internal/hash.h"
+#include "tfplug/graph/internal/op_table.h"
+
+// The texts by which a node refers to its inputs.
+namespace tfplug::internal {
+
+inline constexpr int32_t kControlPort = -1;
+
+// "name", "name:port" or "^name", parsed as TensorFlow does it: digits after
+// the last colon take precedence, so "^a:0" is output 0 of a node "^a". Ports
+// wrap around at 2^32, and so may be negative here.
+struct Reference {
+  absl::string_view name;
+  int32_t port;
+};
+
+// Parses any text; ParseReference() is faster for texts without a port.
+inline Reference ParseReferenceWithPort(absl::string_view text) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* digits = end;
+  while (digits - begin > 1 && digits[-1] >= '0' && digits[-1] <= '9') --digits;
+  if (digits - begin > 1 && digits[-1] == ':') {
+    uint32_t port = 0, unit = 1;
+    for (const char* digit = end; digit-- > digits; unit *= 10) {
+      port += static_cast<uint32_t>(*digit - '0') * unit;
+    }
+    // TensorFlow infers from the unit whether there were digits: 10^32 is 0
+    // modulo 2^32, so 32 digits count as none.
+    if (unit > 1) {
+      return {absl::string_view(begin, static_cast<size_t>(digits - 1 - begin)),
+              static_cast<int32_t>(port)};
+    }
+  }
+  if (*begin == '^') {
+    return {absl::string_view(begin + 1, text.size() - 1), kControlPort};
+  }
+  return {text, 0};
+}
+
+inline Reference ParseReference(absl::string_view text) {
+  // Most texts have no colon among their last eight characters and no digit
+  // before the last seven, and hence no port.
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  if (ABSL_PREDICT_FALSE(text.empty())) return {text, 0};
+  if (ABSL_PREDICT_FALSE(text.size() < 8)) return ParseReferenceWithPort(text);
+  const char* const last = text.data() + text.size() - 8;
+  const uint64_t colons = LoadWord<uint64_t>(last) ^ kOnes * ':';
+  const bool has_colon = ((colons - kOnes) & ~colons & kOnes << 7) != 0;
+  if (has_colon || (*last >= '0' && *last <= '9')) {
+    return ParseReferenceWithPort(text);
+  }
+  if (text.data()[0] == '^') {
+    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  }
+  return {text, 0};
+}
+
+// Parses a reference in a function's body: "argument", "name:output:index" or
+// "^name". The text after the first colon names a port, whose number is its id
+// in `ports` plus one.
+inline Reference ParseBodyReference(absl::string_view text, OpTable& ports) {
+  if (!text.empty() && text.data()[0] == '^') {
+    return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
+  }
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return {text, 0};
+  const uint32_t port = ports.Intern(text.substr(colon + 1));
+  return {text.substr(0, colon), static_cast<int32_t>(port + 1)};
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_REFERENCE_H_

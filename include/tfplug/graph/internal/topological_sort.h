@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_INTERNAL_TOPOLOGICAL_SORT_H_
+#define TFPLUG_GRAPH_INTERNAL_TOPOLOGICAL_SORT_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/memory.h"
+
+namespace tfplug::internal {
+
+// Sorts a graph's nodes so that each follows the sources of its inputs. The
+// edge from NextIteration to Merge, which closes a while loop, does not count.
+class TopologicalSort {
+ public:
+  explicit TopologicalSort(GraphState& state)
+      : state_(state), waiting_(state.waiting_), order_(state.order_) {
+    OpTable& ops = state.op_table();
+    merge_ = {ops.Find("Merge"), ops.Find("RefMerge")};
+    next_ = {ops.Find("NextIteration"), ops.Find("RefNextIteration")};
+  }
+
+  // The sorted nodes, until the next Run().
+  const Array<uint32_t>& order() const { return order_; }
+
+  // INVALID_ARGUMENT, naming the nodes of a cycle, if there is one.
+  absl::Status Run() {
+    state_.uses();
+    const uint32_t size = state_.size();
+    order_.clear();
+    order_.Reserve(size);
+    if (IsSorted()) {
+      for (uint32_t n = 0; n < size; ++n) {
+        if (state_.live(n)) order_.PushBack(n);
+      }
+      return absl::OkStatus();
+    }
+    waiting_.Resize(size);
+    uint32_t* next = order_.data();
+    for (uint32_t n = 0; n < size; ++n) {
+      waiting_[n] = 0;
+      if (!state_.live(n)) continue;
+      state_.ForEachSource(n, [&](uint32_t) { ++waiting_[n]; });
+      if (ABSL_PREDICT_FALSE(merge_.Has(state_.op(n)))) {
+        state_.ForEachSource(n, [&](uint32_t source) {
+          if (next_.Has(state_.op(source))) --waiting_[n];
+        });
+      }
+      if (waiting_[n] == 0) *next++ = n;
+    }
+    for (const uint32_t* done = order_.data(); done < next; ++done) {
+      const uint32_t n = *done;
+      const bool loops = next_.Has(state_.op(n));
+      state_.ForEachUser(n, [&](uint32_t user) {
+        if (ABSL_PREDICT_FALSE(loops) && merge_.Has(state_.op(user))) return;
+        if (--waiting_[user] == 0) *next++ = user;
+      });
+    }
+    order_.Resize(static_cast<size_t>(next - order_.data()));
+    if (order_.size() == state_.num_live()) return absl::OkStatus();
+    return absl::InvalidArgumentError(DescribeCycle());
+  }
+
+ private:
+  struct OpPair {
+    uint32_t op, ref_op;
+    bool Has(uint32_t op_id) const { return op_id == op || op_id == ref_op; }
+  };
+  bool ClosesLoop(uint32_t from, uint32_t to) const {
+    return merge_.Has(state_.op(to)) && next_.Has(state_.op(from));
+  }
+
+  // Whether the nodes are sorted already.
+  bool IsSorted() const {
+    bool sorted = true;
+    for (uint32_t n = 0; n < state_.size() && sorted; ++n) {
+      if (!state_.live(n)) continue;
+      state_.ForEachSource(n, [&](uint32_t source) {
+        if (ABSL_PREDICT_FALSE(source >= n) && !ClosesLoop(source, n)) {
+          sorted = false;
+        }
+      });
+    }
+    return sorted;
+  }
+
+  // A source of `n` that is not sorted either; each unsorted node has one.
+  uint32_t WaitsFor(uint32_t n) const {
+    uint32_t other = kNoNode;
+    state_.ForEachSource(n, [&](uint32_t source) {
+      if (waiting_[source] > 0 && !ClosesLoop(source, n)) other = source;
+    });
+    return other;
+  }
+  std::string DescribeCycle() const {
+    uint32_t n = 0;
+    while (waiting_[n] == 0) ++n;
+    // The first node that comes up twice is in a cycle.
+    std::vector<bool> visited(state_.size());
+    for (; !visited[n]; n = WaitsFor(n)) visited[n] = true;
+    std::string text = absl::StrCat("the graph has a cycle: '", state_.name(n));
+    const uint32_t first = n;
+    for (int shown = 1; (n = WaitsFor(n)) != first; ++shown) {
+      if (shown == 10) {
+        text += "' <- ...";
+        break;
+      }
+      absl::StrAppend(&text, "' <- '", state_.name(n));
+    }
+    return absl::StrCat(text, "' <- '", state_.name(first), "'");
+  }
+
+  GraphState& state_;
+  OpPair merge_, next_;
+  Array<uint32_t>& waiting_;  // By node: how many sources are not sorted yet.
+  Array<uint32_t>& order_;
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_GRAPH_INTERNAL_TOPOLOGICAL_SORT_H_

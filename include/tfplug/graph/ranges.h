@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_GRAPH_RANGES_H_
+#define TFPLUG_GRAPH_RANGES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tfplug/base/internal/access.h"
+#include "tfplug/graph/internal/graph_state.h"
+#include "tfplug/graph/internal/prefetch.h"
+#include "tfplug/graph/node.h"
+
+// The ranges of nodes and edges, for range-based for loops:
+//
+//   for (tfplug::Node node : graph.nodes("Relu"))
+//     for (tfplug::Input input : node.inputs()) Visit(input.from.node);
+//
+// The graph may be edited in the loop. Removed nodes and edges are left out,
+// added ones come last.
+namespace tfplug {
+
+// The nodes of a Graph, or those of one op, in the order of the GraphDef.
+class NodeRange {
+ public:
+  class Iterator {
+   public:
+    Iterator(internal::GraphState* state, uint32_t op)
+        : state_(state), op_(op), prefetch_(state) {
+      Settle();
+    }
+    Node operator*() const {
+      return internal::Access::Construct<Node>(state_, at_);
+    }
+    Iterator& operator++() {
+      ++at_;
+      Settle();
+      return *this;
+    }
+    // The end is the only valid operand.
+    bool operator!=(std::nullptr_t) const { return at_ < state_->size(); }
+
+   private:
+    void Settle() {
+      const uint32_t* const ops = state_->ops().data();
+      const uint32_t size = state_->size();
+      if (op_ == kAll) {
+        while (at_ < size && !state_->live(at_)) ++at_;
+        if (state_->is_large()) prefetch_.Advance(at_);
+      } else {
+        while (at_ < size && ops[at_] != op_) ++at_;
+      }
+    }
+
+    internal::GraphState* state_;
+    uint32_t op_;
+    uint32_t at_ = 0;
+    internal::GraphPrefetch prefetch_;
+  };
+  Iterator begin() const { return Iterator(state_, op_); }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  friend class Graph;
+  friend struct internal::Access;
+  static constexpr uint32_t kAll = 0xfffffffe;  // In place of an op's id.
+  NodeRange(internal::GraphState* state, uint32_t op)
+      : state_(state), op_(op) {}
+
+  internal::GraphState* state_;
+  uint32_t op_;
+};
+
+// A list of nodes that the Graph owns.
+class NodeList {
+ public:
+  size_t size() const { return size_; }
+  Node operator[](size_t i) const {
+    return internal::Access::Construct<Node>(state_, nodes_[i]);
+  }
+
+  class Iterator {
+   public:
+    Iterator(internal::GraphState* state, const uint32_t* at)
+        : state_(state), at_(at) {}
+    Node operator*() const {
+      return internal::Access::Construct<Node>(state_, *at_);
+    }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    internal::GraphState* state_;
+    const uint32_t* at_;
+  };
+  Iterator begin() const { return Iterator(state_, nodes_); }
+  Iterator end() const { return Iterator(state_, nodes_ + size_); }
+
+ private:
+  friend struct internal::Access;
+  NodeList(internal::GraphState* state, const uint32_t* nodes, size_t size)
+      : state_(state), nodes_(nodes), size_(size) {}
+
+  internal::GraphState* state_;
+  const uint32_t* nodes_;
+  size_t size_;
+};
+
+namespace internal {
+
+// Iterates over the data inputs, or the control inputs, of a node.
+template <bool kIsControl>
+class InputIterator {
+ public:
+  InputIterator(GraphState* state, uint32_t node) : state_(state), node_(node) {
+    Settle();
+  }
+  InputIterator& operator++() {
+    ++slot_;
+    ++index_;
+    Settle();
+    return *this;
+  }
+  // The end is the only valid operand.
+  bool operator!=(std::nullptr_t) const { return edge_ != kNoEdge; }
+
+ protected:
+  Output source() const {
+    const Edge& edge = state_->edge(edge_);
+    if (edge.source == kNoNode) return {};
+    return {Access::Construct<Node>(state_, edge.source), edge.port};
+  }
+  int index() const { return index_; }
+
+ private:
+  void Settle() { edge_ = state_->NextInput(node_, kIsControl, &slot_); }
+
+  GraphState* state_;
+  uint32_t node_;
+  uint32_t slot_ = 0;
+  int index_ = 0;
+  uint32_t edge_ = kNoEdge;
+};
+
+}  // namespace internal
+
+// The data inputs of a node.
+class InputRange {
+ public:
+  class Iterator : public internal::InputIterator<false> {
+   public:
+    using InputIterator::InputIterator;
+    Input operator*() const { return {index(), source()}; }
+  };
+  Iterator begin() const { return Iterator(state_, node_); }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  friend struct internal::Access;
+  InputRange(internal::GraphState* state, uint32_t node)
+      : state_(state), node_(node) {}
+
+  internal::GraphState* state_;
+  uint32_t node_;
+};
+
+// The nodes that a node has control inputs from.
+class ControlRange {
+ public:
+  class Iterator : public internal::InputIterator<true> {
+   public:
+    using InputIterator::InputIterator;
+    Node operator*() const { return source().node; }
+  };
+  Iterator begin() const { return Iterator(state_, node_); }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  friend struct internal::Access;
+  ControlRange(internal::GraphState* state, uint32_t node)
+      : state_(state), node_(node) {}
+
+  internal::GraphState* state_;
+  uint32_t node_;
+};
+
+// The uses of a node.
+class UseRange {
+ public:
+  class Iterator {
+   public:
+    Iterator(internal::GraphState* state, uint32_t node, int port)
+        : state_(state),
+          node_(node),
+          port_(port),
+          cursor_(state->uses(), node) {
+      ++*this;
+    }
+    Use operator*() const {
+      const Node user = internal::Access::Construct<Node>(state_, entry_->user);
+      if (state_->edge(entry_->edge).port == internal::kControlPort) {
+        return {user, kControl};
+      }
+      return {user,
+              static_cast<int>(state_->InputIndex(entry_->user, entry_->edge))};
+    }
+    Iterator& operator++() {
+      do {
+        entry_ = cursor_.Next();
+      } while (entry_ != nullptr && !IsInRange());
+      return *this;
+    }
+    // The end is the only valid operand.
+    bool operator!=(std::nullptr_t) const { return entry_ != nullptr; }
+
+   private:
+    bool IsInRange() const {
+      const internal::Edge& edge = state_->edge(entry_->edge);
+      return edge.source == node_ && (port_ == kAllPorts || port_ == edge.port);
+    }
+
+    internal::GraphState* state_;
+    uint32_t node_;
+    int port_;
+    internal::UseLists::Cursor cursor_;
+    const internal::UseEntry* entry_ = nullptr;
+  };
+  Iterator begin() const { return Iterator(state_, node_, port_); }
+  std::nullptr_t end() const { return nullptr; }
+  bool empty() const { return !(begin() != end()); }
+
+ private:
+  friend class Node;
+  friend struct internal::Access;
+  static constexpr int kAllPorts = -2;
+  UseRange(internal::GraphState* state, uint32_t node, int port)
+      : state_(state), node_(node), port_(port) {}
+
+  internal::GraphState* state_;
+  uint32_t node_;
+  int port_;
+};
+
+inline InputRange Node::inputs() const {
+  return internal::Access::Construct<InputRange>(state_, id_);
+}
+inline ControlRange Node::controls() const {
+  return internal::Access::Construct<ControlRange>(state_, id_);
+}
+inline UseRange Node::uses() const { return uses(UseRange::kAllPorts); }
+inline UseRange Node::uses(int port) const {
+  return internal::Access::Construct<UseRange>(state_, id_, port);
+}
+inline int Node::num_uses(int port) const {
+  int count = 0;
+  const UseRange range = uses(port);
+  for (auto it = range.begin(); it != range.end(); ++it) ++count;
+  return count;
+}
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_GRAPH_RANGES_H_
