@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles and links what is measured, with the flags of a plug-in."""
+"""Compiles and links the programs and plug-ins that are measured."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ BY_HAND = ROOT / "benchmarks/by_hand"
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 
 COMPILE = ["-std=c++17", "-O2", "-Wall", "-Wextra"]
-# The same as tfplug_plugin_dep in meson.build.
+# The flags of tfplug_plugin_dep in meson.build.
 COMPILE_PLUGIN = COMPILE + [
     "-fPIC",
     "-fvisibility=hidden",
@@ -36,7 +36,7 @@ def say(text):
 
 
 def row(cells):
-    """A line of a table in Markdown, which is shown at once."""
+    """Returns a line of a Markdown table after printing it to standard error."""
     line = "| " + " | ".join(str(cell) for cell in cells) + " |"
     say(line)
     return line
@@ -52,7 +52,7 @@ def run(*command):
     )
     if result.returncode != 0:
         raise SystemExit(
-            f"failed: {shlex.join(command)}\n{result.stdout}{result.stderr}"
+            f"Failed: {shlex.join(command)}\n{result.stdout}{result.stderr}"
         )
     return result.stdout
 
@@ -64,7 +64,7 @@ def abseil(*query):
 
 
 def tensorflow_include():
-    """The C headers of the wheel in this Python, or None."""
+    """Returns the directory of the wheel's C headers, or None."""
     include = pathlib.Path(sysconfig.get_path("purelib"), "tensorflow/include")
     return include if include.is_dir() else None
 
@@ -80,7 +80,7 @@ def link_plugin(objects, output, libraries=()):
 
 
 def build_plugins(folder):
-    """(by hand, framework): the two plug-ins of benchmarks/by_hand."""
+    """Builds and returns the plug-ins of benchmarks/by_hand: (by hand, framework)."""
     objects = {
         name: compile(BY_HAND / f"{name}.cc", folder / f"{name}.o")
         for name in (
@@ -104,7 +104,7 @@ def build_plugins(folder):
 
 
 def build_minimal(folder):
-    """A minimal device library, stripped."""
+    """Builds and returns the stripped library of a minimal device."""
     unit = compile(ROOT / "tests/consumer/minimal_device.cc",
                    folder / "minimal.o")
     libraries = ["-Wl,--no-undefined", *abseil("--libs"), "-ldl", "-s"]
@@ -112,8 +112,7 @@ def build_minimal(folder):
 
 
 def build_cpu_sim():
-    """The example device, which tools/bench has built; TFPLUG_CPU_SIM names
-    another one."""
+    """Builds and returns examples/cpu_sim; TFPLUG_CPU_SIM names another file."""
     named = os.environ.get("TFPLUG_CPU_SIM")
     if not named:
         build = os.environ["TFPLUG_BUILD"]
@@ -140,7 +139,8 @@ def build_program(sources, output, flags=()):
 
 
 def generate_messages(folder):
-    """The sources of the messages in tfplug/proto/proto.h; includes: -I folder."""
+    """Generates and returns the sources of the messages in tfplug/proto/proto.h.
+    They are included with -I folder."""
     protos = (ROOT / "include/tfplug/proto").glob("*.proto")
     run("protoc", f"--proto_path={ROOT / 'include'}", f"--cpp_out={folder}",
         *sorted(protos))
@@ -148,8 +148,8 @@ def generate_messages(folder):
 
 
 def compile_seconds(source, flags):
-    """Processor time of one compilation: a loaded machine does not change it
-    much."""
+    """Returns the processor time of one compilation, which depends little on other
+    load."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run(*CXX, *COMPILE_PLUGIN, *flags, "-c", source, "-o", "/dev/null")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions per call of a plug-in's operations, counted by callgrind."""
+"""Counts the instructions per call of a plug-in's functions with Callgrind."""
 
 import collections
 import pathlib
@@ -10,17 +10,17 @@ CALLS = 100
 
 
 class Counts(collections.namedtuple("Counts", "total own")):
-    """Instructions of one call: all, and those of the plug-in's own code
-    (without driver, core and libraries)."""
+    """Instructions of one call: all of them, and those of the plug-in's own code
+    (without driver, TensorFlow and libraries)."""
 
 
 def self_costs(report):
-    """{(object, function): instructions} of a callgrind file, without what
-    they call."""
+    """Returns {(object, function): instructions} of a Callgrind file, without those
+    of callees."""
     names = {"ob": {}, "fn": {}}
     where = {"ob": "", "fn": ""}
     costs = collections.Counter()
-    of_call = False  # the next line of cost is what a callee took in all
+    of_call = False  # The next line is the inclusive cost of a callee.
     for line in pathlib.Path(report).read_text().splitlines():
         if found := re.match(r"(c?)(ob|fn)=\((\d+)\)(?: (.*))?$", line):
             callee, kind, number, name = found.groups()
@@ -37,8 +37,8 @@ def self_costs(report):
 
 
 def count(host, plugin, operation, scratch):
-    """Counts of one call. Everything but the host's own loop is in the total:
-    plug-in, driver, what core offers to plug-ins, libraries."""
+    """Returns the Counts of one call. The total includes everything except the
+    host's own loop: plug-in, driver, the fake TensorFlow, libraries."""
     report = pathlib.Path(scratch) / f"{pathlib.Path(plugin).stem}.{operation}"
     subprocess.run(
         [
@@ -59,10 +59,10 @@ def count(host, plugin, operation, scratch):
     total = own = 0
     for (library, function), cost in self_costs(report).items():
         if library == str(host) and not function.startswith("TF_"):
-            continue  # the loop
+            continue  # The host's loop.
         total += cost
         if library == str(plugin) and not function.startswith("drv_"):
             own += cost
     if total == 0:
-        raise RuntimeError(f"callgrind counted nothing in {report}")
+        raise RuntimeError(f"Callgrind counted nothing in {report}.")
     return Counts(total / CALLS, own / CALLS)

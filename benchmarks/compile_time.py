@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time to compile a translation unit with plugin.h, and with less."""
+"""Measures the compile time of plugin.h and of smaller sets of headers."""
 
 import statistics
 
@@ -8,7 +8,7 @@ import building
 ROUNDS = 9
 
 PLUGIN = "`tfplug/plugin.h`: devices and kernels"
-OPS = "that and `tfplug/ops/all.h`: all typed ops"
+OPS = "`tfplug/plugin.h` and `tfplug/ops/all.h`: all typed ops"
 C_HEADERS = [
     "tensorflow/c/experimental/stream_executor/stream_executor.h",
     "tensorflow/c/kernels.h",
@@ -17,8 +17,8 @@ C_HEADERS = [
 
 
 def units():
-    """([name: headers], the C headers' name, the name of the floor: those and
-    the part of Abseil that a hook returns)."""
+    """Returns ({name: headers}, name of the C headers, name of the minimum: the C
+    headers and the part of Abseil that hooks return)."""
     if building.tensorflow_include():
         c_headers, c_name = C_HEADERS, "TensorFlow's C headers"
     else:
@@ -27,7 +27,7 @@ def units():
     found = {
         PLUGIN: ["tfplug/plugin.h"],
         OPS: ["tfplug/plugin.h", "tfplug/ops/all.h"],
-        "`tfplug/device/register_device.h`: devices alone": [
+        "`tfplug/device/register_device.h`: devices only": [
             "tfplug/device/register_device.h"
         ],
         "`tfplug/abi/abi.h`: all of the C API": ["tfplug/abi/abi.h"],
@@ -38,9 +38,9 @@ def units():
 
 
 def measure(folder):
-    """([(name, median seconds, ÷ the C headers, ÷ the floor)], seconds that all
-    typed ops take): every round compiles each unit once, and ratios and the
-    difference are medians of those within the rounds."""
+    """Returns ([(name, median seconds, ÷ C headers, ÷ minimum)], seconds for all
+    typed ops). Each round compiles each unit once; ratios and differences are
+    medians over the rounds."""
     flags = [*building.INCLUDE, *building.abseil("--cflags")]
     if building.tensorflow_include():
         flags += ["-isystem", str(building.tensorflow_include())]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast examples/cpu_sim is: prints "NAME VALUE" lines for tools/bench.
+// Measures examples/cpu_sim and prints lines "NAME VALUE" for tools/bench.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -38,8 +38,8 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// From the call that enqueues a host task to its first instruction, for a
-// stream that has had nothing to do for so long.
+// Returns the time from the call that enqueues a host task to the task's first
+// instruction, on a stream that has been idle for `idle`.
 double LatencyMicroseconds(rt::Stream& stream, std::chrono::microseconds idle) {
   std::vector<double> seconds;
   for (int i = 0; i < 1000; ++i) {
@@ -60,7 +60,7 @@ double Seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
-// Of tasks enqueued in a row, which do nothing.
+// Returns the time per task of empty tasks enqueued in a row.
 double NanosecondsPerTask(rt::Stream& stream) {
   constexpr int kTasks = 100000;
   std::vector<double> seconds;
@@ -73,8 +73,8 @@ double NanosecondsPerTask(rt::Stream& stream) {
   return 1e9 * Median(seconds);
 }
 
-// How a copy on the stream compares with memcpy() of as much, enqueueing and
-// waiting included: median over pairs of memcpy's time ÷ the copy's.
+// Returns the median of the time of memcpy() ÷ the time of a copy of the same
+// size on the stream, including enqueueing and waiting.
 double BandwidthOfMemcpy(rt::Device& device, rt::Stream& stream, size_t bytes) {
   std::vector<char> source(bytes, 1), target(bytes, 2);
   void* const memory = Value(device.Allocate(bytes));
@@ -92,7 +92,7 @@ double BandwidthOfMemcpy(rt::Device& device, rt::Stream& stream, size_t bytes) {
     }
     RequireOk(stream.Synchronize());
     const double end = Seconds();
-    // The first round is the first to touch the memory.
+    // The first round touches the memory for the first time.
     if (round > 0) {
       ratios.push_back((between - start) / (end - between));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that plays TensorFlow's part for one operation of one plug-in:
+// Calls one function of a plug-in's device as TensorFlow does:
 //
-//   host PLUGIN OPERATION CALLS    calls it so many times
-//   host --list                    names the operations
+//   host PLUGIN OPERATION CALLS    calls it CALLS times
+//   host --list                    lists the operations
 //
-// Each call goes through measured(), which callgrind collects, with all that it
-// calls; what puts things back (the deallocation after an allocation) does not.
+// Callgrind collects measured() and everything that it calls. Preparation and
+// cleanup, such as the deallocation after an allocation, are outside of it.
 #include "host.h"
 
 #include <cstdio>
@@ -15,8 +15,7 @@
 
 namespace {
 
-// ---- The operations
-// -----------------------------------------------------------
+// ---- The operations ---------------------------------------------------------
 
 void Nothing(Bench&) {}
 
@@ -41,7 +40,7 @@ void CopyToDevice(Bench& s) {
   s.table.memcpy_htod(&s.device, s.stream, &s.a, s.host_memory, kBytes,
                       &s.status);
 }
-// What core calls before a copy, unless that is of a constant.
+// TensorFlow calls this before every copy except those of constants.
 void Order(Bench& s) {
   s.table.create_stream_dependency(&s.device, s.stream, s.other, &s.status);
 }
@@ -133,7 +132,7 @@ const Operation kOperations[] = {
 
 }  // namespace
 
-// Its name is what tools/bench tells callgrind to collect under.
+// tools/bench passes this name to Callgrind.
 extern "C" [[gnu::noinline]] void measured(void (*call)(Bench&), Bench& bench) {
   call(bench);
 }
@@ -148,7 +147,7 @@ int main(int argc, char** argv) {
   for (const Operation& each : kOperations) {
     if (std::strcmp(each.slot, argv[2]) == 0) operation = &each;
   }
-  Require(operation != nullptr, "no such operation");
+  Require(operation != nullptr, "There is no such operation; see --list.");
 
   static Bench bench;
   bench.Load(argv[1]);
@@ -165,7 +164,7 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(argv[2], "host_callback") == 0) {
     Require(bench.host_tasks_run == kFirstCalls + calls,
-            "a host task was not run");
+            "A host task was not run.");
   }
   return 0;
 }

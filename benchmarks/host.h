@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TOOLS_BENCHMARKS_HOST_H_
-#define TFPLUG_TOOLS_BENCHMARKS_HOST_H_
+#ifndef TFPLUG_BENCHMARKS_HOST_H_
+#define TFPLUG_BENCHMARKS_HOST_H_
 
 #include <dlfcn.h>
 
@@ -10,12 +10,11 @@
 
 #include "tfplug/abi/abi.h"
 
-// What host.cc and kernel_host.cc share: the statuses that core exports and a
-// plug-in's device. Each is a program of one file, which includes this.
+// Shared by the programs host.cc and kernel_host.cc: TensorFlow's functions for
+// statuses, and the device of a plug-in. Each program is a single source file.
 namespace capi = tfplug::capi;
 
-// ---- What core exports
-// --------------------------------------------------------
+// ---- Functions that TensorFlow exports --------------------------------------
 
 namespace tfplug::capi {
 struct TF_Status {
@@ -49,14 +48,13 @@ const char* TF_Message(const capi::TF_Status* status) {
 
 }  // extern "C"
 
-inline void Require(bool condition, const char* what) {
+inline void Require(bool condition, const char* message) {
   if (condition) return;
-  std::fprintf(stderr, "host: %s\n", what);
+  std::fprintf(stderr, "host: %s\n", message);
   std::exit(1);
 }
 
-// ---- A device, made as core makes it
-// ------------------------------------------
+// ---- A device, created in the order in which TensorFlow does ----------------
 
 inline constexpr uint64_t kBytes = 64;
 
@@ -73,20 +71,21 @@ struct Bench {
   char host_memory[kBytes] = {};
   int host_tasks_run = 0;
 
-  void RequireOk(const char* what) {
+  void RequireOk(const char* call) {
     if (status.code == capi::TF_OK) return;
-    Require(false, (std::string(what) + ": " + status.message).c_str());
+    Require(false, (std::string(call) + ": " + status.message).c_str());
   }
 
-  // The loaded library.
+  // Loads the plug-in, creates its device and returns the library's handle.
   void* Load(const char* plugin) {
-    // Lazily: host.cc does not have what kernels call.
+    // Lazily: host.cc lacks the functions that kernels call.
     void* library = dlopen(plugin, RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) Require(false, dlerror());
     auto* init_plugin = reinterpret_cast<void (*)(
         capi::SE_PlatformRegistrationParams*, capi::TF_Status*)>(
         dlsym(library, "SE_InitPlugin"));
-    Require(init_plugin != nullptr, "the plug-in has no SE_InitPlugin");
+    Require(init_plugin != nullptr,
+            "The plug-in does not export SE_InitPlugin.");
 
     platform.struct_size = capi::SP_PLATFORM_STRUCT_SIZE;
     platform_fns.struct_size = capi::SP_PLATFORM_FNS_STRUCT_SIZE;
@@ -127,8 +126,7 @@ struct Bench {
   }
 };
 
-// How often things are done before callgrind looks: that binds symbols and
-// fills caches.
+// Number of calls before Callgrind collects: they bind symbols and fill caches.
 inline constexpr int kFirstCalls = 10;
 
-#endif  // TFPLUG_TOOLS_BENCHMARKS_HOST_H_
+#endif  // TFPLUG_BENCHMARKS_HOST_H_

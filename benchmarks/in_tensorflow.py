@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench runs in stock TensorFlow, in processes of their own: see
-tests/tensorflow/harness.py."""
+"""The functions that tools/bench runs in stock TensorFlow, each in its own process:
+see tests/tensorflow/harness.py."""
 
 import time
 
@@ -9,8 +9,7 @@ OPS = 1000
 
 
 def time_ops(plugins):
-    """(TensorFlow's release, {device type: seconds per op of each round});
-    runs in a process of its own."""
+    """Returns (TensorFlow's release, {device type: seconds per op of each round})."""
     import tensorflow as tf
     from tensorflow.python.framework import load_library
 
@@ -28,7 +27,7 @@ def time_ops(plugins):
                 start = time.perf_counter()
                 for _ in range(OPS):
                     y = tf.raw_ops.Add(x=x, y=x)
-                result = y.numpy()  # all work is done
+                result = y.numpy()  # Waits for the device.
                 seconds = time.perf_counter() - start
             if result[1][2] != 12:
                 raise RuntimeError(f"{kind} computed {result}")
@@ -41,7 +40,7 @@ def time_ops(plugins):
 
 
 def _mlp(keras):
-    """784-512-256-10 on 128 images."""
+    """A perceptron of 784-512-256-10 units."""
     return keras.Sequential([
         keras.Input((784,)),
         keras.layers.Dense(512, activation="relu"),
@@ -51,7 +50,7 @@ def _mlp(keras):
 
 
 def _cnn(keras):
-    """Two blocks of convolution, normalisation and pooling, on 28 x 28."""
+    """Two blocks of convolution, normalization and pooling for 28 x 28 images."""
     layers = [keras.Input((28, 28, 1))]
     for filters in (32, 64):
         layers += [
@@ -86,8 +85,8 @@ MODELS = {
 
 
 def time_model(name):
-    """{device type: [wall time, processor time] in seconds of a training step of
-    each round}, on SIM and CPU in turn, one thread for kernels each."""
+    """Returns {device type: [[wall time, processor time] in seconds of a training
+    step for each round]}, on SIM and CPU in turn, with one thread for kernels."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -136,8 +135,8 @@ def time_model(name):
             end = time.perf_counter(), time.process_time()
             if i > 1:
                 times[kind].append([b - a for a, b in zip(start, end)])
-    # Later ones part: normalisation over small batches magnifies what is lost
-    # to rounding.
+    # Later losses diverge: normalization over small batches amplifies rounding
+    # errors.
     if not np.allclose(losses["CPU"][0], losses["SIM"][0], rtol=1e-4):
         raise RuntimeError(f"the losses differ: {losses}")
     return times
@@ -147,8 +146,8 @@ def time_model(name):
 
 
 def time_kernels():
-    """{op: {device type: seconds of processor time}}: what most of a model's
-    step is made of, eagerly, one thread for kernels."""
+    """Returns {op: {device type: seconds of processor time}} for the ops that take
+    most of a model's step, run eagerly with one thread for kernels."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)

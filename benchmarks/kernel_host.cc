@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process that plays TensorFlow's part for one kernel of one plug-in:
+// Runs one kernel of a plug-in as TensorFlow does:
 //
-//   kernel_host PLUGIN OP CALLS    runs it so many times
-//   kernel_host --list             names the ops
+//   kernel_host PLUGIN OP CALLS    runs it CALLS times
+//   kernel_host --list             lists the ops
 //
-// What core does is here in as few instructions as it takes: a tensor that is
-// handed out is a handle on the heap which shares a counted buffer, as in core.
-// Core itself spends far more on each launch.
+// TensorFlow's functions are implemented in as few instructions as possible. As
+// in TensorFlow, each tensor is a handle on the heap that shares a
+// reference-counted buffer. TensorFlow itself executes far more instructions
+// per launch.
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -60,7 +61,7 @@ static size_t SizeOf(TF_DataType) { return 4; }  // float and int32
 
 extern "C" {
 
-// ---- Runs ------------------------------------------------------------------
+// ---- Runs -------------------------------------------------------------------
 
 void TF_OpKernelContext_Failure(TF_OpKernelContext*, TF_Status* status) {
   Require(false, status->message.c_str());
@@ -75,7 +76,7 @@ TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext* context, int) {
 void TF_GetInput(TF_OpKernelContext* context, int i, TF_Tensor** tensor,
                  TF_Status* status) {
   if (i < 0 || i >= TF_NumInputs(context)) {
-    return TF_SetStatus(status, TF_OUT_OF_RANGE, "no such input");
+    return TF_SetStatus(status, TF_OUT_OF_RANGE, "There is no such input.");
   }
   *tensor = Share(context->inputs[static_cast<size_t>(i)]);
   TF_SetStatus(status, TF_OK, "");
@@ -84,7 +85,7 @@ TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context, int i,
                              TF_DataType dtype, const int64_t* dims, int rank,
                              size_t, TF_Status* status) {
   if (i != 0 || rank > kMaxDims) {
-    TF_SetStatus(status, TF_OUT_OF_RANGE, "no such output");
+    TF_SetStatus(status, TF_OUT_OF_RANGE, "There is no such output.");
     return nullptr;
   }
   context->output.dtype = dtype;
@@ -102,7 +103,7 @@ void TF_RunAsyncOpKernelDoneCallback(TF_AsyncOpKernelDoneCallback* done) {
   (*reinterpret_cast<std::function<void()>*>(done))();
 }
 
-// ---- Tensors ---------------------------------------------------------------
+// ---- Tensors ----------------------------------------------------------------
 
 TF_DataType TF_TensorType(const TF_Tensor* tensor) { return tensor->dtype; }
 int TF_NumDims(const TF_Tensor* tensor) { return tensor->rank; }
@@ -123,7 +124,7 @@ void TF_DeleteTensor(TF_Tensor* tensor) {
 }
 size_t TF_DataTypeSize(TF_DataType dtype) { return SizeOf(dtype); }
 
-// ---- Construction and registration -----------------------------------------
+// ---- Construction and registration ------------------------------------------
 
 void TF_OpKernelConstruction_GetAttrFloat(TF_OpKernelConstruction*, const char*,
                                           float* value, TF_Status* status) {
@@ -156,7 +157,7 @@ void TF_RegisterKernelBuilder(const char*, TF_KernelBuilder* builder,
   Registry().push_back(builder);
   TF_SetStatus(status, TF_OK, "");
 }
-// Whether its asynchronous callback may be copied depends on this.
+// Determines whether the framework may copy the callback of an async kernel.
 const char* TF_Version() { return "2.21.0"; }
 
 }  // extern "C"
@@ -220,14 +221,14 @@ static void Run(Launch& launch) {
   if (launch.kernel->compute_func != nullptr) {
     return launch.kernel->compute_func(launch.object, &launch.context);
   }
-  // As core has it: an argument of the call, gone when that returns.
+  // As in TensorFlow, the callback is destroyed when the call returns.
   std::function<void()> done = launch.done;
   launch.kernel->compute_async_func(
       launch.object, &launch.context,
       reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
 }
 
-// Its name is what tools/bench tells callgrind to collect under.
+// tools/bench passes this name to Callgrind.
 extern "C" [[gnu::noinline]] void measured(Launch& launch) { Run(launch); }
 
 int main(int argc, char** argv) {
@@ -240,7 +241,7 @@ int main(int argc, char** argv) {
   void* const library = bench.Load(argv[1]);
   auto* const init =
       reinterpret_cast<void (*)()>(dlsym(library, "TF_InitKernel"));
-  Require(init != nullptr, "the plug-in has no TF_InitKernel");
+  Require(init != nullptr, "The plug-in does not export TF_InitKernel.");
   init();
 
   static Launch launch;
@@ -251,7 +252,8 @@ int main(int argc, char** argv) {
   for (capi::TF_KernelBuilder* each : capi::Registry()) {
     if (each->op == argv[2]) launch.kernel = each;
   }
-  Require(the_case != nullptr && launch.kernel != nullptr, "no such kernel");
+  Require(the_case != nullptr && launch.kernel != nullptr,
+          "There is no such kernel; see --list.");
   the_case->set_up(launch);
   launch.context.stream = bench.stream;
   launch.object = launch.kernel->create_func(nullptr);
@@ -267,12 +269,13 @@ int main(int argc, char** argv) {
     } else {
       measured(launch);
     }
-    Require(launch.context.has_output, "the kernel has set no output");
-    Require(launch.context.is_done == is_async, "not done exactly once");
+    Require(launch.context.has_output, "The kernel did not set its output.");
+    Require(launch.context.is_done == is_async,
+            "The kernel did not complete as it was registered.");
     Require(std::memcmp(output.bytes, the_case->result.data(),
                         the_case->result.size() * sizeof(float)) == 0,
-            "the kernel computed something else");
-    Require(output.owners == 1, "the kernel kept a tensor");
+            "The kernel computed a wrong result.");
+    Require(output.owners == 1, "The kernel leaked a tensor.");
   }
   return 0;
 }

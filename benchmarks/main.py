@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tfplug costs, measured and written as Markdown: see tools/bench."""
+"""Measures the cost of tfplug and writes it as Markdown: see tools/bench."""
 
 import argparse
 import pathlib
@@ -15,82 +15,83 @@ import kernels
 import model_steps
 
 INTRODUCTION = """\
-# What it costs
+# Cost
 
-Written by `tools/bench --write docs/measured/bench.md`; do not edit. Last on this machine:
+Written by `tools/bench --write docs/measured/bench.md`; do not edit. Measured on
 {machine}.
 """
 
 INSTRUCTIONS = """\
 ## Instructions per call
 
-The same device twice over one driver: `benchmarks/by_hand/by_hand.cc`, written
-against the C API alone, and `benchmarks/by_hand/framework.h`, C++ classes.
-Callgrind counts one call of each function of `SP_StreamExecutor` on the way of
-success: all of it, with the driver, with `TF_SetStatus` and the other functions
-of core, and with what libraries do (`malloc`, `memmove`). The last two columns
-are the plug-in's own code alone. The goal: no ratio above 1.00.
+The same device is written twice over one driver: against the C API alone
+(`benchmarks/by_hand/by_hand.cc`) and as C++ classes
+(`benchmarks/by_hand/framework.h`). Callgrind counts the instructions of one
+successful call of each function of `SP_StreamExecutor`, including the driver,
+`TF_SetStatus` and other functions of TensorFlow, and libraries (`malloc`,
+`memmove`). The last two columns count the plug-in's own code only. The goal: no
+ratio above 1.00.
 
 | Function | By hand | Framework | Ratio | Own, by hand | Own, framework |
 |---|--:|--:|--:|--:|--:|
 {rows}
 
-Both do the same: null is let pass, core's `struct_size` is looked at,
-allocations are counted, the event behind `create_stream_dependency` is locked,
-a `record_event` that fails waits for the device, since core polls the event all
-the same, and a copy to the device that core has not ordered waits for the other
-streams: `memcpy_htod:constant`, with one other stream, is such a copy;
-`memcpy_htod` is one behind `create_stream_dependency`, as core makes all others.
-The framework turns exceptions into statuses besides, at no cost on the way of
-success.
+Both versions have the same behavior. They accept null, check `struct_size`, count
+allocations, and lock the event used by `create_stream_dependency`. A
+`record_event` that fails waits for the device, because TensorFlow polls the event
+anyway. A copy to the device that TensorFlow has not ordered waits for the other
+streams: `memcpy_htod:constant` is such a copy, with one other stream;
+`memcpy_htod` follows a `create_stream_dependency`, as all other copies of
+TensorFlow do. The framework also converts exceptions to statuses, which costs
+nothing on the fast path.
 
-What the figures rest on:
+Two choices affect the figures:
 
-* A plug-in of ours calls core through a table that it has filled itself; one
-  that is linked to `TF_SetStatus` goes through the linker's, which is one
-  instruction more. Built with `-fno-plt`, the one by hand saves that; three
-  ratios are above 1 then: `create_event` and `create_stream_dependency` (1.02)
-  and `host_callback` (1.01).
-* A failure is made in a cold function: `Failure` in `framework.h`, `Fail` in
-  `by_hand.cc`. A hook that makes its status in place, where the compiler keeps
-  room and registers for it, takes some 4 instructions more (9 at most).
+* A tfplug plug-in calls TensorFlow through a table that it fills itself; a
+  plug-in linked to `TF_SetStatus` calls through the linker's table, which takes
+  one more instruction. Built with `-fno-plt`, the version by hand saves it; three
+  ratios then exceed 1: `create_event` and `create_stream_dependency` (1.02) and
+  `host_callback` (1.01).
+* Failures are constructed in cold functions: `Failure` in `framework.h`, `Fail`
+  in `by_hand.cc`. A hook that constructs its status in place takes about 4 more
+  instructions (at most 9), because the compiler reserves stack and registers.
 """
 
 COMPILE = """\
 ## Time to compile
 
-Processor time of `{compiler} -O2` for a file that only includes; medians of
-{rounds} rounds, and of the ratios within each round.
+Processor time of `{compiler} -O2` for a file that contains only these includes;
+medians of {rounds} rounds, and of the ratios within each round.
 
 | Includes | Seconds | ÷ C headers | ÷ C headers and Abseil |
 |---|--:|--:|--:|
 {rows}
 
-The last line is the floor for whatever returns `absl::StatusOr`. A file that
-only defines the device may include the device's half alone. All typed ops take
-{ops:.3f} s (the limit: 0.1), the median of the differences within the rounds.
+The last line is the minimum for any header that returns `absl::StatusOr`. A file
+that only defines a device can include the device's headers alone. All typed ops
+take {ops:.3f} s (limit: 0.1), the median of the differences within the rounds.
 """
 
 SIZE = """\
 ## Size
 
-The library of a minimal device, `tests/consumer/minimal_device.cc`, Abseil
-included, stripped: **{kilobytes:.0f} KB** (the goal: below 200). Most of it is Abseil's
-`Status` with what its payloads need (`Cord`).
+The stripped library of a minimal device, `tests/consumer/minimal_device.cc`,
+including Abseil: **{kilobytes:.0f} KB** (goal: below 200). Most of it is Abseil's
+`Status` and the `Cord` of its payloads.
 """
 
 CPU_SIM = """\
 ## The simulated device
 
-`examples/cpu_sim`, strict mode, one stream; medians, in wall time, which only
-tells something on a machine that is idle otherwise. Bandwidth is that of copies
-from host to device, enqueued and waited for, ÷ that of `memcpy` of as much.
+`examples/cpu_sim` in strict mode with one stream; medians of wall time, which are
+meaningful only on an otherwise idle machine. Bandwidth is that of copies from host
+to device, enqueued and awaited, ÷ that of `memcpy` of the same size.
 
 | Measure | |
 |---|--:|
-| From enqueueing a host task to its start, stream awake | {awake} µs |
-| The same, stream asleep for 0.5 ms | {asleep} µs |
-| Cost of one of many tasks enqueued in a row | {task} ns |
+| From enqueueing a host task to its start, stream busy polling | {awake} µs |
+| The same, stream idle for 0.5 ms | {asleep} µs |
+| Cost per task of many tasks enqueued in a row | {task} ns |
 {bandwidth}
 """
 
@@ -172,8 +173,8 @@ def cpu_sim(folder):
     return text, True
 
 
-# In the order of the document. A part gives one section, which begins with its
-# title, and whether it is as good as it has to be.
+# In the order of the document. Each part returns a section, which begins with its
+# title, and whether the section meets its goal.
 PARTS = {
     "instructions": instructions,
     "kernels": kernels.launches,
@@ -184,24 +185,24 @@ PARTS = {
     "models": model_steps.models,
     "model_kernels": model_steps.kernels,
 }
-# Not measured unless asked for: it takes many minutes.
+# Measured only on request: these take many minutes.
 LONG = {"models", "model_kernels"}
 
 
 def title(text):
-    """"## Size" of a section."""
+    """Returns the first line of a section, such as "## Size"."""
     return text.split("\n", 1)[0]
 
 
 def sections(text):
-    """{title: section} of a document that this wrote."""
+    """Returns {title: section} of a document written by this program."""
     found = ["## " + part for part in text.split("\n## ")[1:]]
     return {title(part): part.rstrip("\n") + "\n" for part in found}
 
 
 def merge(old, new):
-    """The document with `new` sections and what it had beside them, in order;
-    a part's title is a constant, so that it tells where an old section goes."""
+    """Returns the old document with its sections replaced by the `new` ones, in the
+    order of PARTS. Sections are identified by their titles."""
     order = [title(text) for text in (
         INSTRUCTIONS, kernels.TEXT, eager.TEXT, COMPILE, SIZE, CPU_SIM,
         model_steps.TEXT, model_steps.KERNELS)]

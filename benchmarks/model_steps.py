@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a training step on cpu_sim, beside TensorFlow's CPU device."""
+"""Compares a training step on cpu_sim with one on TensorFlow's CPU device."""
 
 import os
 import statistics
@@ -15,14 +15,14 @@ import harness  # noqa: E402
 TEXT = """\
 ## Models on the simulated device
 
-One training step (forward, gradients, `v.assign(v - 0.01 * g)`) in a
-`tf.function`, on cpu_sim and on TensorFlow's CPU device as it is by default (with
-oneDNN), in turn in one process; soft placement off, one thread for kernels on
-either (`intra_op` and `inter_op` 1). Medians, and the medians of the ratios within
-the rounds: of wall time, and of the processor time of all threads, which a busy
-machine changes less. From process to process the CPU's figures differ by up to a
-factor of two (the CNN: 33 and 60 ms of processor time), cpu_sim's by a tenth, so
-that a ratio below 1 is no promise.
+One training step (forward pass, gradients, `v.assign(v - 0.01 * g)`) in a
+`tf.function`, on cpu_sim and on TensorFlow's CPU device with its default settings
+(oneDNN), alternating in one process; soft placement off, one thread for kernels
+(`intra_op` and `inter_op` 1). The figures are medians of the times and of the ratios
+within the rounds, of wall time and of the processor time of all threads, which
+depends less on other load. Between processes, the CPU's figures vary by up to a
+factor of two (CNN: 33 and 60 ms of processor time), those of cpu_sim by a tenth, so
+ratios below 1 are not guaranteed.
 
 | Model | CPU, ms | cpu_sim, ms | Ratio | Ratio, processor time |
 |---|--:|--:|--:|--:|
@@ -32,10 +32,10 @@ that a ratio below 1 is no promise.
 KERNELS = """\
 ## Kernels of the simulated device
 
-What those steps are mostly made of, one op at a time, eagerly: processor time of
-one, copied back once in ten; medians. Of small ones the launch is a large
-part: for an eager op on a device TensorFlow does more (see above), and two threads
-have to do with it.
+The ops that take most of these steps, run eagerly: median processor time per op,
+with the result copied back after every tenth. For small ops the launch is a large
+part of it: TensorFlow does more work for an eager op on a device (see above), and two
+threads are involved.
 
 | Op | CPU, ms | cpu_sim, ms | Ratio |
 |---|--:|--:|--:|
@@ -44,7 +44,7 @@ have to do with it.
 
 
 def models(folder):
-    """(text, True)."""
+    """Returns (text, True)."""
     del folder
     os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
     rows = []
@@ -62,20 +62,20 @@ def models(folder):
             rows.append(f"| {name} | {cpu * 1e3:.1f} | {sim * 1e3:.1f} |"
                         f" {ratios[0]:.2f} | {ratios[1]:.2f} |")
         else:
-            rows.append(f"| {name} | | does not run | | |")
+            rows.append(f"| {name} | | failed | | |")
             building.say(answer)
         building.say(rows[-1])
     return TEXT.format(rows="\n".join(rows)), True
 
 
 def kernels(folder):
-    """(text, True)."""
+    """Returns (text, True)."""
     del folder
     os.environ["TFPLUG_CPU_SIM"] = str(building.build_cpu_sim())
     answer = harness.run(in_tensorflow.time_kernels,
                          env={"TF_ENABLE_ONEDNN_OPTS": "1"})
     if not answer.ok:
-        raise SystemExit(f"tools/bench: kernels: {answer}")
+        raise SystemExit(f"tools/bench: the kernels failed: {answer}")
     rows = [f"| {name} | {t['CPU'] * 1e3:.2f} | {t['SIM'] * 1e3:.2f} |"
             f" {t['SIM'] / t['CPU']:.2f} |" for name, t in answer.value.items()]
     return KERNELS.format(rows="\n".join(rows)), True

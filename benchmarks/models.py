@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models whose graphs dump_graphs.py writes: Keras, random weights."""
+"""Keras models with random weights, whose graphs dump_graphs.py writes."""
 
 import keras
 from keras import layers
 
 
 def application(name, size):
-    """One of keras.applications, for `size` x `size` images."""
-    def make():
+    """Returns a builder of a model in keras.applications for `size` x `size` images."""
+    def build():
         return (getattr(keras.applications, name)(
             weights=None, input_shape=(size, size, 3)), "image", size)
-    return make
+    return build
 
 
 def lstm(vocabulary=20000, width=256, steps=80):
-    """Embedding, two LSTMs, a classifier of two classes."""
+    """Builds an embedding, two LSTMs and a classifier with two classes."""
     tokens = keras.Input((steps,), dtype="int32")
     x = layers.Embedding(vocabulary, 128)(tokens)
     x = layers.LSTM(width, return_sequences=True)(x)
@@ -24,7 +24,7 @@ def lstm(vocabulary=20000, width=256, steps=80):
 
 
 def bert(vocabulary=30522, width=768, depth=12, heads=12, steps=128):
-    """An encoder of BERT's base size with a classifier."""
+    """Builds an encoder with the dimensions of BERT base, and a classifier."""
     tokens = keras.Input((steps,), dtype="int32")
     positions = keras.ops.arange(steps)
     x = (layers.Embedding(vocabulary, width)(tokens)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads device_api.ini or graph_api.ini and checks it against the model."""
+"""Reads device_api.ini or graph_api.ini and validates it against the model."""
 
 import configparser
 import re
@@ -23,14 +23,14 @@ class Description:
         return [n for n in self._entries if "." not in n]
 
     def fields(self):
-        """(struct, field) of everything described."""
+        """(struct, field) of every described field."""
         return [tuple(n.split(".")) for n in self._entries if "." in n]
 
     def get(self, name, default=None):
         return self._entries.get(name, default)
 
     def is_required(self, name, version):
-        """Whether core of `version` refuses a plug-in that leaves it null."""
+        """Whether TensorFlow `version` refuses a plug-in with a null field."""
         text = self._entries[name]["required"]
         if self._entries[name]["by"] != "plug-in":
             return False
@@ -42,36 +42,51 @@ class Description:
             return _minor(version) >= _minor(since.group(1))
         return text.startswith(("yes", "where"))
 
+    def filled(self, name):
+        """When the framework sets a pointer that the plug-in fills: "always",
+        "if overridden" or "never"."""
+        entry = self._entries[name]
+        if not entry["default"].startswith("null"):
+            return "always"
+        return ("never" if entry["hook"].startswith("none") else
+                "if overridden")
+
 
 def read_description(path, model):
-    """The description; exits with what is missing or unknown in it."""
+    """Returns the description; exits with a list of its gaps and errors."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                        comment_prefixes=("#",))
     parser.optionxform = str
     with open(path, encoding="utf-8") as file:
         parser.read_file(file)
-    entries, wrong = {}, []
+    entries, errors = {}, []
     given = {s: {k: " ".join(v.split()) for k, v in parser[s].items()}
              for s in parser.sections()}
     threads = given.pop("threads")
     described = [s for s in given if "." not in s]
     for name in described:
         if name not in model.structs:
-            wrong.append(f"[{name}]: the ABI has no such struct")
+            errors.append(f"[{name}]: the ABI has no such struct")
             continue
         entries[name] = given.pop(name)
+        defaults = {k: v for k, v in entries[name].items() if k != "about"}
         for field in model.structs[name].newest.fields:
             own = f"{name}.{field.name}"
-            entry = given.pop(own, None) or given.get(f"*.{field.name}")
+            entry = given.pop(own, None)
+            if entry is not None:
+                entry = defaults | entry
+            else:
+                entry = given.get(f"*.{field.name}")
             if entry is None:
-                wrong.append(f"[{own}]: missing")
+                errors.append(f"[{own}]: missing")
                 continue
-            wrong += [f"[{own}]: no `{k}`" for k in KEYS if not entry.get(k)]
-            wrong += [f"[{own}]: unknown key `{k}`" for k in entry
-                      if k not in KEYS]
-            entries[own] = entry
-    wrong += [f"[{s}]: nothing of that name in the ABI" for s in given
-              if not s.startswith("*.")]
-    if wrong:
-        raise SystemExit(f"{path.name}:\n  " + "\n  ".join(wrong))
+            errors += [f"[{own}]: no `{k}`" for k in KEYS if not entry.get(k)]
+            errors += [f"[{own}]: unknown key `{k}`" for k in entry
+                       if k not in KEYS]
+            entries[own] = entry | {"hook": entry.get("hook", "").replace(
+                "{field}", field.name)}
+    errors += [f"[{s}]: the ABI has nothing of that name" for s in given
+               if not s.startswith("*.")]
+    if errors:
+        raise SystemExit(f"{path.name}:\n  " + "\n  ".join(errors))
     return Description(entries, threads)

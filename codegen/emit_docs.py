@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the tables in docs/ that come from the model and the description."""
+"""Prints the tables in docs/reference/ of fields and functions."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ def _fill(template, **holes):
 
 
 def _cell(text):
-    """Prose for a table's cell: C++ names in code type, nothing special."""
+    """Prose for a table's cell: C++ names in code type, Markdown escaped."""
     text = text.replace("[A-Z][A-Z_]*", "`[A-Z][A-Z_]*`")
     text = re.sub(r"(?<![`\w])((?:SP|SE|TF|TP)_\w+|tf\.\w+\.\w+|"
                   r"\w+::~?\w+(?:\([^)]*\))?)(?![`\w])", r"`\1`", text)
@@ -35,8 +35,8 @@ def field_tables(template, model, description):
         sizes = ", ".join(
             f"{l.struct_size} ({_span(l.since, l.until, model.newest)})"
             for l in struct.layouts)
-        head = ["C field", "since", "set by", "required by core", "C++ hook",
-                "default", "thread", "meaning of failure"]
+        head = ["C field", "since", "set by", "required", "C++ hook",
+                "default", "thread", "consequence of a failure"]
         rows = [_row(head), _row(["---"] * len(head))]
         for field in struct.newest.fields:
             entry = description.get(f"{name}.{field.name}")

@@ -16,6 +16,7 @@ ROOT = HERE.parent
 from description import read_description  # noqa: E402
 import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
+from emit_filled_fields import filled_fields  # noqa: E402
 from emit_kernel_api import kernel_api  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
 from model import Model  # noqa: E402
@@ -37,7 +38,9 @@ def generate():
     device = read_description(HERE / "device_api.ini", model)
     graph = read_description(HERE / "graph_api.ini", model)
     parameters = read_parameters(HERE / "parameters.txt")
-    files = AbiEmitter(model, device.merged_with(graph), parameters).files()
+    described = device.merged_with(graph)
+    files = AbiEmitter(model, described, parameters).files()
+    files["tests/abi/filled_fields.h"] = filled_fields(model, described)
     files |= OpsEmitter(HERE / "op_registry.json").files()
     files["docs/reference/device_abi.md"] = emit_docs.field_tables(
         "device_abi.md.in", model, device)

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-// A device in host memory that overrides what it must and no more; all work is
-// done at once. Its parts can be put together with others.
+// A device in host memory that overrides only the required hooks and runs all
+// work immediately. Its classes can be combined with others.
 namespace minimal {
 
-// What was called on streams and events.
+// Records the calls on streams and events.
 class Trace {
  public:
   struct Call {
@@ -40,12 +40,12 @@ class Trace {
       std::lock_guard<std::mutex> lock(mutex_);
       calls_.push_back({hook, self, event});
     }
-    // Where somebody else may come in between, let them.
+    // Gives other threads the chance to interleave.
     std::this_thread::yield();
     return hook == fail ? absl::InternalError(hook) : absl::OkStatus();
   }
 
-  std::string fail;  // the hook that fails
+  std::string fail;  // the name of the hook that fails
 
  private:
   std::mutex mutex_;
@@ -62,7 +62,7 @@ class Event : public tfplug::Event {
   }
 };
 
-// The required hooks, on top of `Base`, a tfplug::Stream of `Self`.
+// Implements the required hooks on top of `Base`, a tfplug::Stream of `Self`.
 template <class Self, class Base>
 class StreamHooks : public Base {
  public:

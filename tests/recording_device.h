@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-// A device that overrides every hook, writes down each call with its
-// arguments, and fails in any hook in any way when told to.
+// A device that overrides every hook, records each call with its arguments, and
+// can fail in any hook in any way.
 namespace recording {
 
-// How a hook fails.
+// The ways in which a hook fails.
 enum class Fault { kNone, kStatus, kException, kBadAlloc, kUnknown };
 
 class Record {
@@ -29,12 +29,12 @@ class Record {
     return *record;
   }
 
-  // What was called since the last time: "Hook(argument, argument)".
+  // Returns the calls since the last Take: "Hook(argument, argument)".
   std::vector<std::string> Take() {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(calls_, {});
   }
-  // The same, less the constructors and destructors.
+  // The same without the entries of constructors and destructors.
   std::vector<std::string> TakeHooks() {
     std::vector<std::string> hooks;
     for (std::string& call : Take()) {
@@ -43,7 +43,7 @@ class Record {
     return hooks;
   }
 
-  // The next call of `hook` fails.
+  // Makes the next call of `hook` fail.
   void Fail(const std::string& hook, Fault fault) {
     std::lock_guard<std::mutex> lock(mutex_);
     failing_ = hook;
@@ -54,12 +54,12 @@ class Record {
     return fault_ == Fault::kNone;
   }
 
-  void Note(const std::string& call) {
+  void Add(const std::string& call) {
     std::lock_guard<std::mutex> lock(mutex_);
     calls_.push_back(call);
   }
 
-  // Notes a call; then fails if told to.
+  // Records a call, then fails if Fail has chosen it.
   template <class... Arguments>
   absl::Status Reach(const char* hook, const Arguments&... arguments) {
     std::ostringstream call;
@@ -67,7 +67,7 @@ class Record {
     call << hook << "(";
     ((call << separator << arguments, separator = ", "), ...);
     call << ")";
-    Note(call.str());
+    Add(call.str());
     Fault fault = Fault::kNone;
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -80,7 +80,7 @@ class Record {
         return absl::DataLossError("driver error 7");
 #if defined(__cpp_exceptions)
       case Fault::kException:
-        throw std::runtime_error("driver says no");
+        throw std::runtime_error("driver refused");
       case Fault::kBadAlloc:
         throw std::bad_alloc();
       case Fault::kUnknown:
@@ -105,21 +105,21 @@ absl::Status Reach(const char* hook, const Arguments&... arguments) {
   return Record::Get().Reach(hook, arguments...);
 }
 
-// For hooks that return no status: they can only throw.
+// For hooks that return no status and can only throw.
 template <class... Arguments>
 void ReachOrThrow(const char* hook, const Arguments&... arguments) {
   Record::Get().Reach(hook, arguments...).IgnoreError();
 }
 
-// Notes the life of an object: "+Name" and "-Name".
-class Life {
+// Records the construction and destruction of an object: "+Name" and "-Name".
+class Lifetime {
  public:
-  explicit Life(const char* name) : name_(name) {
-    Record::Get().Note("+" + name_);
+  explicit Lifetime(const char* name) : name_(name) {
+    Record::Get().Add("+" + name_);
   }
-  Life(const Life&) = delete;
-  Life& operator=(const Life&) = delete;
-  ~Life() { Record::Get().Note("-" + name_); }
+  Lifetime(const Lifetime&) = delete;
+  Lifetime& operator=(const Lifetime&) = delete;
+  ~Lifetime() { Record::Get().Add("-" + name_); }
 
  private:
   const std::string name_;
@@ -132,7 +132,7 @@ inline std::ostream& operator<<(std::ostream& os, tfplug::DeviceMemory m) {
 }  // namespace recording
 
 namespace tfplug {
-using recording::operator<<;  // found by argument-dependent look-up
+using recording::operator<<;  // found by argument-dependent lookup
 }
 
 namespace recording {
@@ -150,7 +150,7 @@ class Event : public tfplug::Event {
   absl::Status BlockHost() override { return Reach("Event::BlockHost", this); }
 
  private:
-  Life life_{"Event"};
+  Lifetime lifetime_{"Event"};
 };
 
 class Timer : public tfplug::Timer {
@@ -163,7 +163,7 @@ class Timer : public tfplug::Timer {
   }
 
  private:
-  Life life_{"Timer"};
+  Lifetime lifetime_{"Timer"};
 };
 
 class Stream : public tfplug::Stream<Stream, Event, Timer> {
@@ -210,7 +210,7 @@ class Stream : public tfplug::Stream<Stream, Event, Timer> {
   }
   absl::Status RunOnHost(tfplug::HostTask task) override {
     if (absl::Status status = Reach("RunOnHost", this); !status.ok()) {
-      task.Release();  // A failure says that the task will not run.
+      task.Release();  // After a failure the task must not run.
       return status;
     }
     task.Run().IgnoreError();
@@ -227,10 +227,10 @@ class Stream : public tfplug::Stream<Stream, Event, Timer> {
   }
 
  private:
-  Life life_{"Stream"};
+  Lifetime lifetime_{"Stream"};
 };
 
-// Memory that is never touched: addresses are made up.
+// Returns invented addresses; nothing accesses the memory.
 class Memory : public tfplug::Allocator {
  public:
   explicit Memory(Device&) { ReachOrThrow("Memory"); }
@@ -285,7 +285,7 @@ class Memory : public tfplug::Allocator {
   }
 
  private:
-  Life life_{"Memory"};
+  Lifetime lifetime_{"Memory"};
 };
 
 class Device : public tfplug::Device<Stream, Memory> {
@@ -335,7 +335,7 @@ class Device : public tfplug::Device<Stream, Memory> {
   }
 
  private:
-  Life life_{"Device"};
+  Lifetime lifetime_{"Device"};
 };
 
 class Platform : public tfplug::Platform<Device> {
@@ -358,7 +358,7 @@ class Platform : public tfplug::Platform<Device> {
   }
 
  private:
-  Life life_{"Platform"};
+  Lifetime lifetime_{"Platform"};
 };
 
 }  // namespace recording

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The yardstick: a device plug-in written against the C API alone, the way a
-// careful author does it. framework.cc is the same device as C++ classes; the
-// driver calls, the statuses and the words of a failure are the same in both.
-// Nothing here is written to be slow: what can fail sets its status in a cold
-// function, what is hot is inline, and the last call is a tail call.
+// A device plug-in written against the C API alone, as a careful author would
+// write it: the baseline of tools/bench. framework.cc is the same device as C++
+// classes, with the same driver calls, statuses and error messages. Both are
+// optimized: errors are constructed in cold functions, hot functions are
+// inline, and the last call of a function is a tail call.
 #include "by_hand.h"
 
 #include <algorithm>
@@ -23,11 +23,10 @@
 
 namespace {
 
-// They have no namespace in TensorFlow's headers.
+// These names are in the global namespace in TensorFlow's headers.
 using namespace tfplug::capi;  // NOLINT(google-build-using-namespace)
 
-// ---- Failures
-// -----------------------------------------------------------------
+// ---- Failures ---------------------------------------------------------------
 
 [[gnu::cold, gnu::noinline]] void Fail(TF_Status* status, int result,
                                        const char* slot) {
@@ -50,8 +49,8 @@ inline void SetStatus(TF_Status* status, int result, const char* slot) {
   }
 }
 
-// Null when the host is out of memory. Plain `new` is cheaper than the nothrow
-// one, which calls it.
+// Returns null when the host is out of memory. `new (std::nothrow)` is slower:
+// it calls plain `new`.
 template <class T, class... Values>
 inline T* New(Values... values) {
   try {
@@ -71,8 +70,7 @@ inline const void* ThisThread() {
 #endif
 }
 
-// ---- The device: SP_Device::device_handle
-// -------------------------------------
+// ---- The device: SP_Device::device_handle -----------------------------------
 
 struct Device {
   drv_device* driver = nullptr;
@@ -90,12 +88,11 @@ inline drv_device* Driver(const SP_Device* device) {
   return ToDevice(device).driver;
 }
 
-// ---- SP_StreamExecutor: memory
-// ------------------------------------------------
+// ---- SP_StreamExecutor: memory ----------------------------------------------
 
 void allocate(const SP_Device* device, uint64_t size, int64_t,
               SP_DeviceMemoryBase* mem) {
-  // Never past the end of what core has.
+  // Never writes past the end of TensorFlow's struct.
   if (mem->struct_size < SP_DEVICE_MEMORY_BASE_STRUCT_SIZE) return;
   Device& self = ToDevice(device);
   void* memory;
@@ -158,10 +155,9 @@ TF_Bool device_memory_usage(const SP_Device* device, int64_t* free,
   return result == DRV_OK;
 }
 
-// ---- SP_StreamExecutor: streams
-// -----------------------------------------------
+// ---- SP_StreamExecutor: streams ---------------------------------------------
 
-bool Enter(Device& device, SP_Stream stream) {
+bool AddStream(Device& device, SP_Stream stream) {
   std::lock_guard<std::mutex> lock(device.streams_mutex);
   try {
     device.streams.push_back(stream);
@@ -173,24 +169,24 @@ bool Enter(Device& device, SP_Stream stream) {
 
 void create_stream(const SP_Device* device, SP_Stream* stream,
                    TF_Status* status) {
-  auto* made = New<SP_Stream_st>();
+  auto* created = New<SP_Stream_st>();
   int result = DRV_OUT_OF_MEMORY;
-  if (made != nullptr) {
-    result = drv_stream_create(Driver(device), &made->handle);
+  if (created != nullptr) {
+    result = drv_stream_create(Driver(device), &created->handle);
     if (result == DRV_OK) {
-      result = drv_event_create(Driver(device), &made->fence);
-      if (result == DRV_OK && !Enter(ToDevice(device), made)) {
-        drv_event_destroy(made->fence);
+      result = drv_event_create(Driver(device), &created->fence);
+      if (result == DRV_OK && !AddStream(ToDevice(device), created)) {
+        drv_event_destroy(created->fence);
         result = DRV_OUT_OF_MEMORY;
       }
-      if (result != DRV_OK) drv_stream_destroy(made->handle);
+      if (result != DRV_OK) drv_stream_destroy(created->handle);
     }
     if (result != DRV_OK) {
-      delete made;
-      made = nullptr;
+      delete created;
+      created = nullptr;
     }
   }
-  *stream = made;
+  *stream = created;
   SetStatus(status, result, "create_stream");
 }
 
@@ -223,8 +219,8 @@ void create_stream_dependency(const SP_Device*, SP_Stream dependent,
   SetStatus(status, result, "create_stream_dependency");
 }
 
-// Core copies constants to where kernels may have yet to read, and has only
-// other copies wait for them.
+// TensorFlow may copy a constant to memory that enqueued kernels still read,
+// and orders all other copies after them, but not this one.
 int WaitForOthers(Device& device, SP_Stream stream) {
   std::lock_guard<std::mutex> lock(device.streams_mutex);
   for (SP_Stream other : device.streams) {
@@ -239,20 +235,19 @@ void get_stream_status(const SP_Device*, SP_Stream stream, TF_Status* status) {
   SetStatus(status, drv_stream_query(stream->handle), "get_stream_status");
 }
 
-// ---- SP_StreamExecutor: events
-// ------------------------------------------------
+// ---- SP_StreamExecutor: events ----------------------------------------------
 
 void create_event(const SP_Device* device, SP_Event* event, TF_Status* status) {
-  auto* made = New<SP_Event_st>();
+  auto* created = New<SP_Event_st>();
   int result = DRV_OUT_OF_MEMORY;
-  if (made != nullptr) {
-    result = drv_event_create(Driver(device), &made->handle);
+  if (created != nullptr) {
+    result = drv_event_create(Driver(device), &created->handle);
     if (result != DRV_OK) {
-      delete made;
-      made = nullptr;
+      delete created;
+      created = nullptr;
     }
   }
-  *event = made;
+  *event = created;
   SetStatus(status, result, "create_event");
 }
 
@@ -262,8 +257,8 @@ void destroy_event(const SP_Device*, SP_Event event) {
   delete event;
 }
 
-// Core ends the process on any answer but pending and complete. A poll that
-// fails is not yet an error of the work: waiting tells.
+// TensorFlow aborts on any result but pending and complete. A failed poll does
+// not imply that the work failed; waiting for the event shows it.
 [[gnu::cold, gnu::noinline]] SE_EventStatus SettleEvent(SP_Event event,
                                                         int polled) {
   Log(polled, "get_event_status");
@@ -280,8 +275,8 @@ SE_EventStatus get_event_status(const SP_Device*, SP_Event event) {
   return SettleEvent(event, result);
 }
 
-// Core does not look at the status here but polls the event all the same: it
-// must not find it complete before the work is.
+// TensorFlow ignores this status and polls the event anyway, so the event must
+// not be complete before the work is.
 void record_event(const SP_Device* device, SP_Stream stream, SP_Event event,
                   TF_Status* status) {
   stream->ordered_by.store(nullptr, std::memory_order_relaxed);
@@ -305,8 +300,7 @@ void block_host_for_event(const SP_Device*, SP_Event event, TF_Status* status) {
             "block_host_for_event");
 }
 
-// ---- SP_StreamExecutor: copies and fills
-// --------------------------------------
+// ---- SP_StreamExecutor: copies and fills ------------------------------------
 
 void memcpy_dtoh(const SP_Device*, SP_Stream stream, void* host_dst,
                  const SP_DeviceMemoryBase* device_src, uint64_t size,
@@ -395,8 +389,7 @@ void memset32(const SP_Device*, SP_Stream stream, SP_DeviceMemoryBase* location,
             "memset32");
 }
 
-// ---- SP_StreamExecutor: waiting and host tasks
-// --------------------------------
+// ---- SP_StreamExecutor: waiting and host tasks ------------------------------
 
 void block_host_until_done(const SP_Device*, SP_Stream stream,
                            TF_Status* status) {
@@ -436,8 +429,7 @@ TF_Bool host_callback(const SP_Device*, SP_Stream stream,
   return false;
 }
 
-// ---- SP_StreamExecutor and SP_TimerFns: timers
-// --------------------------------
+// ---- SP_StreamExecutor and SP_TimerFns: timers ------------------------------
 
 int64_t Now() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
@@ -475,8 +467,7 @@ void stop_timer(const SP_Device*, SP_Stream stream, SP_Timer timer,
 
 uint64_t nanoseconds(SP_Timer timer) { return timer->stop - timer->start; }
 
-// ---- SP_DeviceFns, SP_PlatformFns
-// ---------------------------------------------
+// ---- SP_DeviceFns, SP_PlatformFns -------------------------------------------
 
 int32_t get_numa_node(const SP_Device*) { return 0; }
 
@@ -490,28 +481,28 @@ void get_device_count(const SP_Platform*, int* device_count,
 
 void create_device(const SP_Platform*, SE_CreateDeviceParams* params,
                    TF_Status* status) {
-  auto* made = New<Device>();
+  auto* created = New<Device>();
   int result = DRV_OUT_OF_MEMORY;
-  if (made != nullptr) {
-    result = drv_device_open(params->ordinal, &made->driver);
+  if (created != nullptr) {
+    result = drv_device_open(params->ordinal, &created->driver);
     if (result != DRV_OK) {
-      delete made;
-      made = nullptr;
+      delete created;
+      created = nullptr;
     }
   }
   params->device->struct_size = SP_DEVICE_STRUCT_SIZE;
   params->device->ordinal = params->ordinal;
-  params->device->device_handle = made;
+  params->device->device_handle = created;
   params->device->hardware_name = "yardstick";
   params->device->device_vendor = "tfplug";
   SetStatus(status, result, "create_device");
 }
 
 void destroy_device(const SP_Platform*, SP_Device* device) {
-  auto* made = static_cast<Device*>(device->device_handle);
-  if (made == nullptr) return;
-  drv_device_close(made->driver);
-  delete made;
+  auto* self = static_cast<Device*>(device->device_handle);
+  if (self == nullptr) return;
+  drv_device_close(self->driver);
+  delete self;
   device->device_handle = nullptr;
 }
 
@@ -581,8 +572,7 @@ void destroy_platform_fns(SP_PlatformFns*) {}
 
 }  // namespace
 
-// ---- The entry point
-// -----------------------------------------------------------
+// ---- The entry point --------------------------------------------------------
 
 extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(
     SE_PlatformRegistrationParams* params, TF_Status* status) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_BY_HAND_BY_HAND_H_
-#define TFPLUG_TESTS_BY_HAND_BY_HAND_H_
+#ifndef TFPLUG_BENCHMARKS_BY_HAND_BY_HAND_H_
+#define TFPLUG_BENCHMARKS_BY_HAND_BY_HAND_H_
 
 #include <atomic>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "driver.h"
 #include "tfplug/abi/abi.h"
 
-// What by_hand.cc and kernels_by_hand.cc share: core's functions that both call
-// and the device's objects.
+// Shared by by_hand.cc and kernels_by_hand.cc: TensorFlow's functions that both
+// call, and the objects of the device.
 namespace tfplug::capi {
 extern "C" {
 TF_Status* TF_NewStatus();
@@ -20,9 +20,9 @@ TF_Code TF_GetCode(const TF_Status* status);
 
 struct SP_Stream_st {
   drv_stream* handle;
-  drv_event* fence;  // for create_stream_dependency, as is the next
+  drv_event* fence;  // For create_stream_dependency; guarded by fence_mutex.
   std::mutex fence_mutex;
-  // The thread that has had this stream wait for another one just now.
+  // The thread whose last call made this stream wait for another one.
   std::atomic<const void*> ordered_by{nullptr};
 };
 
@@ -36,4 +36,4 @@ struct SP_Timer_st {
 }  // extern "C"
 }  // namespace tfplug::capi
 
-#endif  // TFPLUG_TESTS_BY_HAND_BY_HAND_H_
+#endif  // TFPLUG_BENCHMARKS_BY_HAND_BY_HAND_H_

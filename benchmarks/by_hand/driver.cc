@@ -9,7 +9,7 @@
 
 namespace {
 
-// Blocks of 2^6 to 2^29 bytes, each behind a header that names its class.
+// Blocks of 2^6 to 2^29 bytes, each after a header with its size class.
 constexpr uint64_t kMemory = uint64_t{1} << 30;
 constexpr unsigned kSmallest = 6, kClasses = 24;
 
@@ -18,17 +18,17 @@ struct alignas(64) Block {
   unsigned size_class;
 };
 
-// Objects of one type that are used again and again.
+// Reuses objects of one type.
 template <class T>
 class Pool {
  public:
-  T* Take() {
+  T* Get() {
     T* object = free_;
     if (object == nullptr) return new (std::nothrow) T();
     free_ = object->next;
     return object;
   }
-  void Give(T* object) {
+  void Release(T* object) {
     object->next = free_;
     free_ = object;
   }
@@ -45,14 +45,14 @@ class Pool {
 struct drv_stream {
   drv_stream* next = nullptr;
   drv_device* device = nullptr;
-  uint64_t done = 0;  // pieces of work
+  uint64_t done = 0;  // completed operations
   int error = DRV_OK;
 };
 
 struct drv_event {
   drv_event* next = nullptr;
   drv_device* device = nullptr;
-  drv_stream* stream = nullptr;  // null: never recorded
+  drv_stream* stream = nullptr;  // null if never recorded
   uint64_t point = 0;
 };
 
@@ -138,18 +138,18 @@ int drv_free(drv_device* device, void* memory) {
 }
 
 int drv_stream_create(drv_device* device, drv_stream** stream) {
-  drv_stream* made = device->streams.Take();
-  *stream = made;
-  if (made == nullptr) return DRV_OUT_OF_MEMORY;
-  made->device = device;
-  made->done = 0;
-  made->error = DRV_OK;
+  drv_stream* created = device->streams.Get();
+  *stream = created;
+  if (created == nullptr) return DRV_OUT_OF_MEMORY;
+  created->device = device;
+  created->done = 0;
+  created->error = DRV_OK;
   return DRV_OK;
 }
 
 int drv_stream_destroy(drv_stream* stream) {
   if (stream == nullptr) return DRV_OK;
-  stream->device->streams.Give(stream);
+  stream->device->streams.Release(stream);
   return DRV_OK;
 }
 
@@ -166,18 +166,18 @@ int drv_stream_wait_event(drv_stream* stream, drv_event* event) {
 }
 
 int drv_event_create(drv_device* device, drv_event** event) {
-  drv_event* made = device->events.Take();
-  *event = made;
-  if (made == nullptr) return DRV_OUT_OF_MEMORY;
-  made->device = device;
-  made->stream = nullptr;
-  made->point = 0;
+  drv_event* created = device->events.Get();
+  *event = created;
+  if (created == nullptr) return DRV_OUT_OF_MEMORY;
+  created->device = device;
+  created->stream = nullptr;
+  created->point = 0;
   return DRV_OK;
 }
 
 int drv_event_destroy(drv_event* event) {
   if (event == nullptr) return DRV_OK;
-  event->device->events.Give(event);
+  event->device->events.Release(event);
   return DRV_OK;
 }
 

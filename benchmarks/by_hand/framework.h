@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_BY_HAND_FRAMEWORK_H_
-#define TFPLUG_TESTS_BY_HAND_FRAMEWORK_H_
+#ifndef TFPLUG_BENCHMARKS_BY_HAND_FRAMEWORK_H_
+#define TFPLUG_BENCHMARKS_BY_HAND_FRAMEWORK_H_
 
 #include <cstdio>
 #include <memory>
@@ -17,29 +17,29 @@ namespace framework {
 using absl::Status;
 using tfplug::DeviceMemory;
 
-// A driver's result that is not DRV_OK, as whatever a hook returns. Cold, so
-// that the hooks themselves hold nothing but a call for it.
+// Converts a driver's error to the return type of a hook, in a cold function,
+// so that the hooks themselves only contain a call.
 struct Failure {
   int result;
 
-  // NOLINTBEGIN(google-explicit-constructor): that is what it is for.
-  operator Status() const { return Make<Status>(); }
+  // NOLINTBEGIN(google-explicit-constructor): hooks return a Failure.
+  operator Status() const { return Construct<Status>(); }
   template <class T>
   operator absl::StatusOr<T>() const {
-    return Make<absl::StatusOr<T>>();
+    return Construct<absl::StatusOr<T>>();
   }
   // NOLINTEND(google-explicit-constructor)
 
  private:
-  // The compiler need not prepare for a failure that is none.
+  // Lets the compiler omit the path on which the status is OK.
   template <class Returned>
-  Returned Make() const {
-    Returned made = MakeCold<Returned>(result);
-    if (made.ok()) __builtin_unreachable();
-    return made;
+  Returned Construct() const {
+    Returned created = ConstructCold<Returned>(result);
+    if (created.ok()) __builtin_unreachable();
+    return created;
   }
   template <class Returned>
-  [[gnu::cold, gnu::noinline]] static Returned MakeCold(int result) {
+  [[gnu::cold, gnu::noinline]] static Returned ConstructCold(int result) {
     return Status(result == DRV_OUT_OF_MEMORY
                       ? absl::StatusCode::kResourceExhausted
                       : absl::StatusCode::kInternal,
@@ -189,7 +189,7 @@ class Device : public tfplug::Device<Stream, Memory> {
     return ToStatus(drv_device_open(ordinal_, &driver_));
   }
 
-  std::string HardwareName() override { return "yardstick"; }
+  std::string HardwareName() override { return "by hand"; }
   std::string Vendor() override { return "tfplug"; }
 
   Status SynchronizeAllActivity() override {
@@ -238,4 +238,4 @@ class Platform : public tfplug::Platform<Device> {
 
 }  // namespace framework
 
-#endif  // TFPLUG_TESTS_BY_HAND_FRAMEWORK_H_
+#endif  // TFPLUG_BENCHMARKS_BY_HAND_FRAMEWORK_H_

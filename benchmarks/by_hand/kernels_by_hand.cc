@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four kernels written against the C API alone, the way a careful author does
-// it: each status is looked at, each tensor and status deleted on each way out.
-// kernels_framework.cc has the same as C++ classes. What owns something is an
-// object here too, which costs nothing; what fails does so in a cold function.
+// Four kernels written against the C API alone, as a careful author would write
+// them: every status is checked, every tensor and status is deleted on every
+// path. kernels_framework.cc has the same kernels as C++ classes. Owners are
+// objects here too, which costs nothing; errors are constructed in cold
+// functions.
 #include <functional>
 #include <memory>
 #include <new>
@@ -58,7 +59,7 @@ namespace {
 
 using namespace tfplug::capi;  // NOLINT(google-build-using-namespace)
 
-constexpr int kMaxRank = 254;  // core's own limit
+constexpr int kMaxRank = 254;  // TensorFlow's limit
 
 struct Deleter {
   void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
@@ -82,7 +83,8 @@ inline bool IsOk(TF_Status* status) {
   return __builtin_expect(TF_GetCode(status) == TF_OK, true);
 }
 
-// Null where it fails, which the context knows then; so below.
+// Returns null after reporting a failure to the context; so do the functions
+// below.
 inline Tensor GetInput(TF_OpKernelContext* context, int i, TF_Status* status) {
   TF_Tensor* tensor = nullptr;
   TF_GetInput(context, i, &tensor, status);
@@ -91,7 +93,7 @@ inline Tensor GetInput(TF_OpKernelContext* context, int i, TF_Status* status) {
   return nullptr;
 }
 
-// Output 0, of the shape and type of `like`.
+// Allocates output 0 with the shape and type of `like`.
 inline Tensor AllocateLike(TF_OpKernelContext* context, TF_Tensor* like,
                            TF_Status* status) {
   int64_t dims[kMaxRank];
@@ -122,7 +124,7 @@ inline void Finish(TF_OpKernelContext* context, TF_Status* status, int result) {
   }
 }
 
-// ---- y = alpha x -----------------------------------------------------------
+// ---- y = alpha x ------------------------------------------------------------
 
 struct Scale {
   float alpha = 0;
@@ -153,7 +155,7 @@ void ScaleCompute(void* kernel, TF_OpKernelContext* context) {
                          TF_TensorElementCount(x.get())));
 }
 
-// ---- z = x + y -------------------------------------------------------------
+// ---- z = x + y --------------------------------------------------------------
 
 void* NoState(TF_OpKernelConstruction*) { return nullptr; }
 void DeleteNothing(void*) {}
@@ -186,7 +188,7 @@ void AddCompute(void*, TF_OpKernelContext* context) {
                        TF_TensorElementCount(x.get())));
 }
 
-// ---- Fill: the shape is in host memory -------------------------------------
+// ---- Fill: the shape is in host memory --------------------------------------
 
 void FillCompute(void*, TF_OpKernelContext* context) {
   const Status status(TF_NewStatus());
@@ -204,7 +206,8 @@ void FillCompute(void*, TF_OpKernelContext* context) {
     is_bad = dims[i] < 0 || __builtin_mul_overflow(n, dims[i], &n);
   }
   if (__builtin_expect(is_bad, false)) {
-    return Fail(context, status.get(), TF_INVALID_ARGUMENT, "no such shape");
+    return Fail(context, status.get(), TF_INVALID_ARGUMENT,
+                "the shape is invalid");
   }
   const Tensor y(
       TF_AllocateOutput(context, 0, TF_ExpectedOutputDataType(context, 0), dims,
@@ -217,10 +220,10 @@ void FillCompute(void*, TF_OpKernelContext* context) {
          drv_spread_async(stream->handle, Data(y), Data(value), n));
 }
 
-// ---- An asynchronous copy: done when the stream gets to it -----------------
+// ---- An asynchronous copy: completed by the stream --------------------------
 
-// Core's callback is the address of a std::function that is gone when the call
-// returns, so it has to be copied.
+// TensorFlow passes the address of a std::function that it destroys when the
+// call returns, so the callback has to be copied.
 using Done = std::function<void()>;
 
 void Call(Done* done) {
@@ -246,7 +249,7 @@ void CopyComputeAsync(void*, TF_OpKernelContext* context,
   if (stream == nullptr) return Call(call_done);
   auto* const done = new (std::nothrow) Done(*call_done);
   if (done == nullptr) {
-    Fail(context, status.get(), TF_RESOURCE_EXHAUSTED, "no host memory");
+    Fail(context, status.get(), TF_RESOURCE_EXHAUSTED, "out of host memory");
     return Call(call_done);
   }
   int result = drv_copy_async(stream->handle, Data(y), Data(x),
@@ -257,7 +260,7 @@ void CopyComputeAsync(void*, TF_OpKernelContext* context,
   RunDone(done);
 }
 
-// ---- Registration ----------------------------------------------------------
+// ---- Registration -----------------------------------------------------------
 
 void Register(const char* op, TF_KernelBuilder* builder, TF_Status* status) {
   TF_KernelBuilder_TypeConstraint(builder, "T", TF_FLOAT, status);

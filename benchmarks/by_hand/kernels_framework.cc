@@ -33,12 +33,12 @@ class Scale : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(Scale, KernelDef("Scale").TypeConstraint<float>("T"));
 
-// A failure in words, as Failure is for the driver's.
+// Errors in cold functions, like Failure for those of the driver.
 [[gnu::cold, gnu::noinline]] Status ShapesDiffer() {
   return absl::InvalidArgumentError("the shapes differ");
 }
 [[gnu::cold, gnu::noinline]] Status NoSuchShape() {
-  return absl::InvalidArgumentError("no such shape");
+  return absl::InvalidArgumentError("the shape is invalid");
 }
 
 // z = x + y
@@ -59,7 +59,7 @@ class Add : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(Add, KernelDef("Add").TypeConstraint<float>("T"));
 
-// The shape is in host memory.
+// Fills a tensor; the shape is in host memory.
 class Fill : public tfplug::Kernel {
  public:
   Status Compute(KernelContext& context) override {
@@ -78,7 +78,7 @@ class Fill : public tfplug::Kernel {
 TFPLUG_REGISTER_KERNEL(
     Fill, KernelDef("Fill").TypeConstraint<float>("T").HostMemory("dims"));
 
-// A copy that is done when the stream gets to it.
+// Copies asynchronously and completes when the stream has executed the copy.
 class AsyncCopy : public tfplug::AsyncKernel {
  public:
   Status ComputeAsync(tfplug::AsyncRun& run) override {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_BY_HAND_STATISTICS_H_
-#define TFPLUG_TESTS_BY_HAND_STATISTICS_H_
+#ifndef TFPLUG_BENCHMARKS_BY_HAND_STATISTICS_H_
+#define TFPLUG_BENCHMARKS_BY_HAND_STATISTICS_H_
 
 #include <atomic>
 #include <cstdint>
 
-// What either plug-in counts of its device memory. Thread-safe.
+// Allocation statistics of a device, used by both plug-ins. Thread-safe.
 class Statistics {
  public:
   void Add(uint64_t size) {
@@ -38,4 +38,4 @@ class Statistics {
   std::atomic<int64_t> peak_bytes_in_use_{0}, largest_alloc_size_{0};
 };
 
-#endif  // TFPLUG_TESTS_BY_HAND_STATISTICS_H_
+#endif  // TFPLUG_BENCHMARKS_BY_HAND_STATISTICS_H_

@@ -2,7 +2,20 @@
 #ifndef TFPLUG_DEVICE_H_
 #define TFPLUG_DEVICE_H_
 
-// Everything a device is written with, and its registration.
+// All classes of which a device consists, and its registration.
+//
+// The comment of each hook names its C field, its default and the thread that
+// calls it; docs/reference/device_abi.md adds the meaning of a failure.
+// Threads:
+//
+//   load       the thread that loads the library by importing TensorFlow; once
+//   first use  the thread that creates TensorFlow's devices, at the first
+//              context or session; TensorFlow holds a lock for each ordinal
+//   any        any thread that runs ops or copies; several at once
+//   polling    TensorFlow's polling thread, one for each device; it holds a
+//              lock of TensorFlow's during the call
+//   exit       the thread that ends the process; stock TensorFlow never unloads
+//              a plug-in, so this call may never come
 #include "tfplug/base/device_memory.h"
 #include "tfplug/base/status.h"
 #include "tfplug/base/status_macros.h"

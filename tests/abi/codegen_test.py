@@ -115,11 +115,11 @@ class CodegenTest(unittest.TestCase):
         code, output = generate(self.root, "--check")
         self.assertEqual(code, 1)
         self.assertIn("[SP_StreamExecutor.mem_zero]: missing", output)
-        self.assertIn("[SP_StreamExecutor.mem_one]: nothing of that name",
+        self.assertIn("[SP_StreamExecutor.mem_one]: the ABI has nothing of that name",
                       output)
 
     def test_description_without_a_thread_is_named(self):
-        self.edit("codegen/device_api.ini", "thread = poll; must not block",
+        self.edit("codegen/device_api.ini", "thread = polling; must not block",
                   "thread =")
         code, output = generate(self.root, "--check")
         self.assertEqual(code, 1)

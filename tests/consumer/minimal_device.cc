@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest device: it uses host memory and completes all work before the call
-// that enqueues it returns.
+// The smallest device: it uses host memory and completes all work before the
+// call that enqueues it returns.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

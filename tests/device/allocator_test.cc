@@ -10,8 +10,7 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// Asking for too much is what a test here does: no reason for AddressSanitizer
-// to end it.
+// A test here allocates too much on purpose; AddressSanitizer must not abort.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {  // NOLINT: its name
   return "allocator_may_return_null=1";
@@ -48,7 +47,7 @@ TEST_CASE_FIXTURE(Recording, "each slot calls its hook with its arguments") {
               "Usage()"});
 }
 
-TEST_CASE_FIXTURE(Recording, "null never comes to a hook") {
+TEST_CASE_FIXTURE(Recording, "null never reaches a hook") {
   Record::Get().Take();
   device().Deallocate(DeviceMemory());
   device().DeallocateHost(nullptr);
@@ -56,7 +55,8 @@ TEST_CASE_FIXTURE(Recording, "null never comes to a hook") {
   CHECK(Record::Get().Take() == Calls{});
 }
 
-TEST_CASE_FIXTURE(Recording, "every field of the statistics crosses") {
+TEST_CASE_FIXTURE(Recording,
+                  "every field of the statistics reaches TensorFlow") {
   const auto stats = device().Stats();
   REQUIRE(stats.has_value());
   CHECK(stats->num_allocs == 1);
@@ -75,7 +75,7 @@ class NoLimits : public minimal::Memory {
   absl::StatusOr<AllocatorStats> Stats() override { return AllocatorStats(); }
 };
 
-TEST_CASE("limits that are not there are not given") {
+TEST_CASE("limits without a value are not reported") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, NoLimits>>>
       fixture;
   const auto stats = fixture.device().Stats();
@@ -86,22 +86,24 @@ TEST_CASE("limits that are not there are not given") {
 
 using Minimal = Fixture<minimal::Platform>;
 
-TEST_CASE_FIXTURE(Minimal, "no statistics are kept: no line in the log") {
+TEST_CASE_FIXTURE(Minimal, "without statistics nothing is logged") {
   CHECK_FALSE(device().Stats().has_value());
   CHECK(log().lines().empty());
 }
 
-TEST_CASE_FIXTURE(Minimal, "no unified memory: null slots, and no flag") {
+TEST_CASE_FIXTURE(
+    Minimal, "without unified memory the slots are null and the flag is off") {
   CHECK_FALSE(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 0);
 }
 
-TEST_CASE_FIXTURE(Recording, "unified memory: both slots, and the flag") {
+TEST_CASE_FIXTURE(Recording,
+                  "with unified memory both slots and the flag are set") {
   CHECK(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 1);
 }
 
-TEST_CASE_FIXTURE(Minimal, "host memory by default") {
+TEST_CASE_FIXTURE(Minimal, "the default host memory") {
   for (uint64_t size : {1, 63, 64, 65, 1000}) {
     CAPTURE(size);
     void* memory = device().AllocateHost(size);
@@ -113,7 +115,7 @@ TEST_CASE_FIXTURE(Minimal, "host memory by default") {
   device().DeallocateHost(device().AllocateHost(0));
 }
 
-TEST_CASE_FIXTURE(Minimal, "host memory that there is not") {
+TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
   for (uint64_t size : {std::numeric_limits<uint64_t>::max(),
                         std::numeric_limits<uint64_t>::max() - 62,
                         std::numeric_limits<uint64_t>::max() - 63}) {
@@ -126,7 +128,7 @@ TEST_CASE_FIXTURE(Minimal, "host memory that there is not") {
         "allocating 18446744073709551615 bytes");
 }
 
-TEST_CASE("an SP_DeviceMemoryBase too small to hold memory is left alone") {
+TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
   testing::HostOptions options;
   options.sizes.device_memory = 16;
   Recording fixture(options);
@@ -140,13 +142,13 @@ TEST_CASE("an SP_DeviceMemoryBase too small to hold memory is left alone") {
 
 TEST_CASE("statistics into a smaller or larger SP_AllocatorStats") {
   testing::HostOptions options;
-  SUBCASE("smaller than any: false, and nothing is written") {
+  SUBCASE("smaller than every layout: false, and nothing is written") {
     options.sizes.allocator_stats = 88;
     Recording fixture(options);
     CHECK_FALSE(fixture.device().Stats().has_value());
     CHECK(fixture.log().lines().size() == 1);
   }
-  SUBCASE("larger: what we know is filled") {
+  SUBCASE("larger: the known fields are filled") {
     options.sizes.allocator_stats = 200;
     Recording fixture(options);
     CHECK(fixture.device().Stats()->largest_free_block_bytes == 9);

@@ -18,10 +18,10 @@ using recording::Record;
 using Calls = std::vector<std::string>;
 using Recording = Fixture<recording::Platform>;
 
-TEST_CASE("a device is made and destroyed in order, its parts inside") {
-  Calls made, destroyed;
+TEST_CASE("a device and its parts are constructed and destroyed in order") {
+  Calls constructed, destroyed;
   {
-    testing::ScopedFakeTensorFlow core;
+    testing::ScopedFakeTensorFlow fake;
     testing::HostOptions options;
     options.create_streams = false;
     auto host =
@@ -31,19 +31,19 @@ TEST_CASE("a device is made and destroyed in order, its parts inside") {
             .value();
     Record::Get().Take();
     REQUIRE(host->Device(1).ok());
-    made = Record::Get().Take();
+    constructed = Record::Get().Take();
     host.reset();
     destroyed = Record::Get().Take();
   }
-  // All synchronous copies are overridden: no stream of ours.
-  CHECK(made == Calls{"+Device", "Device(1)", "Device::Init()", "+Memory",
-                      "Memory()", "Memory::Init()", "HardwareName()",
-                      "Vendor()", "PciBusId()", "DeviceCount()", "NumaNode()",
-                      "MemoryBandwidth()", "Usage()"});
+  // All synchronous copies are overridden, so no stream is created for them.
+  CHECK(constructed ==
+        Calls{"+Device", "Device(1)", "Device::Init()", "+Memory", "Memory()",
+              "Memory::Init()", "HardwareName()", "Vendor()", "PciBusId()",
+              "DeviceCount()", "NumaNode()", "MemoryBandwidth()", "Usage()"});
   CHECK(destroyed == Calls{"-Memory", "-Device", "-Platform"});
 }
 
-// A device that finds its driver in its platform.
+// A device that takes its driver from its platform.
 class Attached;
 class AttachedPlatform;
 class Attached : public minimal::DeviceOf<minimal::Stream> {
@@ -61,12 +61,12 @@ class AttachedPlatform : public minimal::PlatformOf<Attached> {
 Attached::Attached(AttachedPlatform& platform, int ordinal)
     : name_(platform.driver + std::to_string(ordinal)) {}
 
-TEST_CASE("a device made with its platform") {
+TEST_CASE("a device constructed with its platform") {
   Fixture<AttachedPlatform> fixture;
   CHECK(fixture.device().hardware_name() == "a driver's 0");
 }
 
-TEST_CASE_FIXTURE(Recording, "what a device tells about itself") {
+TEST_CASE_FIXTURE(Recording, "the properties of a device") {
   CHECK(device().ordinal() == 0);
   CHECK(host().Device(1).value()->ordinal() == 1);
   CHECK(device().hardware_name() == "recorder");
@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(Recording, "what a device tells about itself") {
   CHECK(device().Gflops() == 2.5);
 }
 
-TEST_CASE("what it says without being told") {
+TEST_CASE("the default properties of a device") {
   Fixture<minimal::Platform> fixture;
   const capi::SP_Device* device = fixture.device().c_device();
   CHECK_FALSE(device->hardware_name);
@@ -96,7 +96,7 @@ TEST_CASE("names outlive the device") {
   }
   CHECK(std::string(name) == "recorder");
   Recording again;
-  CHECK(again.device().c_device()->hardware_name == name);  // No growth.
+  CHECK(again.device().c_device()->hardware_name == name);  // interned once
 }
 
 TEST_CASE_FIXTURE(Recording, "each synchronous slot calls its hook") {
@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(Recording, "each synchronous slot calls its hook") {
               "SynchronizeAllActivity()"});
 }
 
-// ---- Synchronous copies by default ----------------------------------------
+// ---- The defaults of synchronous copies -----------------------------------
 
 class DefaultsFixture : public Fixture<minimal::Platform> {
  protected:
@@ -126,7 +126,9 @@ class DefaultsFixture : public Fixture<minimal::Platform> {
   DeviceMemory memory_{bytes_, 4};
 };
 
-TEST_CASE_FIXTURE(DefaultsFixture, "a copy, an event, a wait for it") {
+TEST_CASE_FIXTURE(
+    DefaultsFixture,
+    "a synchronous copy enqueues, records an event and waits for it") {
   CHECK(device().CopyHostToDevice(memory_, "123", 4).ok());
   CHECK(std::string(bytes_) == "123");
   const auto calls = minimal::Trace::Get().Take();
@@ -136,7 +138,7 @@ TEST_CASE_FIXTURE(DefaultsFixture, "a copy, an event, a wait for it") {
   CHECK(calls[2].hook == "BlockHost");
   CHECK(calls[1].self == calls[0].self);
   CHECK(calls[2].self == calls[1].event);
-  // A stream that core does not know.
+  // A stream of the framework, unknown to TensorFlow.
   CHECK(calls[0].self != stream().handle());
 
   CHECK(device().CopyDeviceToHost(host_, memory_, 4).ok());
@@ -147,7 +149,8 @@ TEST_CASE_FIXTURE(DefaultsFixture, "a copy, an event, a wait for it") {
   CHECK(minimal::Trace::Get().Take().size() == 6);
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "the first failure ends it") {
+TEST_CASE_FIXTURE(DefaultsFixture,
+                  "a synchronous copy returns the first failure") {
   size_t calls = 0;
   for (const char* hook : {"Copy", "RecordEvent", "BlockHost"}) {
     minimal::Trace::Get().fail = hook;
@@ -157,7 +160,9 @@ TEST_CASE_FIXTURE(DefaultsFixture, "the first failure ends it") {
   }
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "from many threads, one after the other") {
+TEST_CASE_FIXTURE(
+    DefaultsFixture,
+    "synchronous copies from many threads run one after the other") {
   const auto copy = [&] {
     for (int i = 0; i < 100; ++i) {
       CHECK(device().CopyHostToDevice(memory_, "123", 4).ok());
@@ -174,44 +179,44 @@ TEST_CASE_FIXTURE(DefaultsFixture, "from many threads, one after the other") {
   }
 }
 
-// ---- How objects are made -------------------------------------------------
+// ---- Construction ----------------------------------------------------------
 
-// Each part asks for what it may ask for where it may.
-class AskingDevice;
-class AskingStream
-    : public minimal::StreamHooks<
-          AskingStream, tfplug::Stream<AskingStream, minimal::Event>> {
+// Parts that use the device and its allocator as early as they may.
+class UsingDevice;
+class UsingStream
+    : public minimal::StreamHooks<UsingStream,
+                                  tfplug::Stream<UsingStream, minimal::Event>> {
  public:
-  explicit AskingStream(AskingDevice& device);
+  explicit UsingStream(UsingDevice& device);
 };
-class AskingMemory : public minimal::Memory {
+class UsingMemory : public minimal::Memory {
  public:
-  explicit AskingMemory(AskingDevice& device);
+  explicit UsingMemory(UsingDevice& device);
   int answer() const { return 42; }
-  ~AskingMemory() override;
+  ~UsingMemory() override;
 
  private:
-  AskingDevice& device_;
+  UsingDevice& device_;
 };
-class AskingDevice : public minimal::DeviceOf<AskingStream, AskingMemory> {
+class UsingDevice : public minimal::DeviceOf<UsingStream, UsingMemory> {
  public:
   int answer() const { return 41; }
 };
-int stream_heard = 0, memory_heard = 0, memory_heard_last = 0;
-AskingStream::AskingStream(AskingDevice& device) {
-  stream_heard += device.allocator().answer();
+int stream_read = 0, memory_read = 0, memory_read_last = 0;
+UsingStream::UsingStream(UsingDevice& device) {
+  stream_read += device.allocator().answer();
 }
-AskingMemory::AskingMemory(AskingDevice& device) : device_(device) {
-  memory_heard = device.answer();
+UsingMemory::UsingMemory(UsingDevice& device) : device_(device) {
+  memory_read = device.answer();
 }
-AskingMemory::~AskingMemory() { memory_heard_last = device_.answer(); }
+UsingMemory::~UsingMemory() { memory_read_last = device_.answer(); }
 
 TEST_CASE("an allocator may use the device, a stream also the allocator") {
-  stream_heard = memory_heard = memory_heard_last = 0;
-  { Fixture<minimal::PlatformOf<AskingDevice>> fixture; }
-  CHECK(stream_heard == 5 * 42);  // core's four and ours
-  CHECK(memory_heard == 41);
-  CHECK(memory_heard_last == 41);
+  stream_read = memory_read = memory_read_last = 0;
+  { Fixture<minimal::PlatformOf<UsingDevice>> fixture; }
+  CHECK(stream_read == 5 * 42);  // TensorFlow's four and the framework's
+  CHECK(memory_read == 41);
+  CHECK(memory_read_last == 41);
 }
 
 struct alignas(128) Wide {
@@ -222,17 +227,17 @@ class WideStream
                                   tfplug::Stream<WideStream, minimal::Event>> {
  public:
   WideStream() {
-    if (reinterpret_cast<uintptr_t>(&wide_) % alignof(Wide) != 0) ++crooked;
+    if (reinterpret_cast<uintptr_t>(&wide_) % alignof(Wide) != 0) ++misaligned;
   }
-  static inline int crooked = 0;
+  static inline int misaligned = 0;
 
  private:
   Wide wide_;
 };
 
-TEST_CASE("objects that want more alignment than malloc gives") {
+TEST_CASE("objects with more alignment than malloc's") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<WideStream>>> fixture;
-  CHECK(WideStream::crooked == 0);
+  CHECK(WideStream::misaligned == 0);
 }
 
 }  // namespace

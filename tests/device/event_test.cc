@@ -22,7 +22,7 @@ static_assert(static_cast<int>(EventStatus::kPending) ==
 static_assert(static_cast<int>(EventStatus::kComplete) ==
               capi::SE_EVENT_COMPLETE);
 
-TEST_CASE("an event's life, and each slot its hook") {
+TEST_CASE("an event's lifetime, and each slot calls its hook") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto event = fixture.device().CreateEvent().value();
@@ -37,13 +37,14 @@ TEST_CASE("an event's life, and each slot its hook") {
   CHECK(Record::Get().Take() == Calls{"-Event"});
 }
 
-TEST_CASE("an event without a constructor from Device& is made with nothing") {
+TEST_CASE(
+    "an event without a constructor from Device& is default-constructed") {
   Fixture<minimal::Platform> fixture;
   auto event = fixture.device().CreateEvent().value();
   CHECK(event->Poll() == EventStatus::kComplete);
 }
 
-TEST_CASE("a null handle is let pass") {
+TEST_CASE("destroying a null handle does nothing") {
   Fixture<minimal::Platform> fixture;
   const testing::FakeDevice& device = fixture.device();
   device.fns().destroy_event(device.c_device(), nullptr);
@@ -51,7 +52,7 @@ TEST_CASE("a null handle is let pass") {
   device.fns().destroy_timer(device.c_device(), nullptr);
 }
 
-// What Poll says is what core sees, where core can live with it.
+// TensorFlow receives the result of Poll, if it accepts such a status.
 absl::StatusOr<EventStatus> poll_result = EventStatus::kPending;
 absl::Status block_result;
 class EventOf : public tfplug::Event {
@@ -63,7 +64,7 @@ class StreamOf
     : public minimal::StreamHooks<StreamOf, tfplug::Stream<StreamOf, EventOf>> {
 };
 
-TEST_CASE("get_event_status says what Poll says") {
+TEST_CASE("get_event_status returns the result of Poll") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
   block_result = absl::OkStatus();
@@ -74,8 +75,8 @@ TEST_CASE("get_event_status says what Poll says") {
   }
 }
 
-// Core ends the process on an event that is neither pending nor complete.
-TEST_CASE("a poll that fails is settled by waiting") {
+// TensorFlow aborts on an event that is neither pending nor complete.
+TEST_CASE("after a poll that fails, waiting decides") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
   for (const absl::StatusOr<EventStatus>& answer :

@@ -13,7 +13,7 @@ using testing::FakeOptions;
 using testing::LogCapture;
 using testing::ScopedFakeTensorFlow;
 
-// A core with TF_Log, so that the log can be read.
+// A release with TF_Log, so that the log can be read.
 FakeOptions WithLog() {
   FakeOptions options;
   options.release = {2, 18};
@@ -36,8 +36,9 @@ static_assert(!std::is_copy_constructible_v<HostTask>);
 static_assert(!std::is_copy_assignable_v<HostTask>);
 static_assert(std::is_nothrow_move_constructible_v<HostTask>);
 
-TEST_CASE("HostTask runs once, and returns what core's function says") {
-  ScopedFakeTensorFlow core(WithLog());
+TEST_CASE(
+    "HostTask runs once, and returns the status of TensorFlow's function") {
+  ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   const int64_t before = testing::LiveStatusCount();
   Counter counter;
@@ -50,23 +51,24 @@ TEST_CASE("HostTask runs once, and returns what core's function says") {
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("HostTask that is dropped says so, once") {
-  ScopedFakeTensorFlow core(WithLog());
+TEST_CASE("a HostTask destroyed before it ran is logged once") {
+  ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   Counter counter;
   {
-    HostTask dropped = counter.Task();
-    HostTask moved = std::move(dropped);
+    HostTask first = counter.Task();
+    HostTask moved = std::move(first);
   }
   CHECK(counter.runs == 0);
   REQUIRE(log.lines().size() == 1);
   CHECK(log.lines()[0] ==
-        "tfplug: host_callback: a host task was dropped without having been "
-        "run; unless RunOnHost failed, TensorFlow waits for it forever");
+        "tfplug: host_callback: a HostTask was destroyed before it ran; unless "
+        "RunOnHost returned an error, TensorFlow waits for it forever; run "
+        "each task that RunOnHost accepts");
 }
 
-TEST_CASE("HostTask moves: the last owner runs it") {
-  ScopedFakeTensorFlow core(WithLog());
+TEST_CASE("the last owner of a moved HostTask runs it") {
+  ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   Counter a, b;
   {
@@ -84,13 +86,13 @@ TEST_CASE("HostTask moves: the last owner runs it") {
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("HostTask: move assignment drops nothing without a line") {
-  ScopedFakeTensorFlow core(WithLog());
+TEST_CASE("HostTask: move assignment logs the task that it destroys") {
+  ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   Counter a, b;
   {
     HostTask task = a.Task();
-    task = b.Task();  // the temporary has a's task now, and goes
+    task = b.Task();  // destroys a's task with the temporary
     CHECK(task.Run().ok());
   }
   CHECK(a.runs == 0);
@@ -98,8 +100,8 @@ TEST_CASE("HostTask: move assignment drops nothing without a line") {
   CHECK(log.lines().size() == 1);
 }
 
-TEST_CASE("HostTask::Release hands over to a C driver") {
-  ScopedFakeTensorFlow core(WithLog());
+TEST_CASE("HostTask::Release serves a C driver") {
+  ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   Counter counter;
   std::pair<capi::SE_StatusCallbackFn, void*> released;

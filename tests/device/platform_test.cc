@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<testing::Host>> Register(
       &internal::PlatformRegistration<PlatformT>::InitPlugin, options);
 }
 
-TEST_CASE("a platform's life") {
+TEST_CASE("a platform is constructed, initialized and destroyed") {
   testing::ScopedFakeTensorFlow core;
   Record::Get().Take();
   auto host = Register<recording::Platform>().value();
@@ -37,7 +37,7 @@ TEST_CASE("a platform's life") {
   CHECK(Record::Get().Take() == Calls{"-Platform"});
 }
 
-TEST_CASE("the options of a platform cross") {
+TEST_CASE("the options of a platform reach TensorFlow") {
   testing::ScopedFakeTensorFlow core;
   const auto recorder = Register<recording::Platform>().value();
   CHECK(recorder->platform().use_bfc_allocator == 0);
@@ -56,8 +56,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a platform that cannot be made has no devices, and the log says "
-    "why") {
+    "a platform that cannot be constructed has no devices, and the log has "
+    "the reason") {
   testing::ScopedFakeTensorFlow core(Fixture<minimal::Platform>::WithLog());
   const int64_t before = testing::LiveStatusCount();
   std::vector<Fault> faults = {Fault::kStatus};
@@ -84,17 +84,17 @@ TEST_CASE(
       }
       CHECK(Record::Get().fault_was_reached());
       CHECK(log.lines().size() == 1);
-      const char* const words[] = {
+      const char* const messages[] = {
           "DATA_LOSS: driver error 7",
-          "INTERNAL: C++ exception: driver says no",
+          "INTERNAL: C++ exception: driver refused",
           "RESOURCE_EXHAUSTED: out of host memory (std::bad_alloc)",
           "INTERNAL: C++ exception of an unknown type"};
       const char* const where = std::string(hook) == "DeviceCount"
                                     ? "get_device_count: "
                                     : "RECORDING_PLATFORM: ";
       CHECK(log.text() == std::string("tfplug: ") + where +
-                              words[static_cast<int>(fault) - 1] + "\n");
-      // What was made is destroyed.
+                              messages[static_cast<int>(fault) - 1] + "\n");
+      // All constructed objects are destroyed.
       int alive = 0;
       for (const std::string& call : Record::Get().Take()) {
         if (call == "+Platform") ++alive;
@@ -106,17 +106,17 @@ TEST_CASE(
   CHECK(testing::LiveStatusCount() == before);
 }
 
-int count_said;
+int reported_count;
 class Counting : public minimal::Platform {
  public:
-  absl::StatusOr<int> DeviceCount() override { return count_said; }
+  absl::StatusOr<int> DeviceCount() override { return reported_count; }
 };
 
-TEST_CASE("a negative count is none") {
+TEST_CASE("a negative count is zero") {
   testing::ScopedFakeTensorFlow core;
   const auto host = Register<Counting>().value();
   for (int count : {-1, 0, 1, 7}) {
-    count_said = count;
+    reported_count = count;
     CHECK(host->DeviceCount().value() == (count < 0 ? 0 : count));
   }
 }
@@ -129,12 +129,12 @@ TEST_CASE("another major version is refused with the remedy") {
   CHECK(Register<recording::Platform>(options).status() ==
         absl::FailedPreconditionError(
             "SE_InitPlugin: this TensorFlow has version 1 of the "
-            "StreamExecutor C API, this plug-in was built for version 0; "
+            "StreamExecutor C API, but this plug-in was built for version 0; "
             "rebuild it with a newer tfplug"));
-  CHECK(Record::Get().Take() == Calls{});  // The driver was not touched.
+  CHECK(Record::Get().Take() == Calls{});  // No hook was called.
 }
 
-TEST_CASE("another minor version is not") {
+TEST_CASE("another minor version is accepted") {
   testing::ScopedFakeTensorFlow core;
   testing::HostOptions options;
   options.minor_version = 9;

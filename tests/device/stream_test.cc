@@ -18,7 +18,7 @@ using recording::Record;
 using Calls = std::vector<std::string>;
 using Recording = Fixture<recording::Platform>;
 
-// "Hook(argument, argument)", as the record writes it.
+// Returns "Hook(argument, argument)", the format of Record.
 template <class... Arguments>
 std::string Call(const char* hook, const Arguments&... arguments) {
   std::ostringstream text;
@@ -81,7 +81,7 @@ TEST_CASE_FIXTURE(StreamFixture,
         });
 }
 
-TEST_CASE_FIXTURE(StreamFixture, "RunOnHost is given core's task") {
+TEST_CASE_FIXTURE(StreamFixture, "RunOnHost receives TensorFlow's task") {
   int runs = 0;
   CHECK(stream()
             .RunOnHost([&] {
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(StreamFixture, "RunOnHost is given core's task") {
   CHECK(Record::Get().Take() == Calls{Call("RunOnHost", self_)});
 }
 
-TEST_CASE_FIXTURE(StreamFixture, "a stream's life") {
+TEST_CASE_FIXTURE(StreamFixture, "a stream's lifetime") {
   const Calls made = {"+Stream", "Stream(0, 0)", "Stream::Init()"};
   auto stream = device().CreateStream().value();
   CHECK(Record::Get().Take() == made);
@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(StreamFixture, "a stream's life") {
         Calls{Call("BlockHostUntilDone", handle), "-Stream"});
 }
 
-TEST_CASE("a constructor that takes StreamOptions gets core's") {
+TEST_CASE("a constructor that takes StreamOptions gets TensorFlow's") {
   testing::HostOptions options;
   options.sizes = testing::StructSizes({2, 22});
   Recording fixture(options);
@@ -120,8 +120,8 @@ TEST_CASE("a constructor that takes StreamOptions gets core's") {
 }
 
 TEST_CASE(
-    "create_stream_with_options is null where no constructor asks for it "
-    "or core is too old") {
+    "create_stream_with_options is null without such a constructor, and in "
+    "releases before 2.22") {
   const auto is_null = [](testing::Host& host) {
     return host.stream_executor().create_stream_with_options == nullptr;
   };
@@ -156,7 +156,8 @@ class DefaultsFixture : public Fixture<minimal::Platform> {
   DefaultsFixture() { minimal::Trace::Get().Take(); }
 };
 
-TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream records a fence, and waits") {
+TEST_CASE_FIXTURE(DefaultsFixture,
+                  "WaitForStream records a fence and waits for it") {
   auto other = device().CreateStream().value();
   CHECK(stream().WaitForStream(*other).ok());
   const auto first = minimal::Trace::Get().Take();
@@ -167,14 +168,14 @@ TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream records a fence, and waits") {
   CHECK(first[1].self == stream().handle());
   CHECK(first[0].event == first[1].event);
   CHECK(first[0].event != nullptr);
-  // The fence is the other stream's, and made once.
+  // The other stream owns the fence, which is created once.
   CHECK(device().host_to_device().WaitForStream(*other).ok());
   CHECK(minimal::Trace::Get().Take()[0].event == first[0].event);
   CHECK(other->WaitForStream(stream()).ok());
   CHECK(minimal::Trace::Get().Take()[0].event != first[0].event);
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream: a failure stops it") {
+TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream returns the first failure") {
   auto other = device().CreateStream().value();
   minimal::Trace::Get().fail = "RecordEvent";
   CHECK(stream().WaitForStream(*other) ==
@@ -186,8 +187,9 @@ TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream: a failure stops it") {
   minimal::Trace::Get().fail = "";
 }
 
-// Core polls the event all the same, so the work must be done by then.
-TEST_CASE_FIXTURE(DefaultsFixture, "a record that fails waits for the device") {
+// TensorFlow polls the event anyway, so the work must be done by then.
+TEST_CASE_FIXTURE(DefaultsFixture,
+                  "record_event waits for the device after a failure") {
   auto event = device().CreateEvent().value();
   minimal::Trace::Get().Take();
   CHECK(stream().RecordEvent(*event).ok());
@@ -211,7 +213,7 @@ TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream from many threads at once") {
   std::thread b([&] { wait(device().device_to_host()); });
   a.join();
   b.join();
-  // Nobody else records the fence between one's RecordEvent and WaitForEvent.
+  // No other thread records the fence between RecordEvent and WaitForEvent.
   const auto calls = minimal::Trace::Get().Take();
   REQUIRE(calls.size() == 400);
   for (size_t i = 0; i < calls.size(); i += 2) {
@@ -243,8 +245,9 @@ TEST_CASE_FIXTURE(DefaultsFixture, "Memset32 is Memset for equal bytes") {
   }
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture,
-                  "block_host_until_done is null, and core uses an event") {
+TEST_CASE_FIXTURE(
+    DefaultsFixture,
+    "block_host_until_done is null, and TensorFlow uses an event") {
   CHECK_FALSE(HasBlockHostUntilDone(host()));
   CHECK(stream().BlockHostUntilDone().ok());
   const auto calls = minimal::Trace::Get().Take();
@@ -253,12 +256,13 @@ TEST_CASE_FIXTURE(DefaultsFixture,
   CHECK(calls[1].hook == "BlockHost");
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "the timer of a device that has none") {
+TEST_CASE_FIXTURE(DefaultsFixture, "the timer of a device without one") {
   auto timer = device().CreateTimer().value();
   CHECK(timer->Nanoseconds() == 0);
   REQUIRE(log().lines().size() == 1);
   CHECK(log().lines()[0] ==
-        "tfplug: nanoseconds: FAILED_PRECONDITION: the timer has not run");
+        "tfplug: nanoseconds: FAILED_PRECONDITION: the timer was not started "
+        "and stopped");
   CHECK(stream().StartTimer(*timer).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   CHECK(stream().StopTimer(*timer).ok());
@@ -266,9 +270,9 @@ TEST_CASE_FIXTURE(DefaultsFixture, "the timer of a device that has none") {
   CHECK(timer->Nanoseconds() < 2'000'000'000);
 }
 
-// ---- Overrides are found wherever they stand -----------------------------
+// ---- Overrides in any base class -----------------------------------------
 
-// A vendor's base class between tfplug's and the last one.
+// A vendor's class between tfplug's and the most derived one.
 template <class Self>
 class Between : public tfplug::Stream<Self, minimal::Event> {
  public:
@@ -280,7 +284,7 @@ class Between : public tfplug::Stream<Self, minimal::Event> {
 class Derived : public minimal::StreamHooks<Derived, Between<Derived>> {};
 using DerivedPlatform = minimal::PlatformOf<minimal::DeviceOf<Derived>>;
 
-TEST_CASE("an override in a base class of the author's counts") {
+TEST_CASE("an override in the author's base class counts") {
   Fixture<DerivedPlatform> fixture;
   CHECK(HasBlockHostUntilDone(fixture.host()));
   CHECK(fixture.stream().WaitForStream(fixture.device().host_to_device()) ==

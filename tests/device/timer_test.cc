@@ -16,7 +16,7 @@ namespace {
 using recording::Record;
 using Calls = std::vector<std::string>;
 
-TEST_CASE("a timer's life, and its hook") {
+TEST_CASE("a timer's lifetime, and its hook") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto timer = fixture.device().CreateTimer().value();
@@ -27,14 +27,14 @@ TEST_CASE("a timer's life, and its hook") {
   CHECK(Record::Get().Take() == Calls{"-Timer"});
 }
 
-TEST_CASE("HostTimer takes the time between its two tasks") {
-  testing::ScopedFakeTensorFlow core;
+TEST_CASE("HostTimer measures the time between its two tasks") {
+  testing::ScopedFakeTensorFlow fake;
   HostTimer timer;
-  HostTask start = timer.StartTask(), stop = timer.StopTask();
+  HostTask start = timer.MakeStartTask(), stop = timer.MakeStopTask();
   CHECK_FALSE(timer.Nanoseconds().ok());
   const auto before = std::chrono::steady_clock::now();
   CHECK(start.Run().ok());
-  CHECK_FALSE(timer.Nanoseconds().ok());  // It still runs.
+  CHECK_FALSE(timer.Nanoseconds().ok());  // not stopped yet
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   CHECK(stop.Run().ok());
   const std::chrono::nanoseconds most =
@@ -45,22 +45,22 @@ TEST_CASE("HostTimer takes the time between its two tasks") {
 }
 
 TEST_CASE("HostTimer can be started again") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   HostTimer timer;
-  CHECK(timer.StartTask().Run().ok());
-  CHECK(timer.StopTask().Run().ok());
-  CHECK(timer.StartTask().Run().ok());
+  CHECK(timer.MakeStartTask().Run().ok());
+  CHECK(timer.MakeStopTask().Run().ok());
+  CHECK(timer.MakeStartTask().Run().ok());
   CHECK_FALSE(timer.Nanoseconds().ok());
-  CHECK(timer.StopTask().Run().ok());
+  CHECK(timer.MakeStopTask().Run().ok());
   CHECK(timer.Nanoseconds().ok());
 }
 
 TEST_CASE("HostTimer's tasks may outlive it") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   std::optional<HostTimer> timer(std::in_place);
-  HostTask start = timer->StartTask();
+  HostTask start = timer->MakeStartTask();
   std::thread stream(
-      [task = timer->StopTask()]() mutable { CHECK(task.Run().ok()); });
+      [task = timer->MakeStopTask()]() mutable { CHECK(task.Run().ok()); });
   timer.reset();
   CHECK(start.Run().ok());
   stream.join();

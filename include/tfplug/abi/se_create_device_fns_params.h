@@ -11,15 +11,15 @@
 
 namespace tfplug::capi {
 
-// What create_device_fns is given.
+// The argument of create_device_fns.
 struct SE_CreateDeviceFnsParams {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Core's struct, for the plug-in to fill. Core copies it.
+  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_DeviceFns* device_fns;
 };
 

@@ -12,18 +12,18 @@
 
 namespace tfplug::capi {
 
-// What create_device is given.
+// The argument of create_device.
 struct SE_CreateDeviceParams {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Which device to make, from 0.
+  // The index of the device to create, from 0.
   int32_t ordinal;
 
-  // Core's struct, for the plug-in to fill. Core copies it.
+  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_Device* device;
 };
 

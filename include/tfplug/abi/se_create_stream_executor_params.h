@@ -11,15 +11,15 @@
 
 namespace tfplug::capi {
 
-// What create_stream_executor is given.
+// The argument of create_stream_executor.
 struct SE_CreateStreamExecutorParams {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Core's struct, for the plug-in to fill. Core copies it.
+  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_StreamExecutor* stream_executor;
 };
 

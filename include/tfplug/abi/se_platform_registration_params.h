@@ -12,15 +12,15 @@
 
 namespace tfplug::capi {
 
-// What SE_InitPlugin is given, and fills.
+// The argument of SE_InitPlugin, which the plug-in fills.
 struct SE_PlatformRegistrationParams {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Core's version of this API. Another major version is another API.
+  // TensorFlow's version of this API. Another major version is another API.
   int32_t major_version;
 
   // The same in every release so far.
@@ -29,13 +29,13 @@ struct SE_PlatformRegistrationParams {
   // The same in every release so far.
   int32_t patch_version;
 
-  // Core's struct, for the plug-in to fill. Core copies it.
+  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_Platform* platform;
 
-  // Core's struct, for the plug-in to fill. Core copies it.
+  // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_PlatformFns* platform_fns;
 
-  // Ends the platform. Frees what its fields own, not the struct.
+  // Destroys the platform. Frees what its fields own, not the struct.
   void (*destroy_platform)(SP_Platform* platform);
 
   // Frees what the table owns, not the struct.

@@ -12,18 +12,18 @@
 
 namespace tfplug::capi {
 
-// What an allocator has counted; bytes, but for num_allocs.
+// The statistics of an allocator, in bytes except num_allocs.
 struct SP_AllocatorStats {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
-  // Allocations made so far.
+  // Allocations so far.
   int64_t num_allocs;
 
   // Bytes allocated now.
   int64_t bytes_in_use;
 
-  // The most that bytes_in_use has been.
+  // The maximum of bytes_in_use so far.
   int64_t peak_bytes_in_use;
 
   // The largest single allocation so far.
@@ -32,22 +32,22 @@ struct SP_AllocatorStats {
   // Whether bytes_limit is set.
   int8_t has_bytes_limit;
 
-  // The most that the allocator may hand out.
+  // The limit of bytes_in_use.
   int64_t bytes_limit;
 
   // Bytes taken from the device, in use or not.
   int64_t bytes_reserved;
 
-  // The most that bytes_reserved has been.
+  // The maximum of bytes_reserved so far.
   int64_t peak_bytes_reserved;
 
   // Whether bytes_reservable_limit is set.
   int8_t has_bytes_reservable_limit;
 
-  // The most that the allocator may take from the device.
+  // The limit of bytes_reserved.
   int64_t bytes_reservable_limit;
 
-  // The largest block that could be handed out now.
+  // The largest block that could be allocated now.
   int64_t largest_free_block_bytes;
 };
 

@@ -14,16 +14,16 @@ namespace tfplug::capi {
 
 // One device.
 struct SP_Device {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // The plug-in's own.
   void* ext;
 
-  // The device's number, from 0.
+  // The index of the device, from 0.
   int32_t ordinal;
 
-  // The plug-in's own; every later call about the device brings it back.
+  // The plug-in's own; every later call about the device passes it.
   void* device_handle;
 
   // The device's name, for people. Null: none.

@@ -12,21 +12,21 @@
 
 namespace tfplug::capi {
 
-// What core may ask about a device. Negative answers mean "not known".
+// Properties of a device. Negative values mean that a property is not known.
 struct SP_DeviceFns {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Optional. The NUMA node that the device hangs on.
+  // Optional. The NUMA node of the device.
   int32_t (*get_numa_node)(const SP_Device* device);
 
-  // Optional. Bandwidth of the device's own memory, in bytes a second.
+  // Optional. Bandwidth of the device's own memory, in bytes per second.
   int64_t (*get_memory_bandwidth)(const SP_Device* device);
 
-  // Optional. Estimated speed in 1e9 floating point operations a second.
+  // Optional. Estimated speed in 1e9 floating point operations per second.
   double (*get_gflops)(const SP_Device* device);
 };
 

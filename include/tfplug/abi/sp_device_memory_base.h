@@ -14,20 +14,20 @@ namespace tfplug::capi {
 
 // A piece of device memory.
 struct SP_DeviceMemoryBase {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // What the device finds the memory by, usually its address. Core may add to
-  // it: BFC hands out the inside of a block.
+  // Identifies the memory for the device, usually its address. TensorFlow may
+  // add to it: BFC passes pointers into the middle of a block.
   void* opaque;
 
-  // Bytes. 0 in deallocate where core has not kept the size.
+  // Bytes. 0 in deallocate where TensorFlow has not kept the size.
   uint64_t size;
 
-  // The plug-in's own, but core keeps it only inside one call.
+  // The plug-in's own, but TensorFlow keeps it only during one call.
   uint64_t payload;
 };
 

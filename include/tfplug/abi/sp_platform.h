@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // All devices of one kind.
 struct SP_Platform {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // The plug-in's own.
@@ -29,11 +29,11 @@ struct SP_Platform {
   // Whether the two unified_memory slots are filled.
   TF_Bool supports_unified_memory;
 
-  // Whether core puts its BFC allocator over `allocate`.
+  // Whether TensorFlow puts its BFC allocator on top of `allocate`.
   TF_Bool use_bfc_allocator;
 
-  // Whether BFC grows from small blocks whatever the user's settings say. Since
-  // 2.9.
+  // Whether BFC grows from small blocks regardless of the user's settings.
+  // Since 2.9.
   TF_Bool force_memory_growth;
 };
 

@@ -11,23 +11,24 @@
 
 namespace tfplug::capi {
 
-// What core asks of a platform.
+// The functions of a platform.
 struct SP_PlatformFns {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // How many devices there are now. The answer must not change.
+  // Returns the number of devices, which must not change.
   void (*get_device_count)(const SP_Platform* platform, int* device_count,
                            TF_Status* status);
 
-  // Makes the device number params->ordinal and fills params->device.
+  // Creates the device with the ordinal params->ordinal and fills
+  // params->device.
   void (*create_device)(const SP_Platform* platform,
                         SE_CreateDeviceParams* params, TF_Status* status);
 
-  // Ends a device. Frees what its fields own, not the struct.
+  // Destroys a device. Frees what its fields own, not the struct.
   void (*destroy_device)(const SP_Platform* platform, SP_Device* device);
 
   // Fills params->device_fns. Called once for all devices.

@@ -13,52 +13,54 @@
 
 namespace tfplug::capi {
 
-// What core does with a device. One table for all devices of a platform; each
-// function is told which device.
+// The functions of a device. All devices of a platform share one table; each
+// function receives its device.
 struct SP_StreamExecutor {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Allocates `size` bytes of device memory into `mem`; a null `opaque` says
+  // Allocates `size` bytes of device memory into `mem`; a null `opaque` means
   // that it failed. `memory_space` is 0.
   void (*allocate)(const SP_Device* device, uint64_t size, int64_t memory_space,
                    SP_DeviceMemoryBase* mem);
 
-  // Frees what allocate gave; null memory is allowed.
+  // Frees what allocate returned; null memory is allowed.
   void (*deallocate)(const SP_Device* device, SP_DeviceMemoryBase* mem);
 
-  // Host memory for copies to and from the device, page-locked if need be.
+  // Allocates host memory for copies to and from the device, page-locked if
+  // need be.
   void* (*host_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what host_memory_allocate gave.
+  // Frees what host_memory_allocate returned.
   void (*host_memory_deallocate)(const SP_Device* device, void* mem);
 
-  // Memory with one address for the host and every device.
+  // Allocates memory with one address for the host and every device.
   void* (*unified_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what unified_memory_allocate gave.
+  // Frees what unified_memory_allocate returned.
   void (*unified_memory_deallocate)(const SP_Device* device, void* mem);
 
-  // Fills `stats`; false says that there are none.
+  // Fills `stats`; false means that there are none.
   TF_Bool (*get_allocator_stats)(const SP_Device* device,
                                  SP_AllocatorStats* stats);
 
-  // Free and total device memory in bytes. Core sizes its BFC allocator by it.
+  // Free and total device memory in bytes, from which TensorFlow computes the
+  // size of its BFC allocator.
   TF_Bool (*device_memory_usage)(const SP_Device* device, int64_t* free,
                                  int64_t* total);
 
-  // Makes a stream: a queue whose work runs in order.
+  // Creates a stream: a queue whose work runs in order.
   void (*create_stream)(const SP_Device* device, SP_Stream* stream,
                         TF_Status* status);
 
-  // Ends a stream.
+  // Destroys a stream.
   void (*destroy_stream)(const SP_Device* device, SP_Stream stream);
 
-  // Work enqueued on `dependent` from now on waits for all that is on `other`
-  // by now.
+  // Work enqueued on `dependent` from now on waits for all work enqueued on
+  // `other` so far.
   void (*create_stream_dependency)(const SP_Device* device, SP_Stream dependent,
                                    SP_Stream other, TF_Status* status);
 
@@ -66,17 +68,17 @@ struct SP_StreamExecutor {
   void (*get_stream_status)(const SP_Device* device, SP_Stream stream,
                             TF_Status* status);
 
-  // Makes an event: a point in a stream's work.
+  // Creates an event: a point in a stream's work.
   void (*create_event)(const SP_Device* device, SP_Event* event,
                        TF_Status* status);
 
-  // Ends an event.
+  // Destroys an event.
   void (*destroy_event)(const SP_Device* device, SP_Event event);
 
-  // Whether the point recorded last is reached.
+  // Whether the last recorded point is reached.
   SE_EventStatus (*get_event_status)(const SP_Device* device, SP_Event event);
 
-  // The event is reached once all work enqueued by now is done.
+  // The event is reached once all work enqueued so far is done.
   void (*record_event)(const SP_Device* device, SP_Stream stream,
                        SP_Event event, TF_Status* status);
 
@@ -84,18 +86,18 @@ struct SP_StreamExecutor {
   void (*wait_for_event)(const SP_Device* const device, SP_Stream stream,
                          SP_Event event, TF_Status* const status);
 
-  // Makes a timer between two points of a stream.
+  // Creates a timer between two points of a stream.
   void (*create_timer)(const SP_Device* device, SP_Timer* timer,
                        TF_Status* status);
 
-  // Ends a timer.
+  // Destroys a timer.
   void (*destroy_timer)(const SP_Device* device, SP_Timer timer);
 
-  // The timer starts once all work enqueued by now is done.
+  // The timer starts once all work enqueued so far is done.
   void (*start_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                       TF_Status* status);
 
-  // The timer stops once all work enqueued by now is done.
+  // The timer stops once all work enqueued so far is done.
   void (*stop_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                      TF_Status* status);
 
@@ -116,18 +118,19 @@ struct SP_StreamExecutor {
                       const SP_DeviceMemoryBase* device_src, uint64_t size,
                       TF_Status* status);
 
-  // Copies `size` bytes to the host; returns when that is done.
+  // Copies `size` bytes to the host; returns when the copy is complete.
   void (*sync_memcpy_dtoh)(const SP_Device* device, void* host_dst,
                            const SP_DeviceMemoryBase* device_src, uint64_t size,
                            TF_Status* status);
 
-  // Copies `size` bytes to the device; returns when that is done.
+  // Copies `size` bytes to the device; returns when the copy is complete.
   void (*sync_memcpy_htod)(const SP_Device* device,
                            SP_DeviceMemoryBase* device_dst,
                            const void* host_src, uint64_t size,
                            TF_Status* status);
 
-  // Optional. Copies `size` bytes within the device; returns when that is done.
+  // Optional. Copies `size` bytes within the device; returns when the copy is
+  // complete.
   void (*sync_memcpy_dtod)(const SP_Device* device,
                            SP_DeviceMemoryBase* device_dst,
                            const SP_DeviceMemoryBase* device_src, uint64_t size,
@@ -160,12 +163,12 @@ struct SP_StreamExecutor {
                    SP_DeviceMemoryBase* location, uint32_t pattern,
                    uint64_t size, TF_Status* status);
 
-  // Enqueues callback_fn(callback_arg, status), to be run exactly once on the
-  // host; false says that it will not run.
+  // Enqueues callback_fn(callback_arg, status), to run exactly once on the
+  // host; false means that it will not run.
   TF_Bool (*host_callback)(const SP_Device* device, SP_Stream stream,
                            SE_StatusCallbackFn callback_fn, void* callback_arg);
 
-  // Optional. Makes a stream with a priority. Since 2.22.
+  // Optional. Creates a stream with a priority. Since 2.22.
   void (*create_stream_with_options)(const SP_Device* device,
                                      const SP_StreamOptions* options,
                                      SP_Stream* stream, TF_Status* status);

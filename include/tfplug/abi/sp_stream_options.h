@@ -11,9 +11,9 @@
 
 namespace tfplug::capi {
 
-// What core asks of a new stream.
+// The options of a new stream.
 struct SP_StreamOptions {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
@@ -22,7 +22,7 @@ struct SP_StreamOptions {
   // Whether `priority` is set.
   TF_Bool has_priority;
 
-  // The priority, as the device counts it.
+  // The priority, in the device's own units.
   int priority;
 };
 

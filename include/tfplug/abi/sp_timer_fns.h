@@ -12,9 +12,9 @@
 
 namespace tfplug::capi {
 
-// What core asks of a timer.
+// The functions of a timer.
 struct SP_TimerFns {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

@@ -13,23 +13,23 @@ namespace tfplug::capi {
 
 // The functions of an optimizer.
 struct TP_Optimizer {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Optional. Makes an optimizer, for one optimization of a graph or of a
+  // Optional. Creates an optimizer for one optimization of a graph or of a
   // function's body.
   void* (*create_func)();
 
-  // Writes the new graph into optimized_graph, or says ABORTED where it is the
-  // same. About twice for each optimizer. In 2.5 without the item.
+  // Writes the new graph into optimized_graph, or returns ABORTED if it is the
+  // same. Called about twice for each optimizer. In 2.5 without the item.
   void (*optimize_func)(void* optimizer, const TF_Buffer* graph,
                         const TF_GrapplerItem* item, TF_Buffer* optimized_graph,
                         TF_Status* status);
 
-  // Optional. Right after the optimization.
+  // Optional. Called right after the optimization.
   void (*destroy_func)(void* optimizer);
 };
 

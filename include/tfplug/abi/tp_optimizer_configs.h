@@ -12,38 +12,38 @@
 
 namespace tfplug::capi {
 
-// What the plug-in thinks of TensorFlow's own rewriters, for graphs with a node
-// on the device type. Off forbids; On and Default leave it to the user's
-// configuration.
+// The plug-in's settings of TensorFlow's own rewriters, for graphs with a node
+// on the device type. Off forbids a rewriter; On and Default leave it to the
+// user's configuration.
 struct TP_OptimizerConfigs {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // On turns the pruning of unneeded nodes off.
+  // On turns off the pruning of unneeded nodes.
   TF_TriState disable_model_pruning;
 
-  // Keras' layers' choice of an implementation by device.
+  // Chooses the implementation of Keras layers by device.
   TF_TriState implementation_selector;
 
-  // Inlining and specialization of functions.
+  // Inlines and specializes functions.
   TF_TriState function_optimization;
 
-  // Equal nodes become one; only where arithmetic_optimization runs.
+  // Merges equal nodes; only where arithmetic_optimization runs.
   TF_TriState common_subgraph_elimination;
 
-  // Sums to AddN, squares, reciprocals and the like.
+  // Rewrites sums to AddN, squares, reciprocals and the like.
   TF_TriState arithmetic_optimization;
 
-  // Asserts and prints go.
+  // Removes asserts and prints.
   TF_TriState debug_stripper;
 
-  // Computes on the CPU what depends on constants.
+  // Computes nodes that depend only on constants, on the CPU.
   TF_TriState constant_folding;
 
-  // Computations with shapes.
+  // Simplifies computations with shapes.
   TF_TriState shape_optimization;
 
   // Casts to half.
@@ -52,32 +52,32 @@ struct TP_OptimizerConfigs {
   // Casts to bfloat16. Since 2.10.
   TF_TriState auto_mixed_precision_onednn_bfloat16;
 
-  // The same by an older name.
+  // The older name of auto_mixed_precision_onednn_bfloat16.
   TF_TriState auto_mixed_precision_mkl;
 
-  // Small ops go to the CPU.
+  // Moves small ops to the CPU.
   TF_TriState pin_to_host_optimization;
 
-  // NHWC to NCHW on GPUs.
+  // Converts NHWC to NCHW on GPUs.
   TF_TriState layout_optimizer;
 
-  // Fusion on CPUs and GPUs; batch normalisation into its parts on every
-  // device.
+  // Fuses ops on CPUs and GPUs; splits batch normalization into its parts on
+  // every device.
   TF_TriState remapping;
 
-  // Loop invariants, dead branches.
+  // Moves loop invariants and removes dead branches.
   TF_TriState loop_optimization;
 
-  // Control edges.
+  // Simplifies control edges.
   TF_TriState dependency_optimization;
 
-  // Copies of the graph for data parallelism.
+  // Replicates the graph for data parallelism.
   TF_TriState auto_parallel;
 
-  // Recomputation and swapping.
+  // Recomputes and swaps tensors.
   TF_TriState memory_optimization;
 
-  // Tensors of collective ops side by side.
+  // Allocates tensors of collective ops side by side.
   TF_TriState scoped_allocator_optimization;
 };
 

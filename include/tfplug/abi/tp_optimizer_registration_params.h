@@ -12,15 +12,15 @@
 
 namespace tfplug::capi {
 
-// What TF_InitGraph is given, and fills.
+// The argument of TF_InitGraph, which the plug-in fills.
 struct TP_OptimizerRegistrationParams {
-  // In: how much core has. Out: how much the plug-in filled.
+  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // Core's version of this API. Another major version is another API.
+  // TensorFlow's version of this API. Another major version is another API.
   int32_t major_version;
 
   // The same in every release so far.
@@ -29,14 +29,14 @@ struct TP_OptimizerRegistrationParams {
   // The same in every release so far.
   int32_t patch_version;
 
-  // Which graphs the optimizer sees: those with a node on such a device. Core
-  // keeps the pointer.
+  // Selects the graphs that the optimizer receives: those with a node on such a
+  // device. TensorFlow keeps the pointer.
   const char* device_type;
 
-  // To be filled.
+  // TensorFlow's struct for the plug-in to fill.
   TP_OptimizerConfigs* optimizer_configs;
 
-  // To be filled.
+  // TensorFlow's struct for the plug-in to fill.
   TP_Optimizer* optimizer;
 };
 

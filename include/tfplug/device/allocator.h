@@ -13,8 +13,8 @@
 
 namespace tfplug {
 
-// What SP_AllocatorStats tells; all in bytes but num_allocs. Report what was
-// counted, or override nothing: invented figures mislead whoever tunes by them.
+// The fields of SP_AllocatorStats, all in bytes except num_allocs. Report only
+// values that were counted: invented ones mislead users who tune by them.
 struct AllocatorStats {
   int64_t num_allocs = 0;
   int64_t bytes_in_use = 0;
@@ -27,19 +27,19 @@ struct AllocatorStats {
   int64_t largest_free_block_bytes = 0;
 };
 
-// Device memory in bytes, as the driver tells it.
+// Device memory in bytes, as the driver reports it.
 struct MemoryUsage {
   int64_t free = 0;
   int64_t total = 0;
 };
 
-// The memory functions of SP_StreamExecutor. One object per device, made right
-// after the Device, with `Device&` if there is such a constructor, else with
-// nothing; it is destroyed right before the Device.
+// The memory functions of SP_StreamExecutor. Each device has one object,
+// constructed right after the Device, with `Device&` if there is such a
+// constructor, otherwise without arguments, and destroyed right before it.
 //
-// Threads: any, several at once. With PlatformOptions::use_bfc_allocator (the
-// default) core takes large blocks and divides them itself; without it each
-// tensor comes here.
+// Threads: any. With PlatformOptions::use_bfc_allocator (the default)
+// TensorFlow allocates large blocks and divides them itself; without it each
+// tensor is allocated here.
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -49,47 +49,53 @@ class Allocator {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // allocate. `size` is in bytes; `memory_space` is 0 in every release so far.
-  // Memory must be aligned to 64 bytes at least. ResourceExhausted (or
-  // std::bad_alloc) says that memory is out: core tells its user so. Any other
-  // failure is logged too, since the C slot has no status.
+  // allocate: returns `size` bytes of device memory, aligned to at least 64
+  // bytes; `memory_space` is 0 in every release so far. ResourceExhausted (or
+  // std::bad_alloc) means that memory has run out, and reaches TensorFlow's
+  // user. Every failure is logged, because the C slot has no status.
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 
-  // deallocate. Null memory never comes here. The C slots that give memory back
-  // have no status: a failure of this and of the two below is logged.
+  // deallocate: releases memory, which is never null. The C slots that release
+  // memory have no status: a failure of this hook, DeallocateHost or
+  // DeallocateUnified is logged.
   virtual absl::Status Deallocate(DeviceMemory memory) = 0;
 
-  // host_memory_allocate, host_memory_deallocate: host memory for copies
-  // between host and device, page-locked where the driver can do that.
-  // Default: ordinary memory, aligned to 64 bytes.
+  // host_memory_allocate: returns host memory for copies between host and
+  // device, page-locked if the driver supports that. Default: ordinary memory,
+  // aligned to 64 bytes.
   virtual absl::StatusOr<void*> AllocateHost(uint64_t size) {
     if (size > UINT64_MAX - 63) return OutOfHostMemory(size);
     void* memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
     if (memory == nullptr && size != 0) return OutOfHostMemory(size);
     return memory;
   }
+  // host_memory_deallocate: releases what AllocateHost returned. Default:
+  // std::free.
   virtual absl::Status DeallocateHost(void* memory) {
     std::free(memory);
     return absl::OkStatus();
   }
 
-  // unified_memory_allocate, unified_memory_deallocate: one address for host
-  // and device. Override both, and SP_Platform::supports_unified_memory is set;
-  // override neither, and the slots stay null.
+  // unified_memory_allocate, unified_memory_deallocate: memory with one address
+  // for host and devices. Overriding both sets
+  // SP_Platform::supports_unified_memory. Default: null.
   virtual absl::StatusOr<void*> AllocateUnified(uint64_t /*size*/) {
-    return absl::UnimplementedError("no unified memory");
+    return absl::UnimplementedError("override Allocator::AllocateUnified");
   }
   virtual absl::Status DeallocateUnified(void* /*memory*/) {
-    return absl::UnimplementedError("no unified memory");
+    return absl::UnimplementedError("override Allocator::DeallocateUnified");
   }
 
-  // get_allocator_stats. Default: none are kept.
+  // get_allocator_stats: returns the statistics of this allocator. Default:
+  // reports that no statistics are kept.
   virtual absl::StatusOr<AllocatorStats> Stats() {
-    return absl::UnimplementedError("no statistics are kept");
+    return absl::UnimplementedError("override Allocator::Stats");
   }
 
-  // device_memory_usage. Core sizes its BFC allocator by it.
+  // device_memory_usage: returns the device's free and total memory, from which
+  // TensorFlow computes the size of its BFC allocator. Thread: first use; any
+  // for later queries.
   virtual absl::StatusOr<MemoryUsage> Usage() = 0;
 
  private:

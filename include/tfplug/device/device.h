@@ -3,24 +3,16 @@
 #define TFPLUG_DEVICE_DEVICE_H_
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
-#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/device/allocator.h"
-#include "tfplug/device/internal/upload_order.h"
+#include "tfplug/device/internal/device_state.h"
 #include "tfplug/device/stream.h"
 
 namespace tfplug {
-
-namespace internal {
-template <class DeviceT>
-struct PlatformFnsTable;
-template <class DeviceT>
-struct StreamExecutorTable;
-}  // namespace internal
 
 // One device (SP_Device): /device:<Platform::kType>:<ordinal>. The author's
 // class names its stream, which names event and timer, and its allocator:
@@ -29,9 +21,11 @@ struct StreamExecutorTable;
 //    public:
 //     explicit Device(int ordinal);
 //
-// Made by create_device with `(Platform&, int)`, the author's platform and the
-// ordinal from 0 on, if there is such a constructor; else with the ordinal
-// alone, or with nothing; destroyed by destroy_device.
+// Constructed by create_device with `(Platform&, int)`, the author's platform
+// and the ordinal (from 0), if there is such a constructor; otherwise with the
+// ordinal alone, or without arguments. Destroyed by destroy_device.
+//
+// Threads: first use, except where a hook's comment names another.
 template <class StreamT, class AllocatorT>
 class Device {
  public:
@@ -40,103 +34,84 @@ class Device {
   using Timer = typename StreamT::Timer;
   using Allocator = AllocatorT;
 
-  // Core copies a function's constants to memory that kernels on other streams
-  // may have yet to read, and does not have the copy wait. With true, such a
-  // copy's stream first waits for all that the device's other streams hold
-  // (WaitForStream); a copy for which core itself has called
-  // create_stream_dependency goes ahead at once. A device may say
+  // TensorFlow copies the constants of functions to memory that kernels on
+  // other streams may have yet to read, without making the copy wait. With
+  // true, the stream of such a copy first waits for all work on the device's
+  // other streams (WaitForStream); a copy for which TensorFlow has called
+  // create_stream_dependency starts without that. A device may declare
   //
   //   static constexpr bool kUploadsWaitForKernels = false;
   //
-  // and saves those waits, where no copy can overtake a kernel: its streams do
-  // their work at once or share one queue, or its allocator gives memory out
-  // again only when the device is done with it.
+  // to save those waits if no copy can overtake a kernel: if its streams run
+  // their work immediately or share one queue, or if its allocator reuses
+  // memory only after the device has finished with it.
   static constexpr bool kUploadsWaitForKernels = true;
 
   virtual ~Device() = default;
 
-  // Called once after construction; a failure fails create_device, and with it
-  // whatever TensorFlow was asked to do first with this device.
+  // Called once after construction. A failure fails create_device, and with it
+  // the operation for which TensorFlow needed the device.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_Device ---------------------------------------------------------
 
-  // hardware_name, device_vendor, pci_bus_id, asked once, after Init. Empty:
-  // the field stays null. Shown to people; the bus id reads "0000:00:02.1".
+  // hardware_name, device_vendor, pci_bus_id: descriptions for people, read
+  // once after Init; the bus id has the form "0000:00:02.1". Default: null, as
+  // for an empty string.
   virtual std::string HardwareName() { return ""; }
   virtual std::string Vendor() { return ""; }
   virtual std::string PciBusId() { return ""; }
 
   // ---- SP_DeviceFns ------------------------------------------------------
 
-  // get_numa_node; -1 is unknown. Default 0, which core assumes too: up to 2.21
-  // it makes its devices without asking, and logs a line that it did.
+  // get_numa_node: the NUMA node of the device; -1 if it is not known.
+  // TensorFlow logs a line for each device that returns -1. Default: 0.
   virtual int32_t NumaNode() { return 0; }
-  // get_memory_bandwidth, bytes a second; get_gflops. Null when not overridden.
+  // get_memory_bandwidth: bandwidth of the device's memory in bytes per second.
+  // Default: null.
   virtual int64_t MemoryBandwidth() { return -1; }
+  // get_gflops: estimated speed in 1e9 floating point operations per second.
+  // Default: null. Thread: none; no release calls it.
   virtual double Gflops() { return -1; }
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // synchronize_all_activity: block the calling thread until all streams of
-  // the device have done their work, and return its error.
+  // synchronize_all_activity: blocks the calling thread until all streams of
+  // the device have finished their work, and returns that work's error. Thread:
+  // any; the caller blocks.
   virtual absl::Status SynchronizeAllActivity() = 0;
 
   // sync_memcpy_htod, sync_memcpy_dtoh, sync_memcpy_dtod: copy `size` bytes and
-  // return when that is done. Any thread. Default: the stream's copy, on a
-  // stream that the framework keeps for this, and a wait for it.
+  // return when the copy is complete. Default: the stream's copy, on a stream
+  // that is kept for this purpose, and a wait. Thread: any; the caller blocks.
   virtual absl::Status CopyHostToDeviceSync(DeviceMemory dst, const void* src,
                                             uint64_t size) {
-    return Synchronously([&](Stream& stream) {
+    return state_.EnqueueAndWait([&](Stream& stream) {
       return stream.StreamT::CopyHostToDevice(dst, src, size);
     });
   }
   virtual absl::Status CopyDeviceToHostSync(void* dst, DeviceMemory src,
                                             uint64_t size) {
-    return Synchronously([&](Stream& stream) {
+    return state_.EnqueueAndWait([&](Stream& stream) {
       return stream.StreamT::CopyDeviceToHost(dst, src, size);
     });
   }
   virtual absl::Status CopyDeviceToDeviceSync(DeviceMemory dst,
                                               DeviceMemory src, uint64_t size) {
-    return Synchronously([&](Stream& stream) {
+    return state_.EnqueueAndWait([&](Stream& stream) {
       return stream.StreamT::CopyDeviceToDevice(dst, src, size);
     });
   }
 
   // ------------------------------------------------------------------------
 
-  // The device's allocator. Not yet there in the constructor and in Init.
-  Allocator& allocator() { return *allocator_; }
+  // The device's allocator. Constructed after Init has returned.
+  Allocator& allocator() { return *state_.allocator; }
 
  private:
-  template <class>
-  friend struct internal::PlatformFnsTable;
-  template <class>
-  friend struct internal::StreamExecutorTable;
+  friend struct internal::Access;
 
-  // Calls are qualified by such names: `Event::` could name tfplug::Event.
-  using EventT = Event;
-
-  template <class Enqueue>
-  absl::Status Synchronously(Enqueue enqueue) {
-    std::lock_guard<std::mutex> lock(synchronous_mutex_);
-    absl::Status status = enqueue(*synchronous_stream_);
-    if (status.ok()) {
-      status = synchronous_stream_->StreamT::RecordEvent(*synchronous_event_);
-    }
-    if (status.ok()) status = synchronous_event_->EventT::BlockHost();
-    return status;
-  }
-
-  // The first two are for the synchronous copies' defaults; null where all of
-  // those are overridden. All three go before the author's class does.
-  std::mutex synchronous_mutex_;
-  internal::Owned<Stream> synchronous_stream_;
-  internal::Owned<Event> synchronous_event_;
-  internal::Owned<Allocator> allocator_;
-
-  internal::StreamList<Stream> streams_;
+  internal::DeviceState<Stream, Event, Allocator> state_;
 };
 
 }  // namespace tfplug

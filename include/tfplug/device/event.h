@@ -7,7 +7,7 @@
 
 namespace tfplug {
 
-// SE_EventStatus, value for value.
+// SE_EventStatus, with equal values.
 enum class EventStatus {
   kUnknown = 0,
   kError = 1,
@@ -16,11 +16,12 @@ enum class EventStatus {
 };
 
 // A point in a stream's work (SP_Event): recorded by Stream::RecordEvent,
-// waited for by streams and by the host. Made by create_event with `Device&` if
-// there is such a constructor, else with nothing; destroyed by destroy_event.
+// waited for by streams and by the host. Constructed by create_event with
+// `Device&` if there is such a constructor, otherwise without arguments;
+// destroyed by destroy_event.
 //
-// An event may be recorded again. Who began to wait before that waits for the
-// point recorded then.
+// An event may be recorded again. A wait already in progress refers to the
+// earlier recording.
 class Event {
  public:
   virtual ~Event() = default;
@@ -30,14 +31,16 @@ class Event {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // get_event_status. Must not block; called by core's polling thread. After a
-  // failure, which is logged, and after kUnknown, BlockHost decides; kError
-  // reaches core as it is. Core ends the process on an event in error: return
-  // it for work that has failed, not for a poll that has.
+  // get_event_status: returns whether the last recorded point is reached. After
+  // an error status, which is logged, and after kUnknown, the result of
+  // BlockHost decides. TensorFlow aborts on kError: return it if the work
+  // before the event failed, not if polling failed. Thread: polling; must not
+  // block.
   virtual absl::StatusOr<EventStatus> Poll() = 0;
 
-  // block_host_for_event. Blocks the calling thread until the recorded point is
-  // reached; returns the error of the work before it, if there was one.
+  // block_host_for_event: blocks the calling thread until the recorded point is
+  // reached, and returns the error of the work before it, if any. Thread: any;
+  // the caller blocks.
   virtual absl::Status BlockHost() = 0;
 };
 

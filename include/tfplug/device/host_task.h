@@ -12,9 +12,10 @@
 
 namespace tfplug {
 
-// A function of core's that a stream is to run on the host (host_callback).
-// Move-only. Whoever accepts it runs it exactly once, on any thread, also when
-// the work before it has failed: core keeps buffers, and waits, until then.
+// A function of TensorFlow's for a stream to run on the host (host_callback).
+// Move-only. A stream that accepts a task must run it exactly once, on any
+// thread, even if the work before it failed: until then TensorFlow keeps
+// buffers alive, and may wait.
 class HostTask {
  public:
   HostTask(capi::SE_StatusCallbackFn callback_fn, void* callback_arg)
@@ -31,7 +32,7 @@ class HostTask {
     if (callback_fn_ != nullptr) LogDropped();
   }
 
-  // Runs the task and returns its status. The second call does nothing.
+  // Runs the task and returns its status. A second call does nothing.
   absl::Status Run() {
     auto callback_fn = std::exchange(callback_fn_, nullptr);
     if (callback_fn == nullptr) return absl::OkStatus();
@@ -46,8 +47,8 @@ class HostTask {
   }
   absl::Status operator()() { return Run(); }
 
-  // For a driver that takes a C function and its argument: gives up both. Call
-  // HostTask(callback_fn, callback_arg).Run() from there.
+  // Releases the C function and its argument, for a driver that takes those.
+  // The driver's callback then calls HostTask(callback_fn, callback_arg).Run().
   std::pair<capi::SE_StatusCallbackFn, void*> Release() {
     return {std::exchange(callback_fn_, nullptr), callback_arg_};
   }
@@ -59,9 +60,9 @@ class HostTask {
   }
   [[gnu::cold, gnu::noinline]] static void LogDropped() {
     internal::LogError("host_callback",
-                       "a host task was dropped without having been run; "
-                       "unless RunOnHost failed, TensorFlow waits for it "
-                       "forever");
+                       "a HostTask was destroyed before it ran; unless "
+                       "RunOnHost returned an error, TensorFlow waits for it "
+                       "forever; run each task that RunOnHost accepts");
   }
 
   capi::SE_StatusCallbackFn callback_fn_;

@@ -7,18 +7,19 @@
 
 namespace tfplug {
 
-// The settings of SP_Platform.
+// The settings in SP_Platform.
 struct PlatformOptions {
-  // Core's BFC allocator on top of ours. Without it each tensor goes straight
-  // to Device::Allocator: RFC 257's custom allocator; see CachingAllocator.
+  // Puts TensorFlow's BFC allocator on top of Device::Allocator. Without it
+  // each tensor is allocated there directly: RFC 257's custom allocator; see
+  // CachingAllocator.
   bool use_bfc_allocator = true;
-  // Let that allocator grow from small blocks instead of taking most of the
+  // Lets the BFC allocator grow from small blocks instead of taking most of the
   // device's memory at once; overrides the user's allow_growth. Since 2.9.
   bool force_memory_growth = false;
 };
 
 // All devices of one kind (SP_Platform, SP_PlatformFns). The author's class
-// names its device, and says in two constants what TensorFlow calls them:
+// names its device, and defines two constants:
 //
 //   class Platform : public tfplug::Platform<Device> {
 //    public:
@@ -28,12 +29,16 @@ struct PlatformOptions {
 //   };
 //   TFPLUG_REGISTER_DEVICE(Platform);
 //
-// Both begin with a capital letter and hold capital letters and underscores;
-// kType holds no "CPU".
-// Made with nothing when TensorFlow loads the library. A platform that cannot
-// be made (a constructor that throws, an Init or DeviceCount that fails: no
-// driver, no hardware) has zero devices, and the log says why; TensorFlow runs
-// on without it. An error would kill the process.
+// Both begin with a capital letter and contain only capital letters and
+// underscores; kType does not contain "CPU".
+//
+// Constructed without arguments when TensorFlow loads the library. If the
+// construction fails (a constructor throws, or Init fails because a driver or
+// the hardware is missing), the platform has zero devices, the reason is
+// logged, and TensorFlow runs on without it; an error status would abort the
+// process.
+//
+// Threads: load, except where a hook's comment names another.
 template <class DeviceT>
 class Platform {
  public:
@@ -46,14 +51,14 @@ class Platform {
 
   // ---- SP_Platform -------------------------------------------------------
 
-  // use_bfc_allocator, force_memory_growth; asked once. The third,
+  // use_bfc_allocator, force_memory_growth: called once. The third setting,
   // supports_unified_memory, follows from Allocator::AllocateUnified.
   virtual PlatformOptions Options() { return {}; }
 
   // ---- SP_PlatformFns ----------------------------------------------------
 
-  // get_device_count: how many devices there are; may be asked often, from any
-  // thread, and must answer the same.
+  // get_device_count: returns the number of devices, which must not change; a
+  // failure is logged and counts as zero. Thread: any; called often.
   virtual absl::StatusOr<int> DeviceCount() = 0;
 };
 

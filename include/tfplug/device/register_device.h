@@ -4,12 +4,12 @@
 
 #include "tfplug/device/internal/init_plugin.h"
 
-// Makes this library a device plug-in: defines SE_InitPlugin for `...`, a class
-// derived from tfplug::Platform. At namespace scope, once in a library (a C ABI
-// rule: a library has one SE_InitPlugin); another device type goes into a
-// library of its own.
+// Turns this library into a device plug-in: defines SE_InitPlugin for `...`, a
+// class derived from tfplug::Platform. Use it at namespace scope and once in a
+// library, because the C ABI allows one SE_InitPlugin; another device type
+// needs another library.
 #define TFPLUG_REGISTER_DEVICE(...)                                            \
-  struct TFPLUG_REGISTER_DEVICE_may_stand_only_once_in_a_library {};           \
+  struct TFPLUG_REGISTER_DEVICE_is_allowed_only_once_in_a_library {};          \
   static const ::tfplug::internal::PlatformRegistration<__VA_ARGS__>           \
       tfplug_platform_registration;                                            \
   extern "C" __attribute__((visibility("default"))) void SE_InitPlugin(        \

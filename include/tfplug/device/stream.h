@@ -3,45 +3,39 @@
 #define TFPLUG_DEVICE_STREAM_H_
 
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
 
 #include "absl/status/status.h"
 #include "tfplug/base/device_memory.h"
-#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/device/event.h"
 #include "tfplug/device/host_task.h"
-#include "tfplug/device/internal/upload_order.h"
+#include "tfplug/device/internal/device_state.h"
 #include "tfplug/device/timer.h"
 
 namespace tfplug {
 
-// What core asks of a new stream, in releases that say so (SP_StreamOptions,
-// from 2.22 on). A Stream with a constructor (Device&, StreamOptions) gets it.
+// The options with which TensorFlow creates a stream (SP_StreamOptions, since
+// 2.22). Passed to a Stream that has a constructor (Device&, StreamOptions).
 struct StreamOptions {
   bool has_priority = false;
   int priority = 0;
 };
 
-namespace internal {
-template <class DeviceT>
-struct StreamExecutorTable;
-}
-
-// A queue of work on the device (SP_Stream). Work of one stream runs in order;
-// streams run beside each other. The author's class names itself, its event
-// and, if it has one, its timer:
+// A queue of work on the device (SP_Stream). Work on one stream runs in order;
+// streams run concurrently. The author's class names itself, its event and, if
+// it has one, its timer:
 //
 //   class Stream : public tfplug::Stream<Stream, Event> { ... };
 //
-// Made by create_stream with `Device&` if there is such a constructor, else
-// with nothing; destroyed by destroy_stream, by which time core has waited for
-// its work. Core makes four a device: compute, host to device, device to host,
-// device to device.
+// Constructed by create_stream with `Device&` if there is such a constructor,
+// otherwise without arguments. Destroyed by destroy_stream, after TensorFlow
+// has waited for its work. TensorFlow creates four for each device: compute,
+// host to device, device to host, device to device.
 //
-// Threads: any, several at once, also on one stream: TensorFlow's threads
-// enqueue as ops become ready, and no lock of core's is between them. No hook
-// but BlockHostUntilDone may block.
+// Threads: any, also for one stream: TensorFlow's threads enqueue work as ops
+// become ready, without a lock around the calls. No hook except
+// BlockHostUntilDone may block.
 template <class Self, class EventT, class TimerT = HostTimer>
 class Stream {
  public:
@@ -55,36 +49,31 @@ class Stream {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // get_stream_status: without blocking, the first error of work on this
-  // stream that has run. Asynchronous errors reach TensorFlow only here and by
-  // BlockHostUntilDone.
+  // get_stream_status: returns the first error of work that has run on this
+  // stream. Asynchronous errors reach TensorFlow only through this hook,
+  // BlockHostUntilDone, Event::BlockHost and Device::SynchronizeAllActivity.
+  // Thread: any; must not block.
   virtual absl::Status GetStatus() = 0;
 
-  // create_stream_dependency: work enqueued here from now on waits for all
-  // that is enqueued on `other` by now. Default: RecordEvent on `other`, of an
-  // event that it keeps for this, and WaitForEvent here.
+  // create_stream_dependency: makes work enqueued here from now on wait for all
+  // work enqueued on `other` so far. Default: RecordEvent on the other stream,
+  // with an event kept for this purpose, and WaitForEvent on this one.
   virtual absl::Status WaitForStream(Self& other) {
     Stream& base = other;
-    {
-      std::lock_guard<std::mutex> lock(base.fence_mutex_);
-      Event& fence = *base.fence_;
-      if (auto s = other.Self::RecordEvent(fence); !s.ok()) return s;
-      if (auto s = self().Self::WaitForEvent(fence); !s.ok()) return s;
-    }
-    return absl::OkStatus();
+    return base.state_.LetWait(self(), other);
   }
 
-  // record_event: `event` is reached once all work enqueued by now is done.
+  // record_event: `event` is reached once all work enqueued so far is done.
   virtual absl::Status RecordEvent(Event& event) = 0;
 
-  // wait_for_event: work enqueued from now on waits for the point at which
-  // `event` was recorded last. Must not block the host.
+  // wait_for_event: makes work enqueued from now on wait for the last recording
+  // of `event`. Thread: any; must not block.
   virtual absl::Status WaitForEvent(Event& event) = 0;
 
   // memcpy_htod, memcpy_dtoh, memcpy_dtod: enqueue a copy of `size` bytes.
-  // Core keeps both sides alive until the stream has come past it; the host
-  // side need not be page-locked. Before a copy to the device that core has not
-  // ordered comes WaitForStream: see Device::kUploadsWaitForKernels.
+  // TensorFlow keeps both sides alive until the copy is done; host memory need
+  // not be page-locked. A copy to the device that TensorFlow has not ordered
+  // follows calls of WaitForStream: see Device::kUploadsWaitForKernels.
   virtual absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
                                         uint64_t size) = 0;
   virtual absl::Status CopyDeviceToHost(void* dst, DeviceMemory src,
@@ -92,61 +81,62 @@ class Stream {
   virtual absl::Status CopyDeviceToDevice(DeviceMemory dst, DeviceMemory src,
                                           uint64_t size) = 0;
 
-  // mem_zero: enqueue zeroing of `size` bytes. Default: Memset.
+  // mem_zero: enqueues zeroing of `size` bytes. Default: Memset with a zero
+  // byte.
   virtual absl::Status MemZero(DeviceMemory dst, uint64_t size) {
     return self().Self::Memset(dst, BytePattern{0}, size);
   }
-  // memset: enqueue filling `size` bytes with the pattern. Slots since 2.7.
+  // memset: enqueues filling `size` bytes with the pattern. Slot since 2.7.
   virtual absl::Status Memset(DeviceMemory dst, BytePattern pattern,
                               uint64_t size) = 0;
-  // memset32: the same with four bytes at a time; `size` is a multiple of 4.
-  // Default: Memset if the four are equal, else UNIMPLEMENTED.
+  // memset32: enqueues filling `size` bytes, a multiple of 4, with the pattern.
+  // Default: Memset if the four bytes are equal, otherwise UNIMPLEMENTED.
   virtual absl::Status Memset32(DeviceMemory dst, WordPattern pattern,
                                 uint64_t size) {
     const uint8_t byte = pattern.value & 0xff;
     if (pattern.value != byte * 0x01010101u) {
-      return absl::UnimplementedError("override Memset32 for such patterns");
+      return absl::UnimplementedError(
+          "the four bytes of the pattern differ; override Stream::Memset32");
     }
     return self().Self::Memset(dst, BytePattern{byte}, size);
   }
 
-  // host_callback: enqueue `task`. See HostTask for what accepting it means; on
-  // a failure do not run it.
+  // host_callback: enqueues `task`, which a stream that accepts it must run
+  // exactly once (see HostTask). After returning an error, do not run it.
+  // Thread: any; the task itself runs on a thread of the plug-in.
   virtual absl::Status RunOnHost(HostTask task) = 0;
 
-  // block_host_until_done: block the calling thread until all work enqueued by
-  // now is done, and return its error. Optional: where it is not overridden the
-  // slot is null, and core records an event and waits for it.
+  // block_host_until_done: blocks the calling thread until all work enqueued so
+  // far is done, and returns its error. Default: null; TensorFlow records an
+  // event and waits for it. Thread: any; the caller blocks; also before each
+  // destroy_stream.
   virtual absl::Status BlockHostUntilDone() {
-    return absl::UnimplementedError("BlockHostUntilDone");
+    return absl::UnimplementedError("override Stream::BlockHostUntilDone");
   }
 
-  // start_timer, stop_timer. Default, for HostTimer: a stamp by a host task. A
-  // timer of the author's own needs both.
+  // start_timer, stop_timer: enqueue the start and the end of the timer's
+  // measurement. Default: a host task that stores a time stamp in HostTimer; a
+  // timer of another class needs the hook. Thread: any; never called
+  // after 2.13.
   virtual absl::Status StartTimer(Timer& timer) {
     if constexpr (std::is_base_of_v<HostTimer, Timer>) {
-      return self().Self::RunOnHost(timer.StartTask());
+      return self().Self::RunOnHost(timer.MakeStartTask());
     }
-    return absl::UnimplementedError("StartTimer");
+    return absl::UnimplementedError("override Stream::StartTimer");
   }
   virtual absl::Status StopTimer(Timer& timer) {
     if constexpr (std::is_base_of_v<HostTimer, Timer>) {
-      return self().Self::RunOnHost(timer.StopTask());
+      return self().Self::RunOnHost(timer.MakeStopTask());
     }
-    return absl::UnimplementedError("StopTimer");
+    return absl::UnimplementedError("override Stream::StopTimer");
   }
 
  private:
+  friend struct internal::Access;
+
   Self& self() { return static_cast<Self&>(*this); }
 
-  template <class>
-  friend struct internal::StreamExecutorTable;
-
-  // For WaitForStream's default; null where that is overridden.
-  std::mutex fence_mutex_;
-  internal::Owned<Event> fence_;
-
-  internal::OrderedUpload upload_turn_;
+  internal::StreamState<Event> state_;
 };
 
 }  // namespace tfplug

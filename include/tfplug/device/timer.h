@@ -13,9 +13,10 @@
 
 namespace tfplug {
 
-// The time between two points of a stream (SP_Timer): Stream::StartTimer and
-// Stream::StopTimer set them. Made by create_timer with `Device&` if there is
-// such a constructor, else with nothing.
+// Measures the time between two points of a stream (SP_Timer), which
+// Stream::StartTimer and Stream::StopTimer set. Constructed by create_timer
+// with `Device&` if there is such a constructor, otherwise without arguments;
+// destroyed by destroy_timer.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -25,25 +26,27 @@ class Timer {
 
   // ---- SP_TimerFns -------------------------------------------------------
 
-  // nanoseconds: the time between start and stop. A failure is logged, and 0.
+  // nanoseconds: returns the time between start and stop; a failure is logged
+  // and counts as 0. Thread: any; never called after 2.13.
   virtual absl::StatusOr<uint64_t> Nanoseconds() = 0;
 };
 
-// The timer of a device that has none: two stamps of the host's clock, taken by
-// host tasks when the stream comes to them.
+// The timer of a device that has none of its own: the difference of two time
+// stamps of the host's clock, which host tasks take when the stream runs them.
 class HostTimer : public Timer {
  public:
   absl::StatusOr<uint64_t> Nanoseconds() override {
     const int64_t start = stamps_->start, stop = stamps_->stop;
     if (start == 0 || stop < start) {
-      return absl::FailedPreconditionError("the timer has not run");
+      return absl::FailedPreconditionError(
+          "the timer was not started and stopped");
     }
     return static_cast<uint64_t>(stop - start);
   }
 
-  // Tasks to put on the stream. They may outlive the timer.
-  HostTask StartTask() { return StampTask<&Stamps::start>(); }
-  HostTask StopTask() { return StampTask<&Stamps::stop>(); }
+  // Return the tasks to enqueue on the stream. They may outlive the timer.
+  HostTask MakeStartTask() { return MakeStampTask<&Stamps::start>(); }
+  HostTask MakeStopTask() { return MakeStampTask<&Stamps::stop>(); }
 
  private:
   struct Stamps {
@@ -51,7 +54,7 @@ class HostTimer : public Timer {
   };
 
   template <std::atomic<int64_t> Stamps::*stamp>
-  HostTask StampTask() {
+  HostTask MakeStampTask() {
     return HostTask(
         [](void* argument, capi::TF_Status*) {
           std::unique_ptr<std::shared_ptr<Stamps>> stamps(

@@ -82,11 +82,15 @@ absl::Status TryEachFault(Run&& run) {
     const LeakCheck leaks;
     const Fault fault(n);
     status = run();
-    const absl::Status leaked = leaks.Check();
-    if (absl::IsResourceExhausted(status) && leaked.ok()) continue;
-    return absl::InternalError(absl::StrCat(
-        "call ", n, ", of ", fault.failed(), ", failed; the run ",
-        leaked.ok() ? "" : leaked.message(), " returned ", status.ToString()));
+    const std::string call =
+        absl::StrCat("call ", n, ", of ", fault.failed(), ", failed");
+    if (!absl::IsResourceExhausted(status)) {
+      return absl::InternalError(call + ", but the run returned " +
+                                 status.ToString());
+    }
+    if (const absl::Status leaked = leaks.Check(); !leaked.ok()) {
+      return absl::InternalError(absl::StrCat(call, "; ", leaked.message()));
+    }
   }
   return absl::OkStatus();
 }

@@ -40,7 +40,9 @@ TEST_CASE("LoadTensorFlow: false without TensorFlow in the process") {
     internal::PlatformRegistration<minimal::Platform>::InitPlugin(params.get(),
                                                                   &status);
   });
-  CHECK(text == "tfplug: SE_InitPlugin: no TensorFlow in this process\n");
+  CHECK(text ==
+        "tfplug: SE_InitPlugin: found no TensorFlow in this process; load the "
+        "plug-in through TensorFlow\n");
   CHECK(params.intact());
   CHECK((params.Read().destroy_platform == nullptr));
   CHECK_FALSE(internal::LoadTensorFlow());

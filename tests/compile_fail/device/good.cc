@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-success
-// What the other files spoil.
+// The base of the other files.
 #include "minimal_device.h"
 
 TFPLUG_REGISTER_DEVICE(minimal::Platform);

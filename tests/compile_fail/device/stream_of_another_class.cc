@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the first argument is the class itself
+// expect: the first argument must be the class itself
 #include "minimal_device.h"
 
 class Stream : public minimal::StreamHooks<

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: TFPLUG_REGISTER_DEVICE_may_stand_only_once_in_a_library
+// expect: TFPLUG_REGISTER_DEVICE_is_allowed_only_once_in_a_library
 #include "minimal_device.h"
 
 class Other : public minimal::Platform {

@@ -11,16 +11,16 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// Core copies constants without having the copy wait for the kernels; here the
-// framework does, and only there.
+// TensorFlow does not make copies of constants wait for kernels; the framework
+// orders exactly these copies.
 namespace tfplug {
 namespace {
 
 using minimal::Trace;
 using Calls = std::vector<std::string>;
 
-// What the streams were asked, by their names: "h2d waits for compute". The
-// wait is the default one, of two calls.
+// Describes the calls by the names of the streams: "h2d waits for compute". The
+// wait is the default of WaitForStream, which makes two calls.
 template <class DeviceT>
 class UploadFixture : public Fixture<minimal::PlatformOf<DeviceT>> {
  public:
@@ -81,14 +81,16 @@ using Uploads = UploadFixture<minimal::Device>;
 const Calls kOrdered = {"h2d waits for compute", "h2d waits for d2h",
                         "h2d waits for d2d", "h2d copies"};
 
-TEST_CASE_FIXTURE(Uploads, "a copy that core has not ordered is") {
+TEST_CASE_FIXTURE(Uploads,
+                  "a copy that TensorFlow has not ordered is ordered") {
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "a copy that core has ordered goes ahead, once") {
+TEST_CASE_FIXTURE(Uploads,
+                  "a copy that TensorFlow has ordered does not wait, once") {
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(Copy().ok());
   CHECK(Take() == Calls{"h2d waits for compute", "h2d copies"});
@@ -96,8 +98,8 @@ TEST_CASE_FIXTURE(Uploads, "a copy that core has ordered goes ahead, once") {
   CHECK(Take() == kOrdered);
 }
 
-// Core orders a copy of no bytes, too, and only records an event then.
-TEST_CASE_FIXTURE(Uploads, "an order counts up to the next event") {
+// TensorFlow orders a copy of no bytes, too, but then only records an event.
+TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
   auto event = device().CreateEvent().value();
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(h2d().RecordEvent(*event).ok());
@@ -106,19 +108,19 @@ TEST_CASE_FIXTURE(Uploads, "an order counts up to the next event") {
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order for another stream does not count") {
+TEST_CASE_FIXTURE(Uploads, "an order for another stream is ignored") {
   CHECK(compute().WaitForStream(h2d()).ok());
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "another thread's order does not count") {
+TEST_CASE_FIXTURE(Uploads, "another thread's order is ignored") {
   std::thread([&] { CHECK(h2d().WaitForStream(compute()).ok()); }).join();
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
-  // Nor does it take away what another one waits for.
+  // Another thread's copy does not consume this thread's order.
   CHECK(h2d().WaitForStream(compute()).ok());
   std::thread([&] { CHECK(Copy().ok()); }).join();
   Take();
@@ -126,7 +128,7 @@ TEST_CASE_FIXTURE(Uploads, "another thread's order does not count") {
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order that failed does not count") {
+TEST_CASE_FIXTURE(Uploads, "an order that failed is ignored") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK_FALSE(h2d().WaitForStream(compute()).ok());
@@ -137,7 +139,7 @@ TEST_CASE_FIXTURE(Uploads, "an order that failed does not count") {
   }
 }
 
-TEST_CASE_FIXTURE(Uploads, "a wait that fails is the copy's failure") {
+TEST_CASE_FIXTURE(Uploads, "a wait that fails fails the copy") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK(Copy() ==
@@ -147,7 +149,7 @@ TEST_CASE_FIXTURE(Uploads, "a wait that fails is the copy's failure") {
   }
 }
 
-TEST_CASE_FIXTURE(Uploads, "waits are for the streams that live") {
+TEST_CASE_FIXTURE(Uploads, "copies wait for existing streams only") {
   auto fifth = device().CreateStream().value();
   Name("fifth", *fifth);
   CHECK(Copy().ok());
@@ -163,7 +165,7 @@ class TwoDevices : public minimal::PlatformOf<minimal::Device> {
   absl::StatusOr<int> DeviceCount() override { return 2; }
 };
 
-TEST_CASE("waits are for the device's own streams") {
+TEST_CASE("copies wait for streams of the same device only") {
   Fixture<TwoDevices> fixture;
   REQUIRE(fixture.host().Device(1).ok());
   char memory[4] = {};
@@ -174,17 +176,17 @@ TEST_CASE("waits are for the device's own streams") {
   CHECK(Trace::Get().Take().size() == 3 * 2 + 1);
 }
 
-class AtOnce : public minimal::DeviceOf<minimal::Stream> {
+class Immediate : public minimal::DeviceOf<minimal::Stream> {
  public:
   static constexpr bool kUploadsWaitForKernels = false;
 };
 
-TEST_CASE_FIXTURE(UploadFixture<AtOnce>, "a device may do without") {
+TEST_CASE_FIXTURE(UploadFixture<Immediate>, "a device can turn the waits off") {
   CHECK(Copy().ok());
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "copies while streams come and go") {
+TEST_CASE_FIXTURE(Uploads, "copies while streams are created and destroyed") {
   std::atomic<bool> done{false};
   std::thread others([&] {
     while (!done) CHECK(device().CreateStream().ok());

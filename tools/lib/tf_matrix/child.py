@@ -8,6 +8,7 @@ Writes one JSON object to the file RESULT."""
 
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -19,8 +20,10 @@ sys.path += [str(HERE), str(HERE.parents[2] / "tests/tensorflow")]
 import models  # noqa: E402
 import small_kernels  # noqa: E402
 
-# Ops that compute nothing: inputs, results, bookkeeping, reading of data sets.
-BOOKKEEPING = ("_", "Const", "Identity", "NoOp", "Iterator", "Optional", "Arg",
+# Ops that read the data set, which belongs on the host, and ops that compute
+# nothing or only shapes.
+INPUT = re.compile("Dataset|Iterator")
+BOOKKEEPING = ("_", "Anonymous", "Const", "Identity", "NoOp", "Iterator", "Optional", "Arg",
                "VarHandle", "Placeholder", "Read", "PartitionedCall", "Stateful",
                "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond",
                "Shape", "StridedSlice", "Pack", "Cast", "Range", "Prod")
@@ -83,7 +86,8 @@ def places(metadata):
             for node in graph.node:
                 kind = tf.DeviceSpec.from_string(node.device).device_type or ""
                 nodes[kind] = nodes.get(kind, 0) + 1
-                if kind == "CPU" and not node.op.startswith(BOOKKEEPING):
+                if (kind == "CPU" and not node.op.startswith(BOOKKEEPING) and
+                        not INPUT.search(node.op)):
                     on_cpu.add(node.op)
     for device in metadata.step_stats.dev_stats:
         kind = tf.DeviceSpec.from_string(device.device).device_type or ""

@@ -19,12 +19,15 @@ struct Access {
     return T(args...);
   }
 
-  // ---- kernel/: KernelContext, Kernel and AsyncKernel, ShapeInference; Node --
+  // ---- device/: Device, Stream; kernel/: KernelContext; graph/: Node ---------
 
-  template <class Run>
-  static auto& state(Run& run) {
-    return run.state_;
+  template <class T>
+  static auto& state(T& object) {
+    return object.state_;
   }
+
+  // ---- kernel/: Kernel and AsyncKernel, ShapeInference -----------------------
+
   template <class KernelBase>
   static auto& run_cache(KernelBase& kernel) {
     return kernel.run_cache_;

@@ -10,6 +10,7 @@
 
 namespace tfplug::internal {
 
+// The entry point SE_InitPlugin for an author's Platform.
 template <class PlatformT>
 struct PlatformRegistration {
   static_assert(std::is_base_of_v<tfplug::Platform<typename PlatformT::Device>,
@@ -17,16 +18,16 @@ struct PlatformRegistration {
                 "tfplug: TFPLUG_REGISTER_DEVICE takes a class derived from "
                 "tfplug::Platform<Device>");
   static_assert(IsDeviceType(PlatformT::kName),
-                "tfplug: kName must begin with a capital letter and hold "
-                "capital letters and underscores only; TensorFlow aborts on "
-                "any other");
+                "tfplug: kName must begin with a capital letter and contain "
+                "only capital letters and underscores; TensorFlow aborts on "
+                "other names");
   static_assert(IsDeviceType(PlatformT::kType),
-                "tfplug: kType must begin with a capital letter and hold "
-                "capital letters and underscores only; TensorFlow aborts on "
-                "any other");
+                "tfplug: kType must begin with a capital letter and contain "
+                "only capital letters and underscores; TensorFlow aborts on "
+                "other types");
   static_assert(!IsTakenForCpu(PlatformT::kType),
                 "tfplug: kType must not contain \"CPU\": TensorFlow's graph "
-                "optimizers take such a device for the CPU and move its ops");
+                "optimizers treat such a device as the CPU and move its ops");
 
   PlatformRegistration() {
     registered_platform = {PlatformT::kType,
@@ -37,7 +38,9 @@ struct PlatformRegistration {
   static void InitPlugin(capi::SE_PlatformRegistrationParams* params,
                          capi::TF_Status* status) {
     if (!LoadTensorFlow()) {
-      LogError("SE_InitPlugin", "no TensorFlow in this process");
+      LogError("SE_InitPlugin",
+               "found no TensorFlow in this process; load the plug-in through "
+               "TensorFlow");
       return;
     }
     Guard(status, "SE_InitPlugin", [&]() -> absl::Status {
@@ -46,8 +49,8 @@ struct PlatformRegistration {
         return absl::FailedPreconditionError(
             "this TensorFlow has version " +
             std::to_string(params->major_version) +
-            " of the StreamExecutor C API, this plug-in was built for version "
-            "0; rebuild it with a newer tfplug");
+            " of the StreamExecutor C API, but this plug-in was built for "
+            "version 0; rebuild it with a newer tfplug");
       }
       PlatformOptions options;
       Owned<PlatformT> platform = CreateOrLog(&options);
@@ -74,7 +77,8 @@ struct PlatformRegistration {
   }
 
  private:
-  // Null, and a line in the log, if the platform cannot be made or asked.
+  // Creates the platform and reads its options. Returns null after a failure,
+  // which is logged.
   static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
     Owned<PlatformT> platform;
     GuardOrLog(PlatformT::kName, [&]() -> absl::Status {

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_PLATFORM_TABLE_H_
 #define TFPLUG_DEVICE_INTERNAL_PLATFORM_TABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -14,73 +15,41 @@
 #include "tfplug/abi/sp_device_fns.h"
 #include "tfplug/abi/sp_platform.h"
 #include "tfplug/abi/sp_platform_fns.h"
-#include "tfplug/abi/sp_timer_fns.h"
+#include "tfplug/base/internal/access.h"
+#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/intern_string.h"
+#include "tfplug/base/internal/override.h"
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/device/device.h"
+#include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/stream_executor_table.h"
+#include "tfplug/device/internal/timer_slots.h"
+#include "tfplug/device/internal/value_or_log.h"
 #include "tfplug/device/platform.h"
 
 namespace tfplug::internal {
 
-// SP_TimerFns.
-template <class DeviceT>
-struct TimerFnsTable {
-  using TimerT = typename DeviceT::Timer;
-
-  static uint64_t nanoseconds(capi::SP_Timer timer) {
-    uint64_t result = 0;
-    GuardOrLog("nanoseconds", [&] {
-      auto elapsed = Handles<DeviceT>::ToTimer(timer).TimerT::Nanoseconds();
-      if (elapsed.ok()) result = *elapsed;
-      return elapsed.status();
-    });
-    return result;
-  }
-
-  static capi::SP_TimerFns Make() {
-    capi::SP_TimerFns table = {};
-    table.struct_size = capi::StructInfo<capi::SP_TimerFns>::kSize;
-    table.nanoseconds = &nanoseconds;
-    return table;
-  }
-};
-
 // SP_DeviceFns.
 template <class DeviceT>
 struct DeviceFnsTable {
-  using Base =
-      tfplug::Device<typename DeviceT::Stream, typename DeviceT::Allocator>;
-
-  static DeviceT& ToDevice(const capi::SP_Device* device) {
-    return Handles<DeviceT>::ToDevice(device);
-  }
+  using H = Handles<DeviceT>;
+  using Base = typename H::DeviceBase;
 
   static int32_t get_numa_node(const capi::SP_Device* device) {
-    int32_t result = 0;
-    GuardOrLog("get_numa_node", [&] {
-      result = ToDevice(device).DeviceT::NumaNode();
-      return absl::OkStatus();
-    });
-    return result;
+    return ValueOrLog("get_numa_node", int32_t{0},
+                      [&] { return H::ToDevice(device).DeviceT::NumaNode(); });
   }
 
   static int64_t get_memory_bandwidth(const capi::SP_Device* device) {
-    int64_t result = -1;
-    GuardOrLog("get_memory_bandwidth", [&] {
-      result = ToDevice(device).DeviceT::MemoryBandwidth();
-      return absl::OkStatus();
+    return ValueOrLog("get_memory_bandwidth", int64_t{-1}, [&] {
+      return H::ToDevice(device).DeviceT::MemoryBandwidth();
     });
-    return result;
   }
 
   static double get_gflops(const capi::SP_Device* device) {
-    double result = -1;
-    GuardOrLog("get_gflops", [&] {
-      result = ToDevice(device).DeviceT::Gflops();
-      return absl::OkStatus();
-    });
-    return result;
+    return ValueOrLog("get_gflops", -1.0,
+                      [&] { return H::ToDevice(device).DeviceT::Gflops(); });
   }
 
   static capi::SP_DeviceFns Make() {
@@ -98,70 +67,37 @@ struct DeviceFnsTable {
   }
 };
 
-// SP_PlatformFns. SP_Platform::ext is the author's Platform; null when it could
-// not be made: such a platform has no devices.
+// SP_PlatformFns. SP_Platform::ext is the author's Platform, or null where it
+// could not be constructed: such a platform has no devices.
 template <class PlatformT>
 struct PlatformFnsTable {
   using DeviceT = typename PlatformT::Device;
-  using DeviceBase =
-      tfplug::Device<typename DeviceT::Stream, typename DeviceT::Allocator>;
-  static_assert(std::is_base_of_v<DeviceBase, DeviceT>,
-                "tfplug: the argument of tfplug::Platform must be derived from "
-                "tfplug::Device<Stream, Allocator>");
+  using H = Handles<DeviceT>;
 
   static PlatformT* ToPlatform(const capi::SP_Platform* platform) {
     return static_cast<PlatformT*>(platform->ext);
   }
 
-  // An error here would end the process, so there are no devices then.
+  // Reports zero devices after a failure: TensorFlow aborts on an error here.
   static void get_device_count(const capi::SP_Platform* platform,
                                int* device_count, capi::TF_Status* status) {
-    *device_count = 0;
-    GuardOrLog("get_device_count", [&] {
-      PlatformT* self = ToPlatform(platform);
-      if (self == nullptr) return absl::OkStatus();
-      auto count = self->PlatformT::DeviceCount();
-      if (count.ok() && *count > 0) *device_count = *count;
-      return count.status();
-    });
+    *device_count = ValueOrLog("get_device_count", 0,
+                               [&] { return Count(ToPlatform(platform)); });
     tensorflow.TF_SetStatus(status, capi::TF_OK, "");
   }
 
   static void create_device(const capi::SP_Platform* platform,
                             capi::SE_CreateDeviceParams* params,
                             capi::TF_Status* status) {
-    Guard(status, "create_device", [&]() -> absl::Status {
-      if (auto s = CheckStruct(*params); !s.ok()) return s;
-      auto created = CreateDevice(platform, static_cast<int>(params->ordinal));
-      if (!created.ok()) return created.status();
-      std::unique_ptr<DeviceT, DeviceDeleter> device(created->release());
-      DeviceBase& base = *device;
-      auto allocator = Create<typename DeviceT::Allocator>(*device);
-      if (!allocator.ok()) return allocator.status();
-      base.allocator_ = *std::move(allocator);
-      if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
-
-      capi::SP_Device ours = {};
-      ours.struct_size = capi::StructInfo<capi::SP_Device>::kSize;
-      ours.ext = base.allocator_.get();
-      ours.ordinal = params->ordinal;
-      ours.device_handle = device.get();
-      ours.hardware_name = InternString(device->DeviceT::HardwareName());
-      ours.device_vendor = InternString(device->DeviceT::Vendor());
-      ours.pci_bus_id = InternString(device->DeviceT::PciBusId());
-      if (auto s = FillStruct(params->device, ours); !s.ok()) return s;
-      device.release();
-      return absl::OkStatus();
-    });
+    Guard(status, "create_device",
+          [&] { return FillDevice(ToPlatform(platform), *params); });
   }
 
   static void destroy_device(const capi::SP_Platform*,
                              capi::SP_Device* device) {
-    auto* self = static_cast<DeviceT*>(device->device_handle);
-    device->device_handle = nullptr;
-    if (self == nullptr) return;
     GuardOrLog("destroy_device", [&] {
-      DeviceDeleter()(self);
+      DeviceOwner(
+          static_cast<DeviceT*>(std::exchange(device->device_handle, nullptr)));
       return absl::OkStatus();
     });
   }
@@ -169,19 +105,19 @@ struct PlatformFnsTable {
   static void create_device_fns(const capi::SP_Platform*,
                                 capi::SE_CreateDeviceFnsParams* params,
                                 capi::TF_Status* status) {
-    Guard(status, "create_device_fns", [&]() -> absl::Status {
-      if (auto s = CheckStruct(*params); !s.ok()) return s;
-      return FillStruct(params->device_fns, DeviceFnsTable<DeviceT>::Make());
+    Guard(status, "create_device_fns", [&] {
+      return FillTable(*params, &capi::SE_CreateDeviceFnsParams::device_fns,
+                       DeviceFnsTable<DeviceT>::Make());
     });
   }
 
   static void create_stream_executor(
       const capi::SP_Platform*, capi::SE_CreateStreamExecutorParams* params,
       capi::TF_Status* status) {
-    Guard(status, "create_stream_executor", [&]() -> absl::Status {
-      if (auto s = CheckStruct(*params); !s.ok()) return s;
-      return FillStruct(params->stream_executor,
-                        StreamExecutorTable<DeviceT>::Make());
+    Guard(status, "create_stream_executor", [&] {
+      return FillTable(*params,
+                       &capi::SE_CreateStreamExecutorParams::stream_executor,
+                       StreamExecutorTable<DeviceT>::Make());
     });
   }
 
@@ -202,9 +138,8 @@ struct PlatformFnsTable {
   static void destroy_platform_fns(capi::SP_PlatformFns*) {}
 
   static void destroy_platform(capi::SP_Platform* platform) {
-    PlatformT* self = ToPlatform(platform);
-    platform->ext = nullptr;
-    Destroy("destroy_platform", self);
+    Destroy("destroy_platform",
+            static_cast<PlatformT*>(std::exchange(platform->ext, nullptr)));
   }
 
   static capi::SP_PlatformFns Make() {
@@ -223,49 +158,89 @@ struct PlatformFnsTable {
   }
 
  private:
-  // With the Platform too, where the Device has such a constructor: core asks
-  // for devices only where there is one.
-  static absl::StatusOr<Owned<DeviceT>> CreateDevice(
-      const capi::SP_Platform* platform, int ordinal) {
+  static auto& State(DeviceT& device) {
+    return Access::state(static_cast<typename H::DeviceBase&>(device));
+  }
+
+  struct DeviceDeleter {
+    void operator()(DeviceT* device) const {
+      State(*device).Clear();
+      Deleter<DeviceT>()(device);
+    }
+  };
+  using DeviceOwner = std::unique_ptr<DeviceT, DeviceDeleter>;
+
+  static absl::StatusOr<int> Count(PlatformT* platform) {
+    if (platform == nullptr) return 0;
+    absl::StatusOr<int> count = platform->PlatformT::DeviceCount();
+    return count.ok() ? std::max(*count, 0) : count;
+  }
+
+  // Creates a device and its parts, and fills params.device.
+  static absl::Status FillDevice(PlatformT* platform,
+                                 const capi::SE_CreateDeviceParams& params) {
+    if (auto s = CheckStruct(params); !s.ok()) return s;
+    auto created = CreateDevice(platform, static_cast<int>(params.ordinal));
+    if (!created.ok()) return created.status();
+    DeviceOwner device(created->release());
+    auto allocator = Create<typename H::AllocatorT>(*device);
+    if (!allocator.ok()) return allocator.status();
+    State(*device).allocator = *std::move(allocator);
+    if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
+
+    capi::SP_Device ours = {};
+    ours.struct_size = capi::StructInfo<capi::SP_Device>::kSize;
+    ours.ext = State(*device).allocator.get();
+    ours.ordinal = params.ordinal;
+    ours.device_handle = device.get();
+    ours.hardware_name = InternString(device->DeviceT::HardwareName());
+    ours.device_vendor = InternString(device->DeviceT::Vendor());
+    ours.pci_bus_id = InternString(device->DeviceT::PciBusId());
+    if (auto s = FillStruct(params.device, ours); !s.ok()) return s;
+    device.release();
+    return absl::OkStatus();
+  }
+
+  // Passes the Platform too, where the Device has such a constructor.
+  static absl::StatusOr<Owned<DeviceT>> CreateDevice(PlatformT* platform,
+                                                     int ordinal) {
     if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {
-      if (ToPlatform(platform) == nullptr) {
-        return absl::FailedPreconditionError("there is no platform");
+      if (platform == nullptr) {
+        return absl::FailedPreconditionError(
+            "the Platform could not be constructed; the log has the reason");
       }
-      return Create<DeviceT>(*ToPlatform(platform), ordinal);
+      return Create<DeviceT>(*platform, ordinal);
     } else {
       return Create<DeviceT>(ordinal);
     }
   }
 
-  // What the base holds for a device goes while the device is still whole.
-  struct DeviceDeleter {
-    void operator()(DeviceT* device) const {
-      DeviceBase& base = *device;
-      base.synchronous_event_.reset();
-      base.synchronous_stream_.reset();
-      base.allocator_.reset();
-      Deleter<DeviceT>()(device);
-    }
-  };
-
-  // What Device's default synchronous copies run on.
+  // Creates the stream and event of Device's default synchronous copies.
   static absl::Status PrepareSynchronousCopies(DeviceT& device) {
+    using Base = typename H::DeviceBase;
     if constexpr (Overrides(&DeviceT::CopyHostToDeviceSync,
-                            &DeviceBase::CopyHostToDeviceSync) &&
+                            &Base::CopyHostToDeviceSync) &&
                   Overrides(&DeviceT::CopyDeviceToHostSync,
-                            &DeviceBase::CopyDeviceToHostSync) &&
+                            &Base::CopyDeviceToHostSync) &&
                   Overrides(&DeviceT::CopyDeviceToDeviceSync,
-                            &DeviceBase::CopyDeviceToDeviceSync)) {
+                            &Base::CopyDeviceToDeviceSync)) {
       return absl::OkStatus();
     }
-    auto stream = Handles<DeviceT>::CreateStream(device, StreamOptions());
+    auto stream = StreamSlots<DeviceT>::CreateStream(device, StreamOptions());
     if (!stream.ok()) return stream.status();
-    auto event = Create<typename DeviceT::Event>(device);
+    auto event = Create<typename H::EventT>(device);
     if (!event.ok()) return event.status();
-    auto& base = static_cast<DeviceBase&>(device);
-    base.synchronous_stream_ = *std::move(stream);
-    base.synchronous_event_ = *std::move(event);
+    State(device).synchronous_stream = *std::move(stream);
+    State(device).synchronous_event = *std::move(event);
     return absl::OkStatus();
+  }
+
+  // Fills the table that `params` points to, after validating the size of both.
+  template <class Params, class Table>
+  static absl::Status FillTable(const Params& params, Table* Params::*to,
+                                const Table& ours) {
+    if (auto s = CheckStruct(params); !s.ok()) return s;
+    return FillStruct(params.*to, ours);
   }
 };
 

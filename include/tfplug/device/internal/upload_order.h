@@ -7,26 +7,35 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
+#include "tfplug/base/internal/access.h"
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <pthread.h>
 #endif
 
-// Core hands memory on as soon as the kernel that reads it is enqueued. It has
-// a copy from the host wait for the kernels where it moves a tensor, and not
-// where it makes a constant: that could be written over what a kernel has yet
-// to read (docs/measured/tensorflow_behaviour.md). So a copy that core has not
-// ordered is.
+// TensorFlow reuses memory as soon as the kernel that reads it is enqueued. It
+// makes a copy to the device wait for the kernels where it moves a tensor, but
+// not where it creates a constant: that copy could overwrite memory that an
+// enqueued kernel has yet to read (docs/measured/tensorflow_behaviour.md).
+// tfplug therefore orders each copy that TensorFlow has not ordered.
 //
-// Core orders one by create_stream_dependency, on the thread and the stream of
-// the copy and right before it; behind the copy, or where there are no bytes to
-// copy, comes record_event. No lock of core's is around that.
-namespace tfplug::internal {
+// TensorFlow orders a copy by create_stream_dependency, on the copy's thread
+// and stream and immediately before it. After the copy, or in place of a copy
+// of no bytes, it calls record_event. It holds no lock around these calls.
+namespace tfplug {
 
-// An address that no other living thread has. A thread_local variable would be
-// a call from a library that is loaded later, as plug-ins are.
-inline const void* ThisThread() {
+template <class StreamT, class AllocatorT>
+class Device;
+template <class Self, class EventT, class TimerT>
+class Stream;
+
+namespace internal {
+
+// An address that no other running thread has. A thread_local variable would
+// cost a function call in a library that is loaded late, as plug-ins are.
+inline const void* CurrentThread() {
 #if defined(__x86_64__) && !defined(__ILP32__)
   const void* thread;
   asm("movq %%fs:0, %0" : "=r"(thread));
@@ -38,17 +47,22 @@ inline const void* ThisThread() {
 #endif
 }
 
-// Which thread has the next word on a stream: core has ordered its copy. Only
-// the thread itself enters its address, so that what it reads of its own is
-// never stale; that another one's is lost costs no more than a wait.
+// The thread whose next copy on a stream TensorFlow has ordered. Relaxed
+// atomics suffice: only a thread itself stores its address, so it never reads a
+// stale one, and a mark that another thread overwrites costs only a needless
+// wait.
 class OrderedUpload {
  public:
-  void Give() { thread_.store(ThisThread(), std::memory_order_relaxed); }
-  void End() { thread_.store(nullptr, std::memory_order_relaxed); }
-  // Whether it was this thread's, which it is once.
-  bool Take() {
-    if (thread_.load(std::memory_order_relaxed) != ThisThread()) return false;
-    End();
+  void MarkOrdered() {
+    thread_.store(CurrentThread(), std::memory_order_relaxed);
+  }
+  void Clear() { thread_.store(nullptr, std::memory_order_relaxed); }
+  // Returns whether this thread's copy is ordered, and clears the mark if so.
+  bool ConsumeOrdered() {
+    if (thread_.load(std::memory_order_relaxed) != CurrentThread()) {
+      return false;
+    }
+    Clear();
     return true;
   }
 
@@ -56,7 +70,7 @@ class OrderedUpload {
   std::atomic<const void*> thread_{nullptr};
 };
 
-// The streams of a device that core holds. Any thread.
+// The streams that TensorFlow has created on a device. Thread-safe.
 template <class StreamT>
 class StreamList {
  public:
@@ -64,14 +78,15 @@ class StreamList {
     std::lock_guard<std::mutex> lock(mutex_);
     streams_.push_back(stream);
   }
-  // Returns when nobody waits for `stream` any more.
+  // Returns once no other thread waits for `stream`.
   void Remove(StreamT* stream) {
     std::lock_guard<std::mutex> lock(mutex_);
     streams_.erase(std::remove(streams_.begin(), streams_.end(), stream),
                    streams_.end());
   }
-  // What is enqueued on `stream` from now on waits for all that the others hold
-  // by now. Waits are for what came before, so there is no circle of them.
+  // Makes work enqueued on `stream` from now on wait for all work enqueued on
+  // the other streams so far. Such waits refer to earlier work only, so they
+  // cannot form a cycle.
   absl::Status WaitForOthers(StreamT& stream) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (StreamT* other : streams_) {
@@ -87,6 +102,58 @@ class StreamList {
   std::vector<StreamT*> streams_;
 };
 
-}  // namespace tfplug::internal
+// Wraps the hooks that take part in the ordering. With
+// Device::kUploadsWaitForKernels = false each function only calls its hook.
+template <class DeviceT>
+struct UploadOrder {
+  static constexpr bool kIsOn = DeviceT::kUploadsWaitForKernels;
+  using StreamT = typename DeviceT::Stream;
+  using EventT = typename DeviceT::Event;
+
+  static void Add([[maybe_unused]] DeviceT& device,
+                  [[maybe_unused]] StreamT* stream) {
+    if constexpr (kIsOn) Streams(device).Add(stream);
+  }
+  static void Remove([[maybe_unused]] DeviceT& device,
+                     [[maybe_unused]] StreamT* stream) {
+    if constexpr (kIsOn) Streams(device).Remove(stream);
+  }
+
+  static absl::Status WaitForStream(StreamT& dependent, StreamT& other) {
+    absl::Status status = dependent.StreamT::WaitForStream(other);
+    if constexpr (kIsOn) {
+      if (ABSL_PREDICT_TRUE(status.ok())) Upload(dependent).MarkOrdered();
+    }
+    return status;
+  }
+
+  static absl::Status RecordEvent(StreamT& stream, EventT& event) {
+    if constexpr (kIsOn) Upload(stream).Clear();
+    return stream.StreamT::RecordEvent(event);
+  }
+
+  // Returns whether the next copy to the device on `stream` has to wait for the
+  // other streams. False once after each WaitForStream.
+  static bool MustWait([[maybe_unused]] StreamT& stream) {
+    if constexpr (kIsOn) return !Upload(stream).ConsumeOrdered();
+    return false;
+  }
+  static absl::Status Wait(DeviceT& device, StreamT& stream) {
+    return Streams(device).WaitForOthers(stream);
+  }
+
+ private:
+  template <class StreamU, class AllocatorT>
+  static auto& Streams(tfplug::Device<StreamU, AllocatorT>& device) {
+    return Access::state(device).streams;
+  }
+  template <class Self, class EventU, class TimerT>
+  static OrderedUpload& Upload(tfplug::Stream<Self, EventU, TimerT>& stream) {
+    return Access::state(stream).ordered_upload;
+  }
+};
+
+}  // namespace internal
+}  // namespace tfplug
 
 #endif  // TFPLUG_DEVICE_INTERNAL_UPLOAD_ORDER_H_

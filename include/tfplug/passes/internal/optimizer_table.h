@@ -17,6 +17,7 @@
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/lower_variable_updates.h"
+#include "tfplug/passes/report_fallback.h"
 
 namespace tfplug::internal {
 
@@ -91,6 +92,9 @@ struct OptimizerTable {
       }
       for (const PassEntry& entry : OptimizerT::Passes::Entries()) {
         entries.push_back(entry);
+      }
+      if (ReportFallback::IsEnabled() && IsPluggable(OptimizerT::kDeviceType)) {
+        entries.push_back(MakePassEntry<ReportFallback>());
       }
       made = new Pipeline(OptimizerT::kDeviceType, std::move(entries));
       return absl::OkStatus();

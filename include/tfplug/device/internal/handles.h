@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_DEVICE_INTERNAL_DEVICE_HANDLES_H_
-#define TFPLUG_DEVICE_INTERNAL_DEVICE_HANDLES_H_
+#ifndef TFPLUG_DEVICE_INTERNAL_HANDLES_H_
+#define TFPLUG_DEVICE_INTERNAL_HANDLES_H_
 
 #include <type_traits>
-#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "tfplug/abi/sp_device.h"
 #include "tfplug/abi/sp_device_memory_base.h"
 #include "tfplug/base/device_memory.h"
-#include "tfplug/base/internal/construct.h"
-#include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/override.h"
 #include "tfplug/device/allocator.h"
+#include "tfplug/device/device.h"
 #include "tfplug/device/event.h"
 #include "tfplug/device/stream.h"
 #include "tfplug/device/timer.h"
 
-// From core's handles to the author's objects and back.
 namespace tfplug::internal {
 
-// The classes that an author's Device names, checked in words.
+// Converts TensorFlow's handles to the author's objects, the first step of each
+// trampoline. Validates at compile time the classes that a Device names.
 template <class DeviceT>
 struct Handles {
   using AllocatorT = typename DeviceT::Allocator;
   using StreamT = typename DeviceT::Stream;
   using EventT = typename DeviceT::Event;
   using TimerT = typename DeviceT::Timer;
+  using DeviceBase = tfplug::Device<StreamT, AllocatorT>;
   using StreamBase = tfplug::Stream<StreamT, EventT, TimerT>;
 
+  static_assert(std::is_base_of_v<DeviceBase, DeviceT>,
+                "tfplug: the argument of tfplug::Platform must be derived from "
+                "tfplug::Device<Stream, Allocator>");
   static_assert(std::is_base_of_v<StreamBase, StreamT>,
-                "tfplug: write `class MyStream : public "
-                "tfplug::Stream<MyStream, MyEvent>`: the first argument is the "
-                "class itself");
+                "tfplug: derive the stream with `class MyStream : public "
+                "tfplug::Stream<MyStream, MyEvent>`: the first argument must "
+                "be the class itself");
   static_assert(std::is_base_of_v<tfplug::Event, EventT>,
                 "tfplug: the second argument of tfplug::Stream must be derived "
                 "from tfplug::Event");
@@ -54,10 +54,10 @@ struct Handles {
   static_assert(std::is_base_of_v<HostTimer, TimerT> ||
                     (Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
                      Overrides(&StreamT::StopTimer, &StreamBase::StopTimer)),
-                "tfplug: a stream with a timer of its own must override "
+                "tfplug: a stream whose timer is not a HostTimer must override "
                 "StartTimer and StopTimer");
 
-  static constexpr bool kWantsStreamOptions =
+  static constexpr bool kTakesStreamOptions =
       std::is_constructible_v<StreamT, DeviceT&, StreamOptions>;
 
   // SP_Device::device_handle is the Device, SP_Device::ext its Allocator.
@@ -79,27 +79,8 @@ struct Handles {
   static DeviceMemory ToMemory(const capi::SP_DeviceMemoryBase* memory) {
     return DeviceMemory(memory->opaque, memory->size, memory->payload);
   }
-
-  // A stream as create_stream makes it: without options where core gives none.
-  static absl::StatusOr<Owned<StreamT>> CreateStream(DeviceT& device,
-                                                     StreamOptions options) {
-    if constexpr (kWantsStreamOptions) {
-      return Create<StreamT>(device, options);
-    } else {
-      return Create<StreamT>(device);
-    }
-  }
 };
-
-// Gives a new object to core as the handle `*to`.
-template <class T, class Handle>
-absl::Status HandOut(absl::StatusOr<Owned<T>> object, Handle* to) {
-  if (ABSL_PREDICT_TRUE(object.ok())) {
-    *to = reinterpret_cast<Handle>(object->release());
-  }
-  return object.status();
-}
 
 }  // namespace tfplug::internal
 
-#endif  // TFPLUG_DEVICE_INTERNAL_DEVICE_HANDLES_H_
+#endif  // TFPLUG_DEVICE_INTERNAL_HANDLES_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_
+#define TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_
+
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "tfplug/base/internal/construct.h"
+#include "tfplug/device/internal/upload_order.h"
+
+// The framework's own state of an author's objects: the one private member of
+// their base classes, reached through internal::Access::state.
+namespace tfplug::internal {
+
+// State of a tfplug::Stream.
+template <class EventT>
+struct StreamState {
+  OrderedUpload ordered_upload;
+
+  // For the default of WaitForStream; null where that is overridden.
+  std::mutex fence_mutex;
+  Owned<EventT> fence;
+
+  // The default of WaitForStream, called on the state of `other`.
+  template <class StreamT>
+  absl::Status LetWait(StreamT& waiting, StreamT& other) {
+    {
+      std::lock_guard<std::mutex> lock(fence_mutex);
+      if (auto s = other.StreamT::RecordEvent(*fence); !s.ok()) return s;
+      if (auto s = waiting.StreamT::WaitForEvent(*fence); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+};
+
+// State of a tfplug::Device.
+template <class StreamT, class EventT, class AllocatorT>
+struct DeviceState {
+  StreamList<StreamT> streams;
+  Owned<AllocatorT> allocator;
+
+  // For the defaults of the synchronous copies; null where all three are
+  // overridden.
+  std::mutex synchronous_mutex;
+  Owned<StreamT> synchronous_stream;
+  Owned<EventT> synchronous_event;
+
+  // Calls `enqueue` with the synchronous stream and waits for its work.
+  template <class Enqueue>
+  absl::Status EnqueueAndWait(Enqueue enqueue) {
+    std::lock_guard<std::mutex> lock(synchronous_mutex);
+    StreamT& stream = *synchronous_stream;
+    EventT& event = *synchronous_event;
+    absl::Status status = enqueue(stream);
+    if (status.ok()) status = stream.StreamT::RecordEvent(event);
+    if (status.ok()) status = event.EventT::BlockHost();
+    return status;
+  }
+
+  // Destroys the parts, each before the parts that it may use. Called before
+  // the author's Device is destroyed, which all of them may use.
+  void Clear() {
+    synchronous_event.reset();
+    synchronous_stream.reset();
+    allocator.reset();
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_
+#define TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_
+
+#include <cstdint>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "tfplug/abi/sp_allocator_stats.h"
+#include "tfplug/abi/sp_device.h"
+#include "tfplug/abi/sp_device_memory_base.h"
+#include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/override.h"
+#include "tfplug/base/internal/struct_copy.h"
+#include "tfplug/device/internal/handles.h"
+#include "tfplug/device/internal/value_or_log.h"
+
+namespace tfplug::internal {
+
+// The slots of SP_StreamExecutor that tfplug::Allocator implements.
+template <class DeviceT>
+struct MemorySlots {
+  using H = Handles<DeviceT>;
+  using AllocatorT = typename H::AllocatorT;
+
+  static void allocate(const capi::SP_Device* device, uint64_t size,
+                       int64_t memory_space, capi::SP_DeviceMemoryBase* mem) {
+    if (ABSL_PREDICT_FALSE(!IsLargeEnough(*mem))) return;
+    Store(mem, ValueOrLog("allocate", DeviceMemory(), [&] {
+            return H::ToAllocator(device).AllocatorT::Allocate(size,
+                                                               memory_space);
+          }));
+  }
+
+  static void deallocate(const capi::SP_Device* device,
+                         capi::SP_DeviceMemoryBase* memory) {
+    if (memory->opaque == nullptr) return;
+    GuardOrLog("deallocate", [&] {
+      return H::ToAllocator(device).AllocatorT::Deallocate(H::ToMemory(memory));
+    });
+  }
+
+  static void* host_memory_allocate(const capi::SP_Device* device,
+                                    uint64_t size) {
+    return ValueOrLog<void*>("host_memory_allocate", nullptr, [&] {
+      return H::ToAllocator(device).AllocatorT::AllocateHost(size);
+    });
+  }
+
+  static void host_memory_deallocate(const capi::SP_Device* device, void* mem) {
+    if (mem == nullptr) return;
+    GuardOrLog("host_memory_deallocate", [&] {
+      return H::ToAllocator(device).AllocatorT::DeallocateHost(mem);
+    });
+  }
+
+  static void* unified_memory_allocate(const capi::SP_Device* device,
+                                       uint64_t size) {
+    return ValueOrLog<void*>("unified_memory_allocate", nullptr, [&] {
+      return H::ToAllocator(device).AllocatorT::AllocateUnified(size);
+    });
+  }
+
+  static void unified_memory_deallocate(const capi::SP_Device* device,
+                                        void* location) {
+    if (location == nullptr) return;
+    GuardOrLog("unified_memory_deallocate", [&] {
+      return H::ToAllocator(device).AllocatorT::DeallocateUnified(location);
+    });
+  }
+
+  static capi::TF_Bool get_allocator_stats(const capi::SP_Device* device,
+                                           capi::SP_AllocatorStats* stats) {
+    if constexpr (!Overrides(&AllocatorT::Stats, &Allocator::Stats)) {
+      return false;
+    }
+    return GuardOrLog("get_allocator_stats", [&] {
+      return Store(stats, H::ToAllocator(device).AllocatorT::Stats());
+    });
+  }
+
+  static capi::TF_Bool device_memory_usage(const capi::SP_Device* device,
+                                           int64_t* free, int64_t* total) {
+    return GuardOrLog("device_memory_usage", [&] {
+      return Store(free, total, H::ToAllocator(device).AllocatorT::Usage());
+    });
+  }
+
+ private:
+  static bool IsLargeEnough(const capi::SP_DeviceMemoryBase& memory) {
+    return memory.struct_size >=
+           capi::StructInfo<capi::SP_DeviceMemoryBase>::kSize;
+  }
+
+  static void Store(capi::SP_DeviceMemoryBase* to, DeviceMemory memory) {
+    to->opaque = memory.opaque();
+    to->size = memory.size();
+    to->payload = memory.payload();
+  }
+
+  static absl::Status Store(int64_t* free, int64_t* total,
+                            const absl::StatusOr<MemoryUsage>& usage) {
+    if (usage.ok()) {
+      *free = usage->free;
+      *total = usage->total;
+    }
+    return usage.status();
+  }
+
+  static absl::Status Store(capi::SP_AllocatorStats* to,
+                            const absl::StatusOr<AllocatorStats>& stats) {
+    if (!stats.ok()) return stats.status();
+    capi::SP_AllocatorStats ours = {};
+    ours.struct_size = capi::StructInfo<capi::SP_AllocatorStats>::kSize;
+    ours.num_allocs = stats->num_allocs;
+    ours.bytes_in_use = stats->bytes_in_use;
+    ours.peak_bytes_in_use = stats->peak_bytes_in_use;
+    ours.largest_alloc_size = stats->largest_alloc_size;
+    ours.has_bytes_limit = stats->bytes_limit.has_value();
+    ours.bytes_limit = stats->bytes_limit.value_or(0);
+    ours.bytes_reserved = stats->bytes_reserved;
+    ours.peak_bytes_reserved = stats->peak_bytes_reserved;
+    ours.has_bytes_reservable_limit = stats->bytes_reservable_limit.has_value();
+    ours.bytes_reservable_limit = stats->bytes_reservable_limit.value_or(0);
+    ours.largest_free_block_bytes = stats->largest_free_block_bytes;
+    return FillStruct(to, ours);
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_STREAM_SLOTS_H_
+#define TFPLUG_DEVICE_INTERNAL_STREAM_SLOTS_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/abi/sp_device.h"
+#include "tfplug/abi/sp_stream_options.h"
+#include "tfplug/base/internal/access.h"
+#include "tfplug/base/internal/construct.h"
+#include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/override.h"
+#include "tfplug/base/internal/struct_copy.h"
+#include "tfplug/device/internal/handles.h"
+#include "tfplug/device/internal/upload_order.h"
+
+namespace tfplug::internal {
+
+// The slots of SP_StreamExecutor about streams, and about waiting for them.
+template <class DeviceT>
+struct StreamSlots {
+  using H = Handles<DeviceT>;
+  using EventT = typename H::EventT;
+  using StreamBase = typename H::StreamBase;
+  using StreamT = typename H::StreamT;
+
+  static void create_stream(const capi::SP_Device* device,
+                            capi::SP_Stream* stream, capi::TF_Status* status) {
+    Guard(status, "create_stream", [&] {
+      return CreateHandleOfStream(stream, H::ToDevice(device), StreamOptions());
+    });
+  }
+
+  static void create_stream_with_options(const capi::SP_Device* device,
+                                         const capi::SP_StreamOptions* options,
+                                         capi::SP_Stream* stream,
+                                         capi::TF_Status* status) {
+    Guard(status, "create_stream_with_options", [&] {
+      return CreateHandleOfStream(stream, H::ToDevice(device), *options);
+    });
+  }
+
+  static void destroy_stream([[maybe_unused]] const capi::SP_Device* device,
+                             capi::SP_Stream stream) {
+    auto* const self = reinterpret_cast<StreamT*>(stream);
+    UploadOrder<DeviceT>::Remove(H::ToDevice(device), self);
+    Destroy("destroy_stream", self);
+  }
+
+  static void create_stream_dependency(const capi::SP_Device*,
+                                       capi::SP_Stream dependent,
+                                       capi::SP_Stream other,
+                                       capi::TF_Status* status) {
+    Guard(status, "create_stream_dependency", [&] {
+      return UploadOrder<DeviceT>::WaitForStream(H::ToStream(dependent),
+                                                 H::ToStream(other));
+    });
+  }
+
+  static void get_stream_status(const capi::SP_Device*, capi::SP_Stream stream,
+                                capi::TF_Status* status) {
+    Guard(status, "get_stream_status",
+          [&] { return H::ToStream(stream).StreamT::GetStatus(); });
+  }
+
+  static void block_host_until_done(const capi::SP_Device*,
+                                    capi::SP_Stream stream,
+                                    capi::TF_Status* status) {
+    Guard(status, "block_host_until_done",
+          [&] { return H::ToStream(stream).StreamT::BlockHostUntilDone(); });
+  }
+
+  static void synchronize_all_activity(const capi::SP_Device* device,
+                                       capi::TF_Status* status) {
+    Guard(status, "synchronize_all_activity", [&] {
+      return H::ToDevice(device).DeviceT::SynchronizeAllActivity();
+    });
+  }
+
+  static capi::TF_Bool host_callback(const capi::SP_Device*,
+                                     capi::SP_Stream stream,
+                                     capi::SE_StatusCallbackFn callback_fn,
+                                     void* callback_arg) {
+    return GuardOrLog("host_callback", [&] {
+      return H::ToStream(stream).StreamT::RunOnHost(
+          HostTask(callback_fn, callback_arg));
+    });
+  }
+
+  // Constructs a stream; without options where the author's class takes none.
+  static absl::StatusOr<Owned<StreamT>> CreateStream(DeviceT& device,
+                                                     StreamOptions options) {
+    if constexpr (H::kTakesStreamOptions) {
+      return Create<StreamT>(device, options);
+    } else {
+      return Create<StreamT>(device);
+    }
+  }
+
+ private:
+  static absl::Status CreateHandleOfStream(
+      capi::SP_Stream* to, DeviceT& device,
+      const capi::SP_StreamOptions& options) {
+    *to = nullptr;
+    if (absl::Status s = CheckStruct(options); !s.ok()) return s;
+    return CreateHandleOfStream(
+        to, device, StreamOptions{options.has_priority != 0, options.priority});
+  }
+
+  // Creates a stream of TensorFlow's, with `*to` as its handle; null on
+  // failure.
+  static absl::Status CreateHandleOfStream(capi::SP_Stream* to, DeviceT& device,
+                                           StreamOptions options) {
+    *to = nullptr;
+    auto stream = CreateStream(device, options);
+    if (!stream.ok()) return stream.status();
+    if constexpr (!Overrides(&StreamT::WaitForStream,
+                             &StreamBase::WaitForStream)) {
+      auto fence = Create<EventT>(device);
+      if (!fence.ok()) return fence.status();
+      StreamBase& base = **stream;
+      Access::state(base).fence = *std::move(fence);
+    }
+    UploadOrder<DeviceT>::Add(device, stream->get());
+    *to = reinterpret_cast<capi::SP_Stream>(stream->release());
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_STREAM_SLOTS_H_

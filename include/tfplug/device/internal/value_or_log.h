@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_VALUE_OR_LOG_H_
+#define TFPLUG_DEVICE_INTERNAL_VALUE_OR_LOG_H_
+
+#include "absl/status/statusor.h"
+#include "tfplug/base/internal/guard.h"
+
+namespace tfplug::internal {
+
+// The guard of slots that return a value and have no TF_Status. Returns the
+// value of `hook`, which returns T or absl::StatusOr<T>; after a failure, which
+// is logged, returns `otherwise`.
+template <class T, class Hook>
+inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook) {
+  GuardOrLog(
+      slot, [&]() -> absl::StatusOr<T> { return hook(); },
+      [&](T value) { otherwise = value; });
+  return otherwise;
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_VALUE_OR_LOG_H_
