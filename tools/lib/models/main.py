@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/models runs. Each model gets a process of its own, by the harness of
-tests/tensorflow; TFPLUG_CPU_SIM names another plug-in than the built one."""
+"""Runs whole Keras models: see tools/models. Each model runs in its own process by
+tests/tensorflow/harness.py. TFPLUG_CPU_SIM names another plug-in than the built
+one."""
 
 import argparse
 import pathlib
@@ -13,19 +14,20 @@ import model_runs  # noqa: E402
 
 STRICT = {"CPU_SIM_STRICT": "1"}
 SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
-# With True: the normalisations frozen, see model_runs.compare.
+# True: with frozen normalizations, see model_runs.compare.
 MODELS = [("mlp", False), ("cnn", False), ("mobilenet_v2", True),
           ("resnet50", True), ("lstm", False), ("lstm_unrolled", False),
           ("gru", False), ("gru_unrolled", False), ("transformer", False)]
-# With batch normalisations in training, beside float64.
+# With batch normalization in training, compared with float64.
 DEEP = {"mobilenet_v2": {"size": 160, "batch": 8},
         "resnet50": {"size": 128, "batch": 8}}
-SEEDS, MOST = 3, 2.0  # the device's error, of the CPU's
-WORDS = {
+SEEDS = 3
+LARGEST_RATIO = 2.0  # of the device's error to the CPU's
+TITLES = {
     "mlp": "perceptron", "cnn": "digits' CNN", "mobilenet_v2": "MobileNetV2",
     "resnet50": "ResNet50", "lstm": "LSTM classifier",
-    "lstm_unrolled": "the same, unrolled", "gru": "GRU classifier",
-    "gru_unrolled": "the same, unrolled",
+    "lstm_unrolled": "LSTM classifier, unrolled", "gru": "GRU classifier",
+    "gru_unrolled": "GRU classifier, unrolled",
     "transformer": "transformer classifier, two blocks",
 }
 INFERENCE, GRADIENTS, ACCURACY, EPOCHS = 1e-4, 1e-3, 0.97, 12
@@ -33,7 +35,7 @@ STEPS = 10000
 
 
 class Report:
-    """Lines of Markdown, and what is not as it should be."""
+    """Lines of Markdown, and a list of failures."""
 
     def __init__(self):
         self.lines, self.complaints = [], []
@@ -48,14 +50,14 @@ class Report:
     def row(self, *cells):
         self.add("| " + " | ".join(str(cell) for cell in cells) + " |")
 
-    def check(self, good, words):
+    def check(self, good, title):
         if not good:
-            self.complaints.append(words)
+            self.complaints.append(title)
 
-    def value(self, result, words):
-        """What a run has returned; None if it failed."""
+    def value(self, result, title):
+        """Returns the value of a run; None if it failed."""
         if not result.ok:
-            self.complaints.append(f"{words}: {str(result)[:600]}")
+            self.complaints.append(f"{title}: {str(result)[:600]}")
             return None
         return result.value
 
@@ -63,75 +65,75 @@ class Report:
 def compare_models(report):
     report.add("## Inference and one training step", "",
                "The largest difference of any output and of the loss, relative "
-               "to the largest value on the CPU; of gradients, the norm of the "
-               "difference relative to the norm of that tensor, for the tensor "
-               "where it is largest. Step: loss and gradients on the device and "
-               "on the CPU, one call after the first, on a machine with other "
-               "work to do (`tools/bench` measures). *Frozen*: with batch "
-               "normalisations as in inference; in training, see below.")
+               "to the largest value on the CPU. For gradients, the norm of the "
+               "difference relative to the norm of the tensor, for the tensor "
+               "with the largest. Step: time of loss and gradients on the device "
+               "and on the CPU, for one call after the first; for benchmarks, "
+               "see bench.md. *Frozen*: batch normalization as in inference; for "
+               "training, see below.")
     report.table("model", "input", "parameters", "inference", "loss",
                  "gradients", "gradient tensors", "nodes on the device, the CPU",
                  "step [ms]")
     for name, frozen in MODELS:
-        words = WORDS[name] + (", frozen" if frozen else "")
+        title = TITLES[name] + (", frozen" if frozen else "")
         found = report.value(harness.run(model_runs.compare, name, {}, frozen,
-                                         env=STRICT), words)
+                                         env=STRICT), title)
         if found is None:
-            report.row(words, *["-"] * 7, "failed")
+            report.row(title, *["-"] * 7, "failed")
             continue
         ops, seconds = found["ops"], found["seconds"]
-        report.row(words, " x ".join(map(str, found["shape"])),
+        report.row(title, " x ".join(map(str, found["shape"])),
                    f"{found['parameters']:,}", f"{found['inference']:.1e}",
                    f"{found['loss']:.1e}", f"{found['gradients']:.1e}",
                    f"{found['tensors']}, {found['tiny']} of rounding",
                    f"{ops.get('SIM:0', 0)}, {ops.get('CPU:0', 0)}",
                    f"{seconds[0] * 1e3:.1f}, {seconds[1] * 1e3:.1f}")
-        report.check(found["inference"] <= INFERENCE, f"{words}: inference")
+        report.check(found["inference"] <= INFERENCE, f"{title}: inference")
         report.check(found["gradients"] <= GRADIENTS,
-                     f"{words}: gradient of {found['worst']}")
-        report.check(ops.get("SIM:0", 0) > 0, f"{words}: nothing on the device")
+                     f"{title}: gradient of {found['worst']}")
+        report.check(ops.get("SIM:0", 0) > 0, f"{title}: nothing on the device")
 
 
 def compare_deep_models(report):
-    report.add("", "## Gradients with batch normalisation in training", "",
+    report.add("", "## Gradients with batch normalization in training", "",
                "The norm of the difference of all gradients of a training step, "
-               "by that of all gradients. *SiLU*: the network with SiLU in place "
-               "of ReLU; device and CPU agree. With ReLU and weights at random, "
-               "gradients are no smooth function of the input: an "
-               "activation that rounding carries over a corner of its ReLU opens "
-               "or closes it, and the normalisations carry the change through "
-               "all other activations of the batch. So the CPU is "
-               "this far from the same step in float64, and from itself when "
-               "its input is scaled by 1 + 3e-7; no two devices can agree better "
-               "than that. What is checked for those: the device's error, against "
-               f"float64, is at most {MOST:g} times the CPU's (root mean square "
-               "over the seeds, which draw weights and inputs; of the CPU, with "
-               "and without the scaling).")
+               "relative to the norm of all gradients. *SiLU*: the network with "
+               "SiLU instead of ReLU; device and CPU agree. With ReLU and random "
+               "weights, gradients are not a smooth function of the input: a "
+               "rounding error can move an activation across the corner of its "
+               "ReLU, and the normalizations propagate the change to all other "
+               "activations of the batch. The CPU itself differs as much from "
+               "the same step in float64, and from a step whose input is scaled "
+               "by 1 + 3e-7, so no two devices can agree better. Therefore the "
+               "device's error relative to float64 must be at most "
+               f"{LARGEST_RATIO:g} times the CPU's (root mean square over the "
+               "seeds, which determine weights and inputs; for the CPU, with and "
+               "without the scaling).")
     report.table("model", "input", "seed", "device from float64",
                  "CPU from float64", "CPU, scaled, from float64",
                  "device from CPU")
     for name, options in DEEP.items():
         for smooth in (True, False):
-            words = WORDS[name] + (", SiLU" if smooth else "")
+            title = TITLES[name] + (", SiLU" if smooth else "")
             rows = report.value(harness.run(
                 model_runs.gradient_errors, name, options,
                 1 if smooth else SEEDS, smooth,
-                env={**STRICT, "CPU_SIM_MEMORY": "16G"}), words)
+                env={**STRICT, "CPU_SIM_MEMORY": "16G"}), title)
             if rows is None:
                 continue
             size = options["size"]
             shape = f"{options['batch']} x {size} x {size} x 3"
             for seed, row in enumerate(rows):
-                report.row(words, shape, seed, *(f"{e:.1e}" for e in row))
+                report.row(title, shape, seed, *(f"{e:.1e}" for e in row))
                 report.check(not smooth or row[3] <= GRADIENTS,
-                             f"{words}: gradients, {row[3]:.1e} from the CPU's")
+                             f"{title}: gradients, {row[3]:.1e} from the CPU's")
             device = sum(row[0]**2 for row in rows) / len(rows)
             cpu = sum(row[1]**2 + row[2]**2 for row in rows) / (2 * len(rows))
             ratio = (device / cpu)**0.5
-            report.row(words, shape, "all", f"{ratio:.2f} of the CPU's",
+            report.row(title, shape, "all", f"{ratio:.2f} times the CPU's",
                        "", "", "")
-            report.check(ratio <= MOST, f"{words}: {ratio:.2f} of the CPU's "
-                         "error against float64")
+            report.check(ratio <= LARGEST_RATIO, f"{title}: {ratio:.2f} times "
+                         "the CPU's error relative to float64")
 
 
 def learn_digits(report):
@@ -148,11 +150,11 @@ def learn_digits(report):
     difference = np.abs(losses[0] / losses[1] - 1)
     report.add("", "## The digits' CNN, trained", "",
                f"Adam, {EPOCHS} epochs of {len(losses[0]) // EPOCHS} steps, "
-               f"from the same weights with the same batches. Accuracy on "
+               f"with the same initial weights and batches. Accuracy on "
                f"unseen digits: {accuracy[0]:.2%} on the device, "
-               f"{accuracy[1]:.2%} on the CPU. The losses of the first 20 steps "
-               f"differ by {difference[:20].max():.1e}, relative; then "
-               "rounding grows, as it does between any two orders of addition.")
+               f"{accuracy[1]:.2%} on the CPU. The largest relative difference "
+               f"of the first 20 losses is {difference[:20].max():.1e}; later, "
+               "rounding errors grow, as with any other order of summation.")
     report.check(accuracy[0] >= ACCURACY, f"digits: {accuracy[0]:.2%}")
     draw_digits(losses, accuracy, found[SIM0]["predictions"])
 
@@ -172,10 +174,10 @@ def draw_digits(losses, accuracy, predictions):
 
 
 def split_models(report):
-    report.add("", "## A part on each device", "",
-               "A perceptron's layers on two devices, ten steps of training: "
-               "the largest difference of a loss or a weight from the same on "
-               "the CPU alone.")
+    report.add("", "## Two devices", "",
+               "A perceptron with its layers on two devices, ten steps of "
+               "training: the largest difference of a loss or a weight from "
+               "the same training on the CPU.")
     report.table("first layer", "second layer", "difference")
     for first, second in ((SIM0, CPU), (CPU, SIM0), (SIM0, SIM1)):
         found = report.value(harness.run(model_runs.split_model, first, second,
@@ -186,39 +188,38 @@ def split_models(report):
 
 
 def run_long(report):
-    report.add("", f"## {STEPS:,} steps of the perceptron", "",
-               "By Keras' Adam. Bytes of the process and, where TensorFlow's "
-               "allocator has the device's memory, of the device, after a fifth "
-               "of the steps and at the end. TensorFlow counts blocks, which may "
-               "be larger than the tensors in them, so that its figure goes up "
-               "and down; the plug-in's own allocator had all steps run on a "
-               "device of 1 MiB, in which a tensor left behind by every fourth "
-               "step would not have found room.")
-    report.table("allocator", "host, then", "host, at last", "device, then",
-                 "device, at last", "seconds")
-    for words, extra in (("TensorFlow's", {}),
+    report.add("", f"## Memory after {STEPS:,} steps of the perceptron", "",
+               "Keras' Adam. Bytes in use by the process and, under "
+               "TensorFlow's allocator, on the device, after a fifth of the "
+               "steps and at the end. TensorFlow counts blocks, which may be "
+               "larger than their tensors, so its figure varies. With the "
+               "plug-in's own allocator, all steps ran on a device of 1 MiB, "
+               "which would be full if every fourth step leaked a tensor.")
+    report.table("allocator", "host, early", "host, end", "device, early",
+                 "device, end", "seconds")
+    for title, extra in (("TensorFlow's", {}),
                          ("the plug-in's, 1 MiB", {"CPU_SIM_BFC": "0",
                                                    "CPU_SIM_MEMORY": "1M"})):
         found = report.value(harness.run(model_runs.memory, STEPS, 10,
-                                         env={**STRICT, **extra}), words)
+                                         env={**STRICT, **extra}), title)
         if found:
             host, device = found["host"], found["device"]
-            report.row(words, f"{host[0]:,}", f"{host[-1]:,}",
+            report.row(title, f"{host[0]:,}", f"{host[-1]:,}",
                        *(["-", "-"] if extra else
                          [f"{device[0]:,}", f"{device[-1]:,}"]),
                        f"{found['seconds']:.0f}")
-            # A page here and there is touched for the first time late.
+            # Some pages are touched for the first time late.
             report.check(host[-1] - host[len(host) // 2] <= 65536,
-                         f"{words}: host memory grows: {host}")
+                         f"{title}: host memory grows: {host}")
 
 
 PARTS = {"models": compare_models, "deep": compare_deep_models,
          "digits": learn_digits, "split": split_models, "memory": run_long}
 PAGE = """# Whole models on the device
 
-Made by `tools/models --write docs/measured/models.md`: stock TensorFlow {tensorflow},
-examples/cpu_sim, soft placement off (an op that the device lacks is an error),
-memory that the host cannot touch.
+Written by `tools/models --write docs/measured/models.md`: stock TensorFlow
+{tensorflow}, examples/cpu_sim, soft placement off (an op without a kernel is an
+error), device memory that the host cannot access.
 
 """
 
