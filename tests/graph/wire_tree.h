@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a GraphDef as a tree of fields that can be disfigured in the
-// ways that wire format allows, and in some that it does not: for the fuzzers,
-// and for tests that want many odd graphs.
+// The bytes of a GraphDef as a tree of fields, which random changes bring into
+// forms that the wire format allows and that nobody writes, and into some that
+// it forbids. For the fuzzer, and for tests with many odd graphs.
 #ifndef TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
 #define TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/wire_format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,18 +16,22 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "tfplug/testing/graph_validator.h"
+#include "tfplug/base/internal/wire.h"
+#include "tfplug/proto/graph.pb.h"
 
 namespace tfplug::testing {
 
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
 using Random = std::minstd_rand;
 
-// Uniform in [0, limit).
+// Returns a random number in [0, limit).
 inline uint32_t Below(Random& random, uint32_t limit) {
   return static_cast<uint32_t>(random()) % std::max<uint32_t>(limit, 1);
 }
 
-// `pad` bytes longer than need be.
+// Appends a varint that is `pad` bytes longer than necessary.
 inline void AppendVarint(uint64_t value, int pad, std::string* out) {
   while (value >= 128) {
     out->push_back(static_cast<char>(value | 128));
@@ -36,17 +43,18 @@ inline void AppendVarint(uint64_t value, int pad, std::string* out) {
   out->push_back(static_cast<char>(value));
 }
 
-// One field with its tag, or (tag 0) bytes that are none.
+// A field with its tag, or malformed bytes with tag 0.
 struct WireField {
   uint32_t tag = 0;
   uint64_t number = 0;            // The value of a varint.
-  std::string bytes;              // Of what is neither that nor a message.
+  std::string bytes;              // The value of every other scalar.
   std::vector<WireField> fields;  // Of a message or a group.
-  const FieldSchema* schema = nullptr;  // If it is a known field of that type.
+  // Null if the field is unknown, or known with another wire type.
+  const FieldDescriptor* descriptor = nullptr;
   int pad_tag = 0, pad_number = 0;
 
   bool is_message() const {
-    return schema != nullptr && schema->kind == FieldKind::kMessage;
+    return descriptor != nullptr && descriptor->message_type() != nullptr;
   }
   bool is_group() const { return (tag & 7) == 3; }
 };
@@ -54,9 +62,9 @@ struct WireField {
 class WireTree {
  public:
   explicit WireTree(absl::string_view graph_def) {
-    internal::WireReader reader{graph_def.data(),
-                                graph_def.data() + graph_def.size()};
-    fields_ = Read(reader, MessageType::kGraphDef, 0, 0);
+    const char* p = graph_def.data();
+    fields_ = Read(&p, p + graph_def.size(), proto::GraphDef::descriptor(),
+                   /*end_tag=*/0, /*depth=*/0);
   }
 
   std::string ToString() const {
@@ -65,15 +73,15 @@ class WireTree {
     return out;
   }
 
-  // One random change, mostly one that leaves it a GraphDef.
+  // Makes one random change. The result mostly is a GraphDef still.
   void Mutate(Random& random) {
     // A list somewhere in the tree: lists nearer to the root more often.
     std::vector<WireField>* list = &fields_;
-    MessageType type = MessageType::kGraphDef;
+    const Descriptor* type = proto::GraphDef::descriptor();
     while (!list->empty() && Below(random, 4) != 0) {
       WireField& inner = (*list)[Below(random, list->size())];
       if (!inner.is_message() && !inner.is_group()) break;
-      if (inner.is_message()) type = inner.schema->message;
+      if (inner.is_message()) type = inner.descriptor->message_type();
       list = &inner.fields;
     }
     const uint32_t count = static_cast<uint32_t>(list->size());
@@ -127,87 +135,84 @@ class WireTree {
   }
 
  private:
-  // To the reader's end or to `end_tag`; what cannot be read stays as bytes.
-  static std::vector<WireField> Read(internal::WireReader& reader,
-                                     MessageType type, uint32_t end_tag,
+  // Reads the fields in [*p, end) or until `end_tag`, which is 0 outside of a
+  // group. Malformed bytes become the last field.
+  static std::vector<WireField> Read(const char** p, const char* end,
+                                     const Descriptor* type, uint32_t end_tag,
                                      int depth) {
-    const MessageSchema& schema = kMessages[static_cast<int>(type)];
     std::vector<WireField> fields;
-    while (reader.left() > 0) {
-      const char* start = reader.at;
+    while (*p < end) {
       WireField field;
-      if (!reader.ReadTag(&field.tag)) {
-        fields.push_back(Rest(reader, start));
+      const char* at = internal::ReadTag(*p, end, &field.tag);
+      if (at != nullptr && end_tag != 0 && field.tag == end_tag) {
+        *p = at;
         break;
       }
-      if (end_tag != 0 && field.tag == end_tag) break;
-      for (int i = 0; end_tag == 0 && i < schema.num_fields; ++i) {
-        if (schema.fields[i].number == field.tag >> 3 &&
-            (field.tag & 7) == WireTypeOf(schema.fields[i].kind)) {
-          field.schema = &schema.fields[i];
+      if (at != nullptr && end_tag == 0) {
+        const FieldDescriptor* known =
+            type->FindFieldByNumber(static_cast<int>(field.tag >> 3));
+        if (known != nullptr && (field.tag & 7) == WireTypeOf(known)) {
+          field.descriptor = known;
         }
       }
-      if (!ReadValue(reader, depth, &field)) {
-        fields.push_back(Rest(reader, start));
+      if (at == nullptr || !ReadValue(&at, end, depth, &field)) {
+        WireField rest;
+        rest.bytes.assign(*p, end);
+        *p = end;
+        fields.push_back(std::move(rest));
         break;
       }
+      *p = at;
       fields.push_back(std::move(field));
     }
     return fields;
   }
 
-  static WireField Rest(internal::WireReader& reader, const char* start) {
-    WireField field;
-    field.bytes.assign(start, reader.end - start);
-    reader.at = reader.end;
-    return field;
-  }
-
-  static bool ReadValue(internal::WireReader& reader, int depth,
+  static bool ReadValue(const char** p, const char* end, int depth,
                         WireField* field) {
-    const char* start = reader.at;
-    size_t length;
+    const char* const start = *p;
+    const auto size = [&]() -> ptrdiff_t { return end - start; };
     switch (field->tag & 7) {
       case 0:
-        return reader.ReadVarint(10, &field->number);
+        *p = internal::ReadVarint(start, end, &field->number);
+        return *p != nullptr;
       case 1:
-      case 5:
-        if (!reader.Skip((field->tag & 7) == 1 ? 8 : 4)) return false;
-        field->bytes.assign(start, reader.at - start);
+      case 5: {
+        const int bytes = (field->tag & 7) == 1 ? 8 : 4;
+        if (size() < bytes) return false;
+        *p = start + bytes;
+        field->bytes.assign(start, *p);
         return true;
-      case 2:
-        if (!reader.ReadLength(&length)) return false;
-        start = reader.at;
-        reader.at += length;
+      }
+      case 2: {
+        uint32_t length = 0;
+        const char* at = internal::ReadLength(start, end, &length);
+        if (at == nullptr) return false;
+        *p = at + length;
         if (field->is_message() && depth < 200) {
-          internal::WireReader inner{start, reader.at};
-          field->fields = Read(inner, field->schema->message, 0, depth + 1);
+          field->fields =
+              Read(&at, *p, field->descriptor->message_type(), 0, depth + 1);
         } else {
-          field->schema = nullptr;
-          field->bytes.assign(start, length);
+          field->descriptor = nullptr;
+          field->bytes.assign(at, length);
         }
         return true;
+      }
       case 3:
         if (depth > 200) return false;
-        field->fields =
-            Read(reader, MessageType::kGraphDef, field->tag + 1, depth + 1);
+        field->fields = Read(p, end, proto::GraphDef::descriptor(),
+                             field->tag + 1, depth + 1);
         return true;
       default:
         return false;
     }
   }
 
-  static uint32_t WireTypeOf(FieldKind kind) {
-    switch (kind) {
-      case FieldKind::kVarint:
-        return 0;
-      case FieldKind::kFixed32:
-        return 5;
-      case FieldKind::kFixed64:
-        return 1;
-      default:
-        return 2;
-    }
+  // Returns the wire type of the field, of a list that is not packed.
+  static uint32_t WireTypeOf(const FieldDescriptor* field) {
+    return static_cast<uint32_t>(
+        google::protobuf::internal::WireFormat::WireTypeForFieldType(
+            field->type()));
   }
 
   static void Append(const WireField& field, std::string* out) {
@@ -297,37 +302,39 @@ class WireTree {
     return out;
   }
 
-  static WireField NewField(Random& random, MessageType type, int depth) {
-    const MessageSchema& schema = kMessages[static_cast<int>(type)];
+  static WireField NewField(Random& random, const Descriptor* type, int depth) {
     WireField field;
     if (Below(random, 10) == 0) {
       field.tag = (1 + Below(random, 40)) << 3 | Below(random, 6);
       field = Retyped(field, field.tag & 7);
       return field;
     }
-    field.schema = &schema.fields[Below(random, schema.num_fields)];
-    field.tag = field.schema->number << 3 | WireTypeOf(field.schema->kind);
+    const auto count = static_cast<uint32_t>(type->field_count());
+    field.descriptor = type->field(static_cast<int>(Below(random, count)));
+    const uint32_t wire_type = WireTypeOf(field.descriptor);
+    field.tag =
+        static_cast<uint32_t>(field.descriptor->number()) << 3 | wire_type;
     field.number = Number(random);
-    switch (field.schema->kind) {
-      case FieldKind::kVarint:
-        if (field.schema->repeated && Below(random, 2) == 0) {
+    switch (wire_type) {
+      case 0:
+        if (field.descriptor->is_repeated() && Below(random, 2) == 0) {
           field = Retyped(field, 2);
         }
         break;
-      case FieldKind::kFixed32:
-        field.bytes.assign(4, static_cast<char>(field.number));
-        break;
-      case FieldKind::kFixed64:
-        field.bytes.assign(8, static_cast<char>(field.number));
-        break;
-      case FieldKind::kMessage:
-        for (uint32_t i = depth > 0 ? Below(random, 5) : 0; i > 0; --i) {
-          field.fields.push_back(
-              NewField(random, field.schema->message, depth - 1));
-        }
+      case 1:
+      case 5:
+        field.bytes.assign(wire_type == 1 ? 8 : 4,
+                           static_cast<char>(field.number));
         break;
       default:
-        field.bytes = Text(random);
+        if (!field.is_message()) {
+          field.bytes = Text(random);
+          break;
+        }
+        for (uint32_t i = depth > 0 ? Below(random, 5) : 0; i > 0; --i) {
+          field.fields.push_back(
+              NewField(random, field.descriptor->message_type(), depth - 1));
+        }
     }
     return field;
   }

@@ -85,9 +85,6 @@ def test_that_check_finds_what_is_wrong(tmp_path):
     shutil.copy(CODEGEN / "dump_protos.py", tmp_path / "codegen")
     folder = tmp_path / "include/tfplug/proto"
     shutil.copytree(PROTOS, folder)
-    testing = tmp_path / "include/tfplug/testing"
-    testing.mkdir()
-    shutil.copy(harness.ROOT / "include/tfplug/testing/graph_schema.h", testing)
     node_def = folder / "node_def.proto"
     text = node_def.read_text()
     node_def.write_text(text.replace("string device = 4", "string device = 8"))
