@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
 #include <tfplug/base/internal/guard.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fixture.h"
+#include "minimal_device.h"
 #include "recording_device.h"
 
 // However a hook fails, TensorFlow gets the failure value of the slot, nothing
@@ -33,7 +37,7 @@ absl::Status Expected(Fault fault) {
     case Fault::kStatus:
       return absl::DataLossError("driver error 7");
     case Fault::kException:
-      return absl::InternalError("C++ exception: driver says no");
+      return absl::InternalError("C++ exception: driver refused");
     case Fault::kBadAlloc:
       return absl::ResourceExhaustedError(
           "out of host memory (std::bad_alloc)");
@@ -258,6 +262,71 @@ TEST_CASE("value() of a StatusOr that holds an error") {
         });
       });
   CHECK(result == absl::NotFoundError("slot: no device"));
+}
+#endif
+
+#if defined(__cpp_exceptions)
+TEST_CASE("an exception whose what() is null") {
+  struct NoMessage : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  testing::ScopedFakeTensorFlow fake;
+  const absl::Status result =
+      testing::CallWithStatus([](capi::TF_Status* status) {
+        internal::Guard(status, "slot",
+                        []() -> absl::Status { throw NoMessage(); });
+      });
+  CHECK(result == absl::InternalError("slot: C++ exception: (no message)"));
+}
+
+// Memory whose Allocate ends the thread that calls it.
+class ExitingMemory : public minimal::Memory {
+ public:
+  absl::StatusOr<DeviceMemory> Allocate(uint64_t, int64_t) override {
+    struct Local {
+      ~Local() { destroyed = true; }
+    } local;
+    pthread_exit(nullptr);
+  }
+  static inline bool destroyed = false;
+};
+
+TEST_CASE("pthread_exit in a hook ends the thread and nothing else") {
+  bool destroyed = false, returned = false;
+  const auto exit_thread = [&]() -> absl::Status {
+    struct Local {
+      bool& destroyed;
+      ~Local() { destroyed = true; }
+    } local{destroyed};
+    pthread_exit(nullptr);
+  };
+  SUBCASE("Guard") {
+    testing::ScopedFakeTensorFlow fake;
+    std::thread([&] {
+      capi::TF_Status status;
+      internal::Guard(&status, "slot", exit_thread);
+      returned = true;
+    }).join();
+    CHECK(destroyed);
+  }
+  SUBCASE("GuardOrLog") {
+    std::thread([&] {
+      internal::GuardOrLog("slot", exit_thread);
+      returned = true;
+    }).join();
+    CHECK(destroyed);
+  }
+  SUBCASE("allocate") {
+    Fixture<
+        minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, ExitingMemory>>>
+        fixture;
+    std::thread([&] {
+      fixture.device().Allocate(8);
+      returned = true;
+    }).join();
+    CHECK(ExitingMemory::destroyed);
+  }
+  CHECK_FALSE(returned);
 }
 #endif
 

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_BASE_INTERNAL_GUARD_H_
 #define TFPLUG_BASE_INTERNAL_GUARD_H_
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <new>
 #include <string>
@@ -19,7 +21,21 @@
 // slot, and never an exception. `slot` is the C name, for the message.
 namespace tfplug::internal {
 
-#if defined(__cpp_exceptions)
+// pthread_exit and the cancellation of a thread unwind the stack with a special
+// exception, and glibc aborts if a handler swallows it. It passes through, so
+// that the thread ends as requested, and nothing is reported to TensorFlow,
+// whose frames end as well. A destructor that calls pthread_exit still aborts:
+// it is noexcept.
+#if defined(__cpp_exceptions) && defined(__GLIBCXX__)
+// Not in place: g++ warns of a `throw` in functions that are noexcept.
+[[noreturn, gnu::cold, gnu::noinline]] inline void Rethrow() { throw; }
+#define TFPLUG_INTERNAL_TRY try
+#define TFPLUG_INTERNAL_CATCH_ALL       \
+  catch (const abi::__forced_unwind&) { \
+    ::tfplug::internal::Rethrow();      \
+  }                                     \
+  catch (...)
+#elif defined(__cpp_exceptions)
 #define TFPLUG_INTERNAL_TRY try
 #define TFPLUG_INTERNAL_CATCH_ALL catch (...)
 #else
@@ -40,7 +56,9 @@ namespace tfplug::internal {
     } catch (const absl::BadStatusOrAccess& e) {
       return e.status();
     } catch (const std::exception& e) {
-      return absl::InternalError(std::string("C++ exception: ") + e.what());
+      const char* const what = e.what();
+      return absl::InternalError(std::string("C++ exception: ") +
+                                 (what != nullptr ? what : "(no message)"));
     } catch (...) {
       return absl::InternalError("C++ exception of an unknown type");
     }
@@ -146,7 +164,7 @@ inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
 // Runs `hook`, which returns absl::Status, for a slot without a TF_Status. Logs
 // a failure; returns whether there was none.
 template <class Hook>
-inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
+inline bool GuardOrLog(const char* slot, Hook&& hook) {
   TFPLUG_INTERNAL_TRY {
     Returned<absl::Status> returned(hook);
     if (ABSL_PREDICT_TRUE(returned.result.ok())) return true;
@@ -158,7 +176,7 @@ inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
 
 // The same for a hook that returns absl::StatusOr<T>; passes the T to `use`.
 template <class Hook, class Use>
-inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
+inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) {
   using Result = decltype(hook());
   static_assert(std::is_trivially_destructible_v<typename Result::value_type>);
   TFPLUG_INTERNAL_TRY {
