@@ -493,7 +493,7 @@ void create_device(const SP_Platform*, SE_CreateDeviceParams* params,
   params->device->struct_size = SP_DEVICE_STRUCT_SIZE;
   params->device->ordinal = params->ordinal;
   params->device->device_handle = created;
-  params->device->hardware_name = "yardstick";
+  params->device->hardware_name = "by hand";
   params->device->device_vendor = "tfplug";
   SetStatus(status, result, "create_device");
 }

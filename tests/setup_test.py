@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that tools/lib/setup.sh trusts only cached builds that are as they were
+built, and installs only packages with known checksums.
+
+  setup_test.py PROJECT_ROOT
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1))
+SETUP = ROOT / "tools/lib/setup.sh"
+
+
+class CachedBuildTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        root = pathlib.Path(self.scratch.name)
+        self.prefix = root / "tfplug/abseil-1"
+        stage = root / "stage"
+        library = pathlib.Path(f"{stage}{self.prefix}/lib/libabsl.a")
+        library.parent.mkdir(parents=True)
+        library.write_text("code")
+        self.prefix.parent.mkdir()
+        self.shell(f'keep_build "{stage}" "{self.prefix}" recipe')
+        self.library = self.prefix / "lib/libabsl.a"
+
+    def shell(self, command):
+        return subprocess.run(
+            ["bash", "-c", f". {SETUP}; {command}"], text=True, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": self.scratch.name},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def found(self):
+        return self.shell("find_built abseil recipe").stdout.strip()
+
+    def test_an_intact_build_is_used(self):
+        self.assertEqual(self.found(), str(self.prefix))
+
+    def test_another_recipe_is_not_used(self):
+        run = self.shell("find_built abseil other")
+        self.assertEqual((run.stdout, run.stderr), ("", ""))
+
+    def test_altered_contents(self):
+        self.library.write_text("evil")
+        self.assertEqual(self.found(), "")
+
+    def test_added_file(self):
+        (self.prefix / "lib/libmore.a").write_text("code")
+        self.assertEqual(self.found(), "")
+
+    def test_removed_file(self):
+        self.library.unlink()
+        self.assertEqual(self.found(), "")
+
+    def test_missing_checksums(self):
+        (self.prefix / "manifest").unlink()
+        self.assertEqual(self.found(), "")
+
+    def test_writable_by_others(self):
+        self.library.chmod(0o666)
+        self.assertEqual(self.found(), "")
+        self.assertIn("is not used", self.shell(
+            "find_built abseil recipe").stderr)
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can change an owner")
+    def test_owned_by_another_user(self):
+        os.chown(self.library, 1, 1)
+        self.assertEqual(self.found(), "")
+
+
+class PackagesTest(unittest.TestCase):
+    def test_each_locked_package_has_a_version_and_checksums(self):
+        lock = (ROOT / "tools/lib/requirements.txt").read_text()
+        lock = re.sub(r"^#.*\n", "", lock, flags=re.MULTILINE)
+        packages = lock.replace("\\\n", " ").strip().splitlines()
+        self.assertGreater(len(packages), 10)
+        for package in packages:
+            if not package.lstrip().startswith("#"):
+                self.assertRegex(package, r"^[\w.-]+==\S+ .*--hash=sha256:\w{64}")
+
+    def test_the_sandbox_of_apt_is_kept(self):
+        self.assertNotIn("Sandbox", SETUP.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
