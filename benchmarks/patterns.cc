@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to look for patterns, for callgrind:
+// Measures pattern matching under callgrind:
 //
-//   patterns GRAPH WHAT COUNT
+//   patterns GRAPH WORKLOAD COUNT
 //
-// reads a GraphDef and lets COUNT rules run over it twice. WHAT is what the
-// rules look for: "absent" (ops that the graph has not), "never" (ops that it
-// has, in a place where they never are), "fuse" (convolutions, biases and
-// activations, which are replaced, and then the same as "never"), or "hand":
-// the pattern of "fuse" as a loop written by hand, which replaces nothing.
-// Instructions are counted in Measure alone.
+// reads a GraphDef and runs COUNT rules over it. WORKLOAD is "absent" (rules
+// for ops that the graph lacks), "never" (rules for ops of the graph in
+// positions that never match), "fuse" (a rule that fuses convolutions with bias
+// and activation, then those of "never"), or "hand" (a hand-written loop that
+// finds the matches of "fuse" and replaces nothing). Only Measure is counted.
 #include <tfplug/ops/all.h>
 #include <tfplug/patterns/rules.h>
 #include <tfplug/testing.h>
@@ -25,13 +24,13 @@
 
 namespace {
 
-using tfplug::Any;
 using tfplug::Graph;
-using tfplug::Match;
-using tfplug::New;
-using tfplug::Pattern;
-using tfplug::Rule;
-using tfplug::Rules;
+using tfplug::patterns::Any;
+using tfplug::patterns::Match;
+using tfplug::patterns::New;
+using tfplug::patterns::Pattern;
+using tfplug::patterns::Rule;
+using tfplug::patterns::Rules;
 namespace ops = tfplug::ops;
 
 Rule Fuse() {
@@ -40,7 +39,8 @@ Rule Fuse() {
   const auto conv =
       Match<ops::Conv2D>(x, w).Where(ops::Conv2D::data_format, "NHWC");
   const auto bias = Match<ops::BiasAdd, ops::AddV2>(conv, b);
-  const auto root = tfplug::Optional(Match<ops::Relu, ops::Relu6>(bias));
+  const auto root =
+      tfplug::patterns::Optional(Match<ops::Relu, ops::Relu6>(bias));
   return Rule("fuse", root)
       .ReplaceBy(New<Fused>(x, w, b)
                      .Copy(conv, Fused::T_attr)
@@ -52,14 +52,15 @@ Rule Fuse() {
                           std::vector<std::string>{"BiasAdd", "Relu"}));
 }
 
-// `count` rules over pairs of `names`, as ops of roots and of their inputs.
+// Appends rules over pairs of `names`, as ops of roots and of their inputs, up
+// to `count` rules.
 void AddPairs(const std::vector<std::string>& names, size_t count,
               std::vector<Rule>& rules) {
   const Pattern x = Any();
   for (size_t i = 0; rules.size() < count; ++i) {
     const std::string& inner = names[i % names.size()];
     const std::string& root = names[(i / names.size() + i) % names.size()];
-    // That many inputs nothing has, but the root's are looked at first.
+    // No node has that many inputs, but the root is checked first.
     const auto never = Match(inner, x, x, x, x, x, x, x, x, x);
     rules.push_back(Rule("pair " + std::to_string(i),
                          Match(root, Match(inner, never), never).Named(root))
@@ -67,20 +68,20 @@ void AddPairs(const std::vector<std::string>& names, size_t count,
   }
 }
 
-std::vector<Rule> MakeRules(const std::string& what, size_t count) {
+std::vector<Rule> MakeRules(const std::string& workload, size_t count) {
   std::vector<Rule> rules;
-  if (what == "absent") {
+  if (workload == "absent") {
     AddPairs({"Selu", "Erfc", "Digamma", "Lgamma"}, count, rules);
     return rules;
   }
-  if (what == "fuse") rules.push_back(Fuse());
+  if (workload == "fuse") rules.push_back(Fuse());
   AddPairs({"Mul", "AddV2", "Sub", "BiasAdd", "MatMul", "Sum", "Conv2D", "Relu",
             "Reshape", "ReluGrad"},
            count, rules);
   return rules;
 }
 
-// The same as Fuse() finds, by hand.
+// Counts the matches of Fuse() with a hand-written loop.
 int64_t FindByHand(Graph& graph) {
   int64_t count = 0;
   for (const tfplug::Node root : graph.nodes()) {
@@ -108,15 +109,16 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   std::ifstream file(argv[1], std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  const std::string what = argv[2];
-  tfplug::testing::ScopedFakeTensorFlow core;
+  const std::string workload = argv[2];
+  tfplug::testing::ScopedFakeTensorFlow fake;
   PretendToBeCore();
   auto graph = Graph::Parse(bytes);
   if (!graph.ok()) return 1;
   tfplug::PassContext context("CPU", "", nullptr);
-  const Rules rules(MakeRules(what, static_cast<size_t>(std::atoi(argv[3]))));
-  const Rules* const used = what == "hand" ? nullptr : &rules;
-  // Edges and uses are found at the first question: not what is measured here.
+  const Rules rules(
+      MakeRules(workload, static_cast<size_t>(std::atoi(argv[3]))));
+  const Rules* const used = workload == "hand" ? nullptr : &rules;
+  // Resolves edges and uses, which is not part of the measurement.
   for (const tfplug::Node node : graph->nodes()) {
     if (node.num_inputs() < 0 || node.num_uses() < 0) return 1;
   }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to look for patterns in a graph, in instructions; the table of
+"""Counts the instructions of pattern matching in a graph; prints the table of
 docs/guide/patterns.md:
 
     python3 benchmarks/patterns.py GRAPH.pb...
 
-The graphs are those of benchmarks/dump_graphs.py. Needs g++, valgrind and
-Abseil by pkg-config (tools/setup brings them)."""
+The graphs are those of benchmarks/dump_graphs.py. Needs g++, valgrind, and
+Abseil found by pkg-config (tools/setup installs them)."""
 
 import os
 import pathlib
@@ -19,19 +19,20 @@ HERE = pathlib.Path(__file__).resolve().parent
 MEASURED = [("absent", 1), ("absent", 10), ("absent", 50), ("never", 1),
             ("never", 10), ("never", 50), ("hand", 1), ("fuse", 1),
             ("fuse", 10), ("fuse", 50)]
-WORDS = {"absent": "of ops that the graph has not",
-         "never": "of its commonest ops, that never match",
-         "hand": "the pattern of the next line, found by hand",
-         "fuse": "a convolution with its bias, replaced"}
+DESCRIPTION = {
+    "absent": "for ops that the graph lacks",
+    "never": "for its most frequent ops, never matching",
+    "hand": "the pattern of the next line, found by a hand-written loop",
+    "fuse": "a convolution with its bias, replaced"}
 
 
-def count(program, graph, what, rules, folder):
-    """(nodes, replaced, instructions)"""
+def count(program, graph, workload, rules, folder):
+    """Returns (nodes, replaced, instructions)."""
     report = folder / "report"
     result = subprocess.run(
         ["valgrind", "--tool=callgrind", "--collect-atstart=no",
          "--toggle-collect=*Measure*", f"--callgrind-out-file={report}",
-         program, graph, what, str(rules)],
+         program, graph, workload, str(rules)],
         check=True, capture_output=True, text=True)
     nodes, replaced = map(int, result.stdout.split())
     total = [line for line in report.read_text().splitlines()
@@ -51,12 +52,12 @@ def main():
                      *building.abseil("--libs"), "-ldl", "-pthread")
         for graph in sys.argv[1:]:
             print(f"\n`{pathlib.Path(graph).stem}`\n")
-            print("| rules | what they look for | replaced | instructions "
-                  "| a node | a rule |\n|--:|---|--:|--:|--:|--:|")
-            for what, rules in MEASURED:
-                nodes, replaced, cost = count(program, graph, what, rules,
+            print("| rules | pattern | replaced | instructions "
+                  "| per node | per rule |\n|--:|---|--:|--:|--:|--:|")
+            for workload, rules in MEASURED:
+                nodes, replaced, cost = count(program, graph, workload, rules,
                                               folder)
-                print(f"| {rules} | {WORDS[what]} | {replaced} | {cost:,} "
+                print(f"| {rules} | {DESCRIPTION[workload]} | {replaced} | {cost:,} "
                       f"| {cost / nodes:.1f} | {cost / rules:,.0f} |")
 
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job "fuse" of graph_jobs.h as rules, beside the loop that is written by
-// hand for it and the pass over messages. See rules.py, which builds and calls
-// it.
+// Runs the job "fuse" of graph_jobs.h as rules, beside the hand-written loop
+// and the pass over protobuf messages. rules.py builds and runs it.
 //
-//   rules GRAPH ROUNDS          seconds of the processor for each way of each
-//                               round, and how many were fused: a line of JSON
-//   rules count GRAPH RULES     what callgrind looks at: one call, after
-//   another
+//   rules GRAPH ROUNDS          prints the processor time of each
+//   implementation
+//                               in each round, and the number of fusions, as
+//                               one line of JSON
+//   rules count GRAPH RULES     runs the job twice; callgrind counts the second
+//                               run
 //
-// GRAPH is a file or synthetic:NODES. Beside the rules that fuse there are
-// others of ops that the graph has, in a place where they never are.
+// GRAPH is a file or synthetic:NODES. Besides the rules that fuse, there are
+// others for ops of the graph in positions that never match.
 #include <tfplug/ops/all.h>
 #include <tfplug/patterns/rules.h>
 #include <tfplug/testing.h>
@@ -30,12 +31,12 @@
 namespace {
 
 namespace ops = tfplug::ops;
-using tfplug::Any;
-using tfplug::Match;
-using tfplug::Matched;
-using tfplug::New;
-using tfplug::Pattern;
-using tfplug::Rule;
+using tfplug::patterns::Any;
+using tfplug::patterns::Match;
+using tfplug::patterns::Matched;
+using tfplug::patterns::New;
+using tfplug::patterns::Pattern;
+using tfplug::patterns::Rule;
 
 std::function<std::vector<std::string>(const Matched&)> FusedOps(
     const Pattern& root) {
@@ -50,7 +51,7 @@ std::function<std::vector<std::string>(const Matched&)> FusedOps(
 template <class Product>
 Pattern Activation(const Product& product, const Pattern& b) {
   const auto bias = Match<ops::BiasAdd, ops::AddV2>(product, b);
-  return tfplug::Optional(
+  return tfplug::patterns::Optional(
       Match<ops::Relu, ops::Relu6, ops::Tanh, ops::Sigmoid>(bias));
 }
 
@@ -86,8 +87,8 @@ Rule FuseProduct() {
                      .Set(Fused::epsilon, 0.0f));
 }
 
-// Two that fuse and `others` that do not.
-tfplug::Rules MakeRules(size_t others) {
+// Returns two rules that fuse and `others` that never match.
+tfplug::patterns::Rules MakeRules(size_t others) {
   const std::vector<std::string> names = {
       "Mul",    "AddV2", "Sub",  "ReadVariableOp", "BiasAdd",
       "MatMul", "Sum",   "Relu", "Conv2D",         "Reshape"};
@@ -96,13 +97,13 @@ tfplug::Rules MakeRules(size_t others) {
   for (size_t i = 0; i < others; ++i) {
     const std::string& inner = names[i % names.size()];
     const std::string& root = names[(i / names.size() + i) % names.size()];
-    // That many inputs nothing has, but the root's are looked at first.
+    // No node has that many inputs, but the root is checked first.
     const auto never = Match(inner, x, x, x, x, x, x, x, x, x);
     rules.push_back(Rule("other " + std::to_string(i),
                          Match(root, Match(inner, never), never))
                         .ReplaceBy(x));
   }
-  return tfplug::Rules(std::move(rules));
+  return tfplug::patterns::Rules(std::move(rules));
 }
 
 class RulesWorker : public Worker {
@@ -122,11 +123,11 @@ class RulesWorker : public Worker {
   }
 
  private:
-  const tfplug::Rules rules_;
+  const tfplug::patterns::Rules rules_;
   tfplug::GraphWorkspace workspace_;
 };
 
-// On the device that the rules are for: they leave other nodes alone.
+// Moves placed nodes to the device that the rules are for.
 std::string ReadOnDevice(const std::string& name) {
   const std::string bytes = ReadGraph(name);
   auto graph = tfplug::Graph::Parse(bytes);
@@ -153,7 +154,7 @@ extern "C" __attribute__((noinline)) int measured(Worker& worker,
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.size() < 2) return 2;
-  tfplug::testing::ScopedFakeTensorFlow core;
+  tfplug::testing::ScopedFakeTensorFlow fake;
   PretendToBeCore();
   OutputBuffer out;
   if (args[0] == "count") {
@@ -168,24 +169,24 @@ int main(int argc, char** argv) {
     return 0;
   }
   const std::string graph = ReadOnDevice(args[0]);
-  std::map<std::string, std::unique_ptr<Worker>> ways;
-  ways["hand"] = MakeViewWorker();
-  ways["messages"] = MakeMessageWorker(graph);
+  std::map<std::string, std::unique_ptr<Worker>> workers;
+  workers["hand"] = MakeViewWorker();
+  workers["messages"] = MakeMessageWorker(graph);
   for (const size_t others : {0, 1, 10, 100}) {
-    ways["rules " + std::to_string(others)] =
+    workers["rules " + std::to_string(others)] =
         std::make_unique<RulesWorker>(others);
   }
   std::map<std::string, std::vector<double>> seconds;
   std::map<std::string, int> fused;
   std::vector<std::string> order;
-  for (const auto& way : ways) order.push_back(way.first);
+  for (const auto& worker : workers) order.push_back(worker.first);
   std::minstd_rand random(1);
   for (int round = -1; round < std::atoi(args[1].c_str()); ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::string& name : order) {
-      Worker& worker = *ways[name];
-      // Caches are as core leaves them, which works on messages.
-      ways["messages"]->Run(Job::kFuse, graph, out);
+      Worker& worker = *workers[name];
+      // TensorFlow works on messages before it calls a pass: same caches.
+      workers["messages"]->Run(Job::kFuse, graph, out);
       const double took =
           Seconds([&] { fused[name] = measured(worker, graph, out); });
       if (round >= 0) seconds[name].push_back(took);

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fusion as rules, by hand and over messages; a table of docs/guide/patterns.md:
+"""Compares a fusion written as rules, by hand, and over protobuf messages;
+prints a table of docs/guide/patterns.md:
 
     tools/bench rules [--rounds N] [GRAPH]...
 
-GRAPH: of benchmarks/dump_graphs.py, or synthetic:NODES."""
+GRAPH is one of benchmarks/dump_graphs.py, or synthetic:NODES."""
 
 import argparse
 import json
@@ -20,7 +21,7 @@ GRAPHS = ["resnet50_train_core", "mobilenet_v2_train_core", "bert12_train_core",
           "synthetic:100000"]
 OTHERS = [1, 10, 100]
 HEAD = ("| graph | fused | messages, ms | by hand | rules | × faster than "
-        "messages | ÷ by hand | and 1 more | and 10 | and 100 |\n"
+        "messages | ÷ by hand | +1 rule | +10 | +100 |\n"
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 
 
@@ -40,7 +41,7 @@ def row(program, name, rounds):
     ways = json.loads(building.run(program, graph.place(name), rounds))
     fused = {way["fused"] for way in ways.values()}
     if len(fused) != 1:
-        raise SystemExit(f"{name}: not all ways fuse the same: {ways}")
+        raise SystemExit(f"{name}: the implementations fuse differently: {ways}")
 
     def ms(way):
         return f"{1e3 * statistics.median(ways[way]['seconds']):.2f}"

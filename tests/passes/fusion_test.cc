@@ -24,7 +24,8 @@ TEST_CASE_FIXTURE(Fixture, "MatMul + BiasAdd + LeakyRelu") {
   CHECK(fused.GetAttr<bool>("transpose_b").value());
   CHECK(fused.GetAttr<int64_t>("num_args").value() == 1);
 }
-TEST_CASE_FIXTURE(Fixture, "only activations that the kernels know") {
+TEST_CASE_FIXTURE(Fixture,
+                  "only activations that the kernels implement are fused") {
   const Rules rules(FusionRules({"Relu"}));
   Add("product", "MatMul", {"x", "w"});
   AddBias("bias", "product");
@@ -32,14 +33,14 @@ TEST_CASE_FIXTURE(Fixture, "only activations that the kernels know") {
   CHECK(Run(rules) == "1");
   CHECK(Text() == "bias = _FusedMatMul(x, w, b)\nelu = Elu(bias)");
 }
-TEST_CASE_FIXTURE(Fixture, "no kernel for the type") {
+TEST_CASE_FIXTURE(Fixture, "a type without a kernel is not fused") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"}).SetAttr("T", DataType::kDouble);
   AddBias("bias", "product");
   CHECK(Run(rules) == "0");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a sum is a bias if its shape says so") {
+TEST_CASE_FIXTURE(Fixture, "an addend is a bias if its shape is known to fit") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"});
   SUBCASE("a vector, on either side") {
@@ -68,11 +69,11 @@ TEST_CASE_FIXTURE(Fixture, "a constant row is a bias") {
   CHECK(Text() == "sum = _FusedMatMul(x, w, sum/Const)");
   CHECK(Constant::Read(graph.FindNode("sum/Const"))->shape() == Shape{2});
 }
-TEST_CASE_FIXTURE(Fixture, "a sum that is no bias") {
+TEST_CASE_FIXTURE(Fixture, "addends that are not a bias") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"});
   Add("sum", "AddV2", {"product", "b"});
-  SUBCASE("unknown") {}
+  SUBCASE("of unknown shape") {}
   SUBCASE("a scalar") {
     State("product", {-1, 5});
     State("b", Shape{});
@@ -81,7 +82,7 @@ TEST_CASE_FIXTURE(Fixture, "a sum that is no bias") {
     State("product", {-1, 5});
     State("b", {1});
   }
-  SUBCASE("a matrix of one row, which is no bias") {
+  SUBCASE("a matrix of one row") {
     State("product", {-1, 5});
     State("b", {1, 5});
   }
@@ -89,13 +90,14 @@ TEST_CASE_FIXTURE(Fixture, "a sum that is no bias") {
     State("product", {5, 5});
     State("b", {5, 1});
   }
-  SUBCASE("of a depth that is not known") {
+  SUBCASE("of unknown depth") {
     State("product", {-1, -1});
     State("b", {-1});
   }
   CHECK(Run(rules) == "0");
 }
-TEST_CASE_FIXTURE(Fixture, "a sum that has more dimensions than the product") {
+TEST_CASE_FIXTURE(Fixture,
+                  "an addend of higher rank than the product is not a bias") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"});
   AddConst("rows", Constant::Of(Shape{1, 1, 2}, Floats{1, 2}));
@@ -141,7 +143,7 @@ TEST_CASE_FIXTURE(Fixture, "convolutions that are not fused") {
   }
   CHECK(Run(rules) == "0");
 }
-TEST_CASE_FIXTURE(Fixture, "a convolution and its normalisation") {
+TEST_CASE_FIXTURE(Fixture, "a convolution with batch normalization") {
   const Rules rules(FusionRules());
   for (const char* name : {"scale", "offset", "mean", "variance"}) {
     Add(name, "Placeholder");
@@ -149,7 +151,7 @@ TEST_CASE_FIXTURE(Fixture, "a convolution and its normalisation") {
   AddConv("Conv2D", {"x", "w"});
   const Node norm = AddNorm("conv");
   Add("relu", "Relu", {"norm"});
-  SUBCASE("of inference") {
+  SUBCASE("inference") {
     CHECK(Run(rules) == "1");
     CHECK(Text() == "relu = _FusedConv2D(x, w, scale, offset, mean, variance)");
     CHECK(FusedOps("relu") == "FusedBatchNorm+Relu");
@@ -158,11 +160,11 @@ TEST_CASE_FIXTURE(Fixture, "a convolution and its normalisation") {
     CHECK(fused.GetAttr<int64_t>("num_args").value() == 4);
     CHECK(fused.GetAttr<std::vector<DataType>>("TArgs")->size() == 4);
   }
-  SUBCASE("of training") {
+  SUBCASE("training") {
     norm.SetAttr("is_training", true);
     CHECK(Run(rules) == "0");
   }
-  SUBCASE("whose statistics are used") {
+  SUBCASE("the statistics are used") {
     Add("mean2", "Neg", {"norm:1"});
     CHECK(Run(rules) == "0");
   }

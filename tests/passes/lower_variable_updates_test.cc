@@ -15,14 +15,15 @@
 namespace tfplug {
 namespace {
 
-const testing::FakeOptions kWithout{{2, 21}, {}};  // the variable functions
+const testing::FakeOptions kWithout{{2, 21},
+                                    {}};  // No functions for variables.
 const testing::FakeOptions kWith{{2, 18}, {}};
 
 struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
 
-// The library's kernels, while it lives.
+// Registers kernels of this library, and unregisters them on destruction.
 struct Kernels {
   Kernels() { internal::RegisteredKernels().Clear(); }
   ~Kernels() { internal::RegisteredKernels().Clear(); }
@@ -52,7 +53,7 @@ void Run(Graph& graph) {
 }
 
 TEST_CASE("an update becomes a read, a sum and an assignment") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "x", "Const");
@@ -80,7 +81,7 @@ TEST_CASE("an update becomes a read, a sum and an assignment") {
   CHECK(sub.HasAttr("_class"));
 }
 
-// An update of slices, or a look at them.
+// Adds an update or lookup of slices.
 Node AddIndexed(Graph& graph, const std::string& name, const std::string& op,
                 std::initializer_list<std::string> inputs,
                 DataType dtype = DataType::kFloat) {
@@ -89,8 +90,8 @@ Node AddIndexed(Graph& graph, const std::string& name, const std::string& op,
   return node;
 }
 
-TEST_CASE("an update of slices is a scatter between read and assignment") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("an update of slices becomes a read, a scatter and an assignment") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   for (const char* how : {"Add", "Sub", "Update", "Max", "Min"}) {
     Graph graph;
     Add(graph, "v", "VarHandleOp");
@@ -123,8 +124,8 @@ TEST_CASE("an update of slices is a scatter between read and assignment") {
   }
 }
 
-TEST_CASE("a gather of a variable is one of what is read") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("a gather of a variable becomes a read and a gather") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "i", "Const");
@@ -150,8 +151,8 @@ TEST_CASE("a gather of a variable is one of what is read") {
         std::vector<int64_t>{1});
 }
 
-TEST_CASE("a gather whose batch depends on the index is left alone") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("a gather with negative batch_dims is left alone") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "i", "Const");
@@ -162,8 +163,8 @@ TEST_CASE("a gather whose batch depends on the index is left alone") {
         Lines{"g = ResourceGather(v, i)", "i = Const()", "v = VarHandleOp()"});
 }
 
-TEST_CASE("updates of slices and of the whole get one order") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("updates of slices and of the whole variable are ordered") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "i", "Const");
@@ -179,14 +180,14 @@ TEST_CASE("updates of slices and of the whole get one order") {
         "some/read = ReadVariableOp(v, ^i, ^whole, ^x)");
 }
 
-TEST_CASE("slices: kernels decide, by both types") {
+TEST_CASE("slices: the CPU computes where no kernel has both types") {
   Kernels kernels;
   RegisterKernel<NoKernel>(KernelDef("TensorScatterAdd")
                                .Device("SIM")
                                .TypeConstraint<float>("T")
                                .TypeConstraint<int32_t>("Tindices"));
   kernels.Add<float>("GatherV2", "Tparams");
-  testing::ScopedFakeTensorFlow core(kWithout);
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "i", "Const");
@@ -206,8 +207,8 @@ TEST_CASE("slices: kernels decide, by both types") {
   CHECK(graph.FindNode("other/read").device() == kSimDevice);
 }
 
-TEST_CASE("names that are taken") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("names that are already used") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "a/read", "Const");
@@ -219,8 +220,8 @@ TEST_CASE("names that are taken") {
               "a/read_1 = ReadVariableOp(v, ^a/read)", "v = VarHandleOp()"});
 }
 
-TEST_CASE("updates of one variable without an order get one") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("unordered updates of one variable are ordered") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "same", "Identity", {"v"});
@@ -243,12 +244,12 @@ TEST_CASE("updates of one variable without an order get one") {
   CHECK(graph.TopologicalOrder().ok());
 }
 
-TEST_CASE("an order that is there is followed") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("an existing order is kept") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "x", "Const");
-  // In the file the later one comes first.
+  // The later one comes first in the graph.
   const Node late = AddUpdate(graph, "late", "AssignSubVariableOp", {"v", "x"});
   const Node early =
       AddUpdate(graph, "early", "AssignSubVariableOp", {"v", "x"});
@@ -261,8 +262,8 @@ TEST_CASE("an order that is there is followed") {
         "late/read = ReadVariableOp(v, ^early, ^x)");
 }
 
-TEST_CASE("no edge joins the branches of a condition") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("no edge is added between the branches of a condition") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "p", "Const");
   Add(graph, "v", "VarHandleOp");
@@ -284,8 +285,8 @@ TEST_CASE("no edge joins the branches of a condition") {
         "always/read = ReadVariableOp(v, ^x)");
 }
 
-TEST_CASE("a cycle is an error that names it, and nothing is changed") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("a cycle is an error that names it, and the graph is unchanged") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph built;
   Add(built, "v", "VarHandleOp");
   Add(built, "x", "Const");
@@ -302,8 +303,9 @@ TEST_CASE("a cycle is an error that names it, and nothing is changed") {
   CHECK(!graph.changed());
 }
 
-TEST_CASE("other devices are left alone, no device is not") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE(
+    "nodes on other devices are left alone; nodes without a device are not") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "x", "Const");
@@ -319,7 +321,7 @@ TEST_CASE("other devices are left alone, no device is not") {
   CHECK(graph.FindNode("short").op() == "AssignVariableOp");
 }
 
-TEST_CASE("core's functions and the library's kernels decide") {
+TEST_CASE("TensorFlow's functions and the library's kernels decide") {
   Kernels kernels;
   kernels.Add<float>("AssignAddVariableOp", "dtype");
   kernels.Add<float>("AddV2", "T");
@@ -331,16 +333,16 @@ TEST_CASE("core's functions and the library's kernels decide") {
     AddUpdate(graph, "i", "AssignAddVariableOp", {"w", "x"}, device,
               DataType::kInt64);
   };
-  SUBCASE("2.18 has what the kernel needs, and none is for int64") {
-    testing::ScopedFakeTensorFlow core(kWith);
+  SUBCASE("2.18 has the functions, and there is no kernel for int64") {
+    testing::ScopedFakeTensorFlow fake(kWith);
     Graph graph;
     make(graph, kSimDevice);
     Run(graph);
     CHECK(graph.FindNode("f").op() == "AssignAddVariableOp");
     CHECK(graph.FindNode("i").op() == "AssignVariableOp");
   }
-  SUBCASE("2.21 has not; the CPU adds what the device cannot") {
-    testing::ScopedFakeTensorFlow core(kWithout);
+  SUBCASE("2.21 lacks the functions; the CPU adds where the device cannot") {
+    testing::ScopedFakeTensorFlow fake(kWithout);
     Graph graph;
     make(graph, kSimDevice);
     Run(graph);
@@ -350,8 +352,8 @@ TEST_CASE("core's functions and the library's kernels decide") {
     CHECK(graph.FindNode("i/add").device() == kCpuDevice);
     CHECK(graph.FindNode("i/read").device() == kSimDevice);
   }
-  SUBCASE("what has no device yet waits for one") {
-    testing::ScopedFakeTensorFlow core(kWithout);
+  SUBCASE("a sum without a kernel waits until it is placed") {
+    testing::ScopedFakeTensorFlow fake(kWithout);
     Graph graph;
     make(graph, "");
     Run(graph);
@@ -360,8 +362,8 @@ TEST_CASE("core's functions and the library's kernels decide") {
   }
 }
 
-TEST_CASE("nothing to do is nothing done") {
-  testing::ScopedFakeTensorFlow core(kWithout);
+TEST_CASE("a graph without updates is left unchanged") {
+  testing::ScopedFakeTensorFlow fake(kWithout);
   Graph built;
   Add(built, "v", "VarHandleOp");
   Add(built, "broken", "AssignAddVariableOp", {"v"});
@@ -371,7 +373,7 @@ TEST_CASE("nothing to do is nothing done") {
   CHECK(!graph.changed());
 }
 
-TEST_CASE("the type in a device's name") {
+TEST_CASE("the device type in a device name") {
   using internal::DeviceTypeOf;
   CHECK(DeviceTypeOf(kSimDevice) == "SIM");
   CHECK(DeviceTypeOf("/device:SIM:*") == "SIM");

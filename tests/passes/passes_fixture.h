@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_
-#define TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_
+#ifndef TFPLUG_TESTS_PASSES_PASSES_FIXTURE_H_
+#define TFPLUG_TESTS_PASSES_PASSES_FIXTURE_H_
 
 #include <tfplug/kernel/kernel.h>
 #include <tfplug/kernel/register_kernel.h>
@@ -14,28 +14,28 @@
 
 namespace tfplug {
 
-// A kernel that is only there.
-class Nothing : public Kernel {
+// A registered kernel that never runs.
+class NoKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
-TFPLUG_REGISTER_KERNEL(Nothing,
+TFPLUG_REGISTER_KERNEL(NoKernel,
                        ops::InternalFusedMatMul().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing,
+TFPLUG_REGISTER_KERNEL(NoKernel,
                        ops::InternalFusedConv2D().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing, ops::Conv2D().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing, ops::BiasAdd().T<float>().Device("SIM"));
-TFPLUG_REGISTER_KERNEL(Nothing,
+TFPLUG_REGISTER_KERNEL(NoKernel, ops::Conv2D().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(NoKernel, ops::BiasAdd().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(NoKernel,
                        ops::DepthwiseConv2dNative().T<float>().Device("SIM"));
 TFPLUG_REGISTER_KERNEL(
-    Nothing,
+    NoKernel,
     ops::InternalFusedDepthwiseConv2dNative().T<float>().Device("SIM"));
 
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
-// Core's definitions of the ops that the passes make, and nodes to put before
-// them.
+// TensorFlow's definitions of the ops that the passes add, and helpers that add
+// nodes to fuse.
 struct PassesFixture : RulesFixture {
   PassesFixture() {
     DefineOp("_FusedMatMul",
@@ -100,4 +100,4 @@ struct PassesFixture : RulesFixture {
 
 }  // namespace tfplug
 
-#endif  // TFPLUG_TESTS_GRAPH_PASSES_FIXTURE_H_
+#endif  // TFPLUG_TESTS_PASSES_PASSES_FIXTURE_H_

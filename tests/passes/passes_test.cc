@@ -28,14 +28,14 @@ struct NormFixture : Fixture {
   const Rules rules = Rules(FoldBatchNormRules());
 };
 
-TEST_CASE_FIXTURE(NormFixture, "a normalisation becomes part of the filter") {
+TEST_CASE_FIXTURE(NormFixture, "a normalization is folded into the filter") {
   std::string op;
   Shape shape;
-  SUBCASE("by output channel") {
+  SUBCASE("of output channels") {
     op = "Conv2D";
     shape = {2, 1, 1, 2};
   }
-  SUBCASE("depthwise, by input channel and multiple") {
+  SUBCASE("depthwise: of input channels and multipliers") {
     op = "DepthwiseConv2dNative";
     shape = {2, 1, 2, 1};
   }
@@ -60,7 +60,8 @@ TEST_CASE_FIXTURE(NormFixture, "a normalisation becomes part of the filter") {
         "NHWC");
   CHECK_FALSE(graph.FindNode("filter"));
 }
-TEST_CASE_FIXTURE(NormFixture, "a bias before it becomes part of the new one") {
+TEST_CASE_FIXTURE(
+    NormFixture, "a bias before the normalization is folded into the new one") {
   AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
   AddConst("old", Constant::Of(Shape{2}, Floats{100, 200}));
   AddConv("Conv2D", {"x", "filter"});
@@ -70,30 +71,30 @@ TEST_CASE_FIXTURE(NormFixture, "a bias before it becomes part of the new one") {
   CHECK(Run(rules) == "1");
   CHECK(Elements("norm/Const_1") == Floats{10 + 99, 20 + 201});
 }
-TEST_CASE_FIXTURE(NormFixture, "normalisations that are not folded") {
-  SUBCASE("of training") {
+TEST_CASE_FIXTURE(NormFixture, "normalizations that are not folded") {
+  SUBCASE("training") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
     AddConv("Conv2D", {"x", "filter"});
     AddNorm("conv").SetAttr("is_training", true);
   }
-  SUBCASE("of a filter that is not known") {
+  SUBCASE("a filter that is not constant") {
     AddConv("Conv2D", {"x", "w"});
     AddNorm("conv");
   }
-  SUBCASE("of channels elsewhere") {
+  SUBCASE("another data_format") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
     AddConv("Conv2D", {"x", "filter"});
     AddNorm("conv", "NCHW");
   }
-  SUBCASE("of another number of channels") {
+  SUBCASE("another number of channels") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 3}, Floats{1, 1, 1}));
     AddConv("Conv2D", {"x", "filter"});
     AddNorm("conv");
     CHECK(Explain(rules, "norm")
-              .find("'scale' is of shape [2], and there are 3 channels") !=
+              .find("'scale' has shape [2], but there are 3 channels") !=
           std::string::npos);
   }
-  SUBCASE("of a convolution that is used elsewhere") {
+  SUBCASE("a convolution with other uses") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
     AddConv("Conv2D", {"x", "filter"});
     AddNorm("conv");
@@ -102,16 +103,17 @@ TEST_CASE_FIXTURE(NormFixture, "normalisations that are not folded") {
   CHECK(Run(rules) == "0");
 }
 
-TEST_CASE_FIXTURE(NormFixture, "a factor for each channel") {
+TEST_CASE_FIXTURE(NormFixture,
+                  "a factor per channel is folded into the filter") {
   AddConst("factors", Constant::Of(Shape{1, 1, 2}, Floats{2, 3}));
   const auto add = [&](const std::string& op, const Shape& shape) {
     AddConst("filter", Constant::Of(shape, Floats{1, 2, 3, 4}));
     AddConv(op, {"x", "filter"});
     Add("mul", "Mul", {"factors", "conv"});
   };
-  SUBCASE("by output channel") { add("Conv2D", {2, 1, 1, 2}); }
+  SUBCASE("of output channels") { add("Conv2D", {2, 1, 1, 2}); }
   SUBCASE("depthwise") { add("DepthwiseConv2dNative", {2, 1, 2, 1}); }
-  SUBCASE("not for each channel") {
+  SUBCASE("not one factor per channel") {
     add("Conv2D", {1, 1, 1, 4});
     CHECK(Run(rules) == "0");
     return;
@@ -130,7 +132,8 @@ struct PadFixture : Fixture {
   const Rules rules = Rules(FoldPadsRules());
 };
 
-TEST_CASE_FIXTURE(PadFixture, "a convolution pads for itself") {
+TEST_CASE_FIXTURE(PadFixture,
+                  "a Pad becomes explicit padding of the convolution") {
   std::string op;
   SUBCASE("Conv2D") { op = "Conv2D"; }
   SUBCASE("depthwise") { op = "DepthwiseConv2dNative"; }
@@ -145,7 +148,7 @@ TEST_CASE_FIXTURE(PadFixture, "a convolution pads for itself") {
   CHECK(conv.GetAttr<Ints>("strides").value() == Ints{1, 2, 2, 1});
   CHECK(conv.GetAttr<std::string>("data_format").value() == "NHWC");
 }
-TEST_CASE_FIXTURE(PadFixture, "pads that stay") {
+TEST_CASE_FIXTURE(PadFixture, "Pads that are not folded") {
   SUBCASE("of channels") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 1});
     AddConv("Conv2D", {"pad", "w"});
@@ -154,15 +157,15 @@ TEST_CASE_FIXTURE(PadFixture, "pads that stay") {
     AddPad({1, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"});
   }
-  SUBCASE("of columns, where those are channels") {
+  SUBCASE("of channels in NCHW") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"}).SetAttr("data_format", "NCHW");
   }
-  SUBCASE("that take away") {
+  SUBCASE("negative") {
     AddPad({0, 0, -1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"});
   }
-  SUBCASE("with more padding after it") {
+  SUBCASE("before a convolution with padding of its own") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"}).SetAttr("padding", "SAME");
   }
@@ -171,7 +174,7 @@ TEST_CASE_FIXTURE(PadFixture, "pads that stay") {
     AddConv("Conv2D", {"pad", "w"});
     Add("grad", "Conv2DBackpropFilter", {"pad", "v", "x"});
   }
-  SUBCASE("that are not known") {
+  SUBCASE("not constant") {
     Add("pad", "Pad", {"x", "v"});
     AddConv("Conv2D", {"pad", "w"});
   }
@@ -179,7 +182,7 @@ TEST_CASE_FIXTURE(PadFixture, "pads that stay") {
 }
 
 // ---- CancelTransposes ----
-TEST_CASE_FIXTURE(Fixture, "transposes that undo each other") {
+TEST_CASE_FIXTURE(Fixture, "inverse transposes are removed") {
   const Rules rules(CancelTransposesRules());
   const auto add = [&](const std::vector<int32_t>& p,
                        const std::vector<int32_t>& q) {
@@ -194,22 +197,24 @@ TEST_CASE_FIXTURE(Fixture, "transposes that undo each other") {
     add({0, 2, 3, 1}, {0, 3, 1, 2});
     count = "1";
   }
-  SUBCASE("counted from the end") {
+  SUBCASE("inverse, with a negative axis") {
     add({0, 2, 3, 1}, {0, -1, 1, 2});
     count = "1";
   }
-  SUBCASE("the same twice, which is its inverse") {
+  SUBCASE("twice a permutation that is its own inverse") {
     add({1, 0}, {1, 0});
     count = "1";
   }
-  SUBCASE("each moves nothing") {
+  SUBCASE("two identities") {
     add({0, 1}, {0, 1});
     count = "1";
   }
-  SUBCASE("the same twice, which is not") { add({1, 2, 0}, {1, 2, 0}); }
+  SUBCASE("twice a permutation that is not its own inverse") {
+    add({1, 2, 0}, {1, 2, 0});
+  }
   SUBCASE("of different ranks") { add({1, 0}, {1, 0, 2}); }
-  SUBCASE("no permutation") { add({0, 0}, {0, 0}); }
-  SUBCASE("one moves nothing") {
+  SUBCASE("not a permutation") { add({0, 0}, {0, 0}); }
+  SUBCASE("one identity") {
     add({1, 0, 2}, {0, 1, 2});
     CHECK(Run(rules) == "1");
     CHECK(Text() == "t1 = Transpose(x, p)\nuser = Neg(t1)");
@@ -220,7 +225,7 @@ TEST_CASE_FIXTURE(Fixture, "transposes that undo each other") {
 }
 
 // ---- CleanCasts ----
-TEST_CASE_FIXTURE(Fixture, "casts to and fro") {
+TEST_CASE_FIXTURE(Fixture, "redundant casts are removed") {
   const Rules rules(CleanCastsRules());
   const auto run = [&](DataType a, DataType b, DataType c) {
     for (const char* name : {"user", "c2", "c1"}) {
@@ -246,11 +251,11 @@ TEST_CASE_FIXTURE(Fixture, "casts to and fro") {
   CHECK(Text() == "user = Neg(x)");
   CHECK(run(T::kInt8, T::kBfloat16, T::kInt8) == "1");
   CHECK(run(T::kInt32, T::kDouble, T::kInt32) == "1");
-  // To the same type: each by itself.
+  // To the same type: each cast alone.
   CHECK(run(T::kFloat, T::kFloat, T::kFloat) == "1");
   CHECK(run(T::kHalf, T::kFloat, T::kFloat) == "1");
   CHECK(Text() == "c1 = Cast(x)\nuser = Neg(c1)");
-  // Something is lost, or another type comes out.
+  // Values are lost, or the result has another type.
   CHECK(run(T::kFloat, T::kHalf, T::kFloat) == "0");
   CHECK(run(T::kInt32, T::kFloat, T::kInt32) == "0");
   CHECK(run(T::kInt64, T::kDouble, T::kInt64) == "0");
@@ -259,7 +264,7 @@ TEST_CASE_FIXTURE(Fixture, "casts to and fro") {
   CHECK(run(T::kInt8, T::kUint8, T::kInt8) == "0");
   CHECK(run(T::kFloat, T::kBool, T::kFloat) == "0");
 }
-TEST_CASE("which casts lose nothing") {
+TEST_CASE("lossless casts") {
   using T = DataType;
   CHECK(IsLosslessCast(T::kUint8, T::kInt16));
   CHECK_FALSE(IsLosslessCast(T::kUint8, T::kInt8));

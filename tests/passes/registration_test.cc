@@ -51,7 +51,7 @@ struct Scope {
   }
 };
 
-TEST_CASE("every setting reaches the field of its name, in every layout") {
+TEST_CASE("every setting fills the field of its name, in every layout") {
   Scope scope;
   using S = OptimizerSettings;
   using C = capi::TP_OptimizerConfigs;
@@ -84,12 +84,12 @@ TEST_CASE("every setting reaches the field of its name, in every layout") {
       PAIR(scoped_allocator_optimization, 6),
   };
 #undef PAIR
-  // All there are: the struct holds nothing else behind struct_size and ext.
+  // All fields: the struct has no others after struct_size and ext.
   CHECK(16 + pairs.size() * sizeof(capi::TF_TriState) ==
         capi::StructInfo<C>::kSize);
   for (const Release release :
        {Release{2, 6}, Release{2, 9}, Release{2, 10}, Release{2, 21}}) {
-    LeakCheckedFake core({release, {}});
+    LeakCheckedFake fake({release, {}});
     for (const Pair& set : pairs) {
       for (const Toggle value : {Toggle::kOn, Toggle::kOff}) {
         Mine::settings = {};
@@ -108,28 +108,28 @@ TEST_CASE("every setting reaches the field of its name, in every layout") {
   }
 }
 
-TEST_CASE("what core has not got, or has in another version") {
-  LeakCheckedFake core;
+TEST_CASE("a TensorFlow with another version of the C API is refused") {
+  LeakCheckedFake fake;
   const auto other = GraphHost::Register(
       &internal::OptimizerRegistration<Mine>::InitGraph, {2, 21}, 1);
   CHECK(absl::IsFailedPrecondition(other.status()));
   CHECK(other.status().message() ==
-        "TF_InitGraph: this TensorFlow has version 1 of the graph C API, this "
-        "plug-in was built for version 0; rebuild it with a newer tfplug");
+        "TF_InitGraph: this TensorFlow has version 1 of the graph C API, but "
+        "this plug-in was built for version 0; rebuild it with a newer tfplug");
   capi::TP_OptimizerRegistrationParams params = {};
   params.struct_size = 8;
   CHECK(absl::IsFailedPrecondition(testing::CallWithStatus(
       &internal::OptimizerRegistration<Mine>::InitGraph, &params)));
 }
 
-TEST_CASE("an optimizer for a device that is not this library's") {
+TEST_CASE("an optimizer for another library's device turns nothing off") {
   Scope scope;
   scope.AddKernel<float>("AddV2");
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const auto host = Register<Cpu>();
   REQUIRE(host.ok());
   CHECK((*host)->device_type() == "CPU");
-  // Nothing is known of its kernels, and so nothing turned off.
+  // Its kernels are not known.
   CHECK((*host)->configs().arithmetic_optimization ==
         capi::TF_TriState_Default);
 }
@@ -139,14 +139,14 @@ struct Throwing : GraphOptimizer<> {
   static constexpr char kDeviceType[] = "SIM";
   static OptimizerSettings Settings() { throw std::bad_alloc(); }
 };
-TEST_CASE("settings that throw") {
-  LeakCheckedFake core;
+TEST_CASE("Settings() that throws") {
+  LeakCheckedFake fake;
   CHECK(absl::IsResourceExhausted(Register<Throwing>().status()));
 }
 #endif
 
-TEST_CASE("2.5 asks without an item") {
-  LeakCheckedFake core({{2, 5}, {}});
+TEST_CASE("2.5 calls optimize_func without an item") {
+  LeakCheckedFake fake({{2, 5}, {}});
   static testing::TF_GrapplerItem item;
   internal::tensorflow.TF_GetGrapplerItem = [](capi::TF_Buffer*,
                                                capi::TF_Status* s) {
@@ -174,14 +174,13 @@ TEST_CASE("2.5 asks without an item") {
   table.destroy_func(optimizer);
 }
 
-// ---- What would rewrite to ops without a kernel
-// ------------------------------
+// ---- Rewrites to ops without a kernel ---------------------------------------
 
-TEST_CASE("AddN without a kernel turns the sums' rewriter off") {
+TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
   Scope scope;
   scope.AddKernel<float, int64_t>("AddV2");
-  LeakCheckedFake core;
-  // Nor is there a BroadcastTo.
+  LeakCheckedFake fake;
+  // There is no kernel for BroadcastTo either.
   CHECK((*Register())->configs().arithmetic_optimization ==
         capi::TF_TriState_Off);
   CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Off);
@@ -189,7 +188,7 @@ TEST_CASE("AddN without a kernel turns the sums' rewriter off") {
   scope.AddKernel<float, int64_t>("BroadcastTo");
   CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Default);
 
-  SUBCASE("one for every type lets it run") {
+  SUBCASE("unless every type has one") {
     scope.AddKernel<float>("AddN");
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Off);  // int64
@@ -200,44 +199,44 @@ TEST_CASE("AddN without a kernel turns the sums' rewriter off") {
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);
   }
-  SUBCASE("the author's word goes before") {
+  SUBCASE("unless the author turns it on") {
     Mine::settings.arithmetic_optimization = Toggle::kOn;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_On);
   }
-  SUBCASE("the author may want none of it") {
+  SUBCASE("unless keep_to_own_kernels is off") {
     Mine::settings.keep_to_own_kernels = false;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);
   }
 }
 
-TEST_CASE("a rule with two ops needs both") {
+TEST_CASE("a rewrite of two ops requires both") {
   Scope scope;
   scope.AddKernel<float>("Log");
-  CHECK(FindBrokenRules(internal::KernelSet("SIM")).empty());
+  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
   scope.AddKernel<double>("Softmax");
-  CHECK(FindBrokenRules(internal::KernelSet("SIM")).empty());
+  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
   scope.AddKernel<float>("Softmax");
-  const auto broken = FindBrokenRules(internal::KernelSet("SIM"));
-  REQUIRE(broken.size() == 1);
-  CHECK(broken[0].ToString() ==
+  const auto unsafe = FindUnsafeRewrites(internal::KernelSet("SIM"));
+  REQUIRE(unsafe.size() == 1);
+  CHECK(unsafe[0].ToString() ==
         "arithmetic_optimization may turn Log with Softmax into LogSoftmax "
         "with T=float, for which this library has no kernel");
-  CHECK(FindBrokenRules(internal::KernelSet("OTHER")).empty());
+  CHECK(FindUnsafeRewrites(internal::KernelSet("OTHER")).empty());
 }
 
-TEST_CASE("lists are no numbers that a rewriter would compute with") {
+TEST_CASE("rewriters do not touch sums of tensor lists") {
   Scope scope;
   RegisterKernel<NoKernel>(KernelDef("AddN").Device("SIM").TypeConstraint(
       "T", {DataType::kVariant}));
-  CHECK(FindBrokenRules(internal::KernelSet("SIM")).empty());
+  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
   scope.AddKernel<float>("AddN");
   // Mul, Assign, AssignAdd
-  CHECK(FindBrokenRules(internal::KernelSet("SIM")).size() == 3);
+  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).size() == 3);
 }
 
-TEST_CASE("sums are not made in place by kernels that there are not") {
+TEST_CASE("memory_optimization is off without kernels for in-place sums") {
   Scope scope;
   scope.AddKernel<float>("AddN");
   scope.AddKernel<float>("Mul");

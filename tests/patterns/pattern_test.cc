@@ -8,8 +8,8 @@
 
 #include "patterns/rules_fixture.h"
 
-// What patterns match. The rules put a Neg of the first value in the place of
-// whatever matched, or just say why they do not.
+// Tests what patterns match. The rules replace each match by a Neg of the first
+// value, or only explain why they do not.
 namespace tfplug {
 namespace {
 
@@ -21,12 +21,12 @@ Rules Negate(const Pattern& root, const Pattern& x) {
   return Rules(std::move(rules));
 }
 
-const auto& words = [](RulesFixture& f, const Rules& rules,
-                       const std::string& node) {
+const auto& explain = [](RulesFixture& f, const Rules& rules,
+                         const std::string& node) {
   return rules.Explain("negate", f[node], f.context());
 };
 
-TEST_CASE_FIXTURE(RulesFixture, "ops, inputs and their number") {
+TEST_CASE_FIXTURE(RulesFixture, "ops, inputs and input counts") {
   Add("x", "Placeholder");
   Add("y", "Placeholder");
   Add("sum", "AddV2", {"x", "y"});
@@ -38,29 +38,30 @@ TEST_CASE_FIXTURE(RulesFixture, "ops, inputs and their number") {
   const Pattern x = Any(), y = Any();
   const auto sum = Match<ops::AddV2, ops::Add>(x, y);
   const Rules rules = Negate(Match<ops::Relu, ops::Elu>(sum), x);
-  CHECK(words(*this, rules, "relu") == "negate: it matches");
-  CHECK(words(*this, rules, "sum") == "negate: 'sum' (AddV2) is not Relu|Elu");
-  CHECK(words(*this, rules, "elu") ==
+  CHECK(explain(*this, rules, "relu") == "negate: matches");
+  CHECK(explain(*this, rules, "sum") ==
+        "negate: 'sum' (AddV2) is not Relu|Elu");
+  CHECK(explain(*this, rules, "elu") ==
         "negate: input 0 of 'elu' (Elu) is 'x' (Placeholder), not AddV2|Add");
-  CHECK(words(*this, rules, "relu3") ==
+  CHECK(explain(*this, rules, "relu3") ==
         "negate: 'three' (AddV2) has 3 inputs, not 2");
-  // Without inputs, they are not looked at.
+  // A pattern without inputs matches any.
   const Rules loose =
       Negate(Match<ops::Relu>(Match<ops::AddV2>().Named("a")), x);
-  CHECK(words(*this, loose, "relu3") == "negate: it matches");
+  CHECK(explain(*this, loose, "relu3") == "negate: matches");
   CHECK(Explain(rules, "x") == "no rule has a Placeholder as its root\n");
-  CHECK(Explain(rules, "elu") == words(*this, rules, "elu") + "\n");
+  CHECK(Explain(rules, "elu") == explain(*this, rules, "elu") + "\n");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "plain names of ops and attributes") {
+TEST_CASE_FIXTURE(RulesFixture, "ops and attributes by their names") {
   Add("x", "Placeholder");
   const Node node = Add("mine", "MyOp", {"x"});
   const Pattern x = Any();
   const Rules rules = Negate(Match("MyOp", x).Where("n", 2), x);
-  CHECK(words(*this, rules, "mine") ==
+  CHECK(explain(*this, rules, "mine") ==
         "negate: 'mine' (MyOp): attribute n is absent, not 2");
   node.SetAttr("n", 3);
-  CHECK(words(*this, rules, "mine") ==
+  CHECK(explain(*this, rules, "mine") ==
         "negate: 'mine' (MyOp): attribute n is 3, not 2");
   node.SetAttr("n", 2);
   CHECK(Run(rules) == "1");
@@ -75,34 +76,37 @@ TEST_CASE_FIXTURE(RulesFixture, "attributes") {
   node.SetAttr("transpose_b", false);
   const Pattern x = Any(), w = Any();
   const auto check = [&](const Pattern& pattern) {
-    return words(*this, Negate(pattern, x), "product");
+    return explain(*this, Negate(pattern, x), "product");
   };
   const auto match = [&] { return Match<ops::MatMul>(x, w); };
-  const std::string yes = "negate: it matches";
-  CHECK(check(match().Where(ops::MatMul::transpose_a, true)) == yes);
+  const std::string matches = "negate: matches";
+  CHECK(check(match().Where(ops::MatMul::transpose_a, true)) == matches);
   CHECK(check(match().Where(ops::MatMul::transpose_a, false)) ==
         "negate: 'product' (MatMul): attribute transpose_a is true, not false");
-  CHECK(check(match().Where(ops::MatMul::T_attr, DataType::kFloat)) == yes);
+  CHECK(check(match().Where(ops::MatMul::T_attr, DataType::kFloat)) == matches);
   CHECK(check(match().Where(ops::MatMul::T_attr, DataType::kHalf)) ==
         "negate: 'product' (MatMul): attribute T is float, not half");
   CHECK(check(match().WhereOneOf(ops::MatMul::T_attr,
-                                 {DataType::kHalf, DataType::kFloat})) == yes);
+                                 {DataType::kHalf, DataType::kFloat})) ==
+        matches);
   CHECK(check(match().WhereOneOf(ops::MatMul::T_attr,
                                  {DataType::kHalf, DataType::kDouble})) ==
         "negate: 'product' (MatMul): attribute T is float, not one of half, "
         "double");
   const auto is_narrow = [](DataType type) { return DataTypeSize(type) < 4; };
-  CHECK(check(match().WhereHolds(ops::MatMul::T_attr, "narrow", is_narrow)) ==
-        "negate: 'product' (MatMul): attribute T is float, not narrow");
-  CHECK(check(match().Where("T", DataType::kFloat)) == yes);
-  // Of another kind.
+  CHECK(
+      check(match().WhereSatisfies(ops::MatMul::T_attr, "narrow", is_narrow)) ==
+      "negate: 'product' (MatMul): attribute T is float, not narrow");
+  CHECK(check(match().Where("T", DataType::kFloat)) == matches);
+  // A value of another type.
   CHECK(check(match().Where("T", 1)) ==
         "negate: 'product' (MatMul): attribute T is float, not 1");
   CHECK(check(match().Where(ops::MatMul::grad_a, false)) ==
         "negate: 'product' (MatMul): attribute grad_a is absent, not false");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "an attribute of one of several ops") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "an attribute that only one of several ops has") {
   Add("x", "Placeholder");
   Add("relu", "Relu", {"x"});
   const Node leaky = Add("leaky", "LeakyRelu", {"x"});
@@ -111,8 +115,8 @@ TEST_CASE_FIXTURE(RulesFixture, "an attribute of one of several ops") {
   const Rules rules = Negate(
       Match<ops::Relu, ops::LeakyRelu>(x).Where(ops::LeakyRelu::alpha, 0.25f),
       x);
-  CHECK(words(*this, rules, "relu") == "negate: it matches");
-  CHECK(words(*this, rules, "leaky") ==
+  CHECK(explain(*this, rules, "relu") == "negate: matches");
+  CHECK(explain(*this, rules, "leaky") ==
         "negate: 'leaky' (LeakyRelu): attribute alpha is 0.500000, not "
         "0.250000");
 }
@@ -127,19 +131,20 @@ TEST_CASE_FIXTURE(RulesFixture, "commutative nodes") {
   const Pattern x = Any(), b = Any();
   const auto inner = Match<ops::Sigmoid>(x).MayHaveOtherUses();
   const Rules one_way = Negate(Match<ops::AddV2>(inner, b), b);
-  CHECK(words(*this, one_way, "ab") == "negate: it matches");
-  CHECK(words(*this, one_way, "ba") ==
+  CHECK(explain(*this, one_way, "ab") == "negate: matches");
+  CHECK(explain(*this, one_way, "ba") ==
         "negate: input 0 of 'ba' (AddV2) is 'b' (Placeholder), not Sigmoid");
   const Rules both = Negate(Match<ops::AddV2>(inner, b).Commutative(), x);
-  CHECK(words(*this, both, "ab") == "negate: it matches");
-  CHECK(words(*this, both, "ba") == "negate: it matches");
-  CHECK(words(*this, both, "bb") ==
+  CHECK(explain(*this, both, "ab") == "negate: matches");
+  CHECK(explain(*this, both, "ba") == "negate: matches");
+  CHECK(explain(*this, both, "bb") ==
         "negate: input 1 of 'bb' (AddV2) is 'b' (Placeholder), not Sigmoid");
   CHECK(Run(both) == "2");
   CHECK(Text() == "ab = Neg(x)\nba = Neg(x)\nbb = AddV2(b, b)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "one handle twice is one value, or one node") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "a handle that is used twice matches one value or one node") {
   Add("x", "Split");
   Add("y", "Placeholder");
   Add("sigmoid", "Sigmoid", {"x"});
@@ -149,21 +154,21 @@ TEST_CASE_FIXTURE(RulesFixture, "one handle twice is one value, or one node") {
   const Pattern x = Any("the argument");
   const auto sigmoid = Match<ops::Sigmoid>(x).MayHaveOtherUses();
   const Rules rules = Negate(Match<ops::Mul>(x, sigmoid), x);
-  CHECK(words(*this, rules, "swish") == "negate: it matches");
+  CHECK(explain(*this, rules, "swish") == "negate: matches");
   const std::string no =
       "negate: input 0 of 'sigmoid' (Sigmoid) is not the value that the "
-      "argument stands for";
-  CHECK(words(*this, rules, "other") == no);
-  CHECK(words(*this, rules, "port") == no);
+      "argument matched before";
+  CHECK(explain(*this, rules, "other") == no);
+  CHECK(explain(*this, rules, "port") == no);
 
   Add("sigmoid2", "Sigmoid", {"y"});
   Add("square", "Mul", {"sigmoid2", "sigmoid2"});
   Add("both", "Mul", {"sigmoid", "sigmoid2"});
   const Rules square = Negate(Match<ops::Mul>(sigmoid, sigmoid), x);
-  CHECK(words(*this, square, "square") == "negate: it matches");
-  CHECK(words(*this, square, "both") ==
-        "negate: input 1 of 'both' (Mul) is not the value that the pattern met "
-        "before");
+  CHECK(explain(*this, square, "square") == "negate: matches");
+  CHECK(explain(*this, square, "both") ==
+        "negate: input 1 of 'both' (Mul) is not the value that the same handle "
+        "matched before");
 }
 
 TEST_CASE_FIXTURE(RulesFixture, "outputs") {
@@ -174,16 +179,16 @@ TEST_CASE_FIXTURE(RulesFixture, "outputs") {
   const Pattern x = Any();
   const auto norm = Match<ops::FusedBatchNormV3>().MayHaveOtherUses();
   const Rules first = Negate(Match<ops::Relu>(norm), x);
-  CHECK(words(*this, first, "y") == "negate: it matches");
-  CHECK(words(*this, first, "mean") ==
-        "negate: input 0 of 'mean' (Relu) is another output of 'norm' "
-        "(FusedBatchNormV3) than the pattern's");
+  CHECK(explain(*this, first, "y") == "negate: matches");
+  CHECK(explain(*this, first, "mean") ==
+        "negate: input 0 of 'mean' (Relu) is output 1 of 'norm' "
+        "(FusedBatchNormV3), not output 0");
   const Rules second =
       Negate(Match<ops::Relu>(norm[ops::FusedBatchNormV3::batch_mean]), x);
-  CHECK(words(*this, second, "mean") == "negate: it matches");
+  CHECK(explain(*this, second, "mean") == "negate: matches");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "alternatives, in their order") {
+TEST_CASE_FIXTURE(RulesFixture, "alternatives are tried in order") {
   Add("x", "Placeholder");
   Add("b", "Placeholder");
   Add("bias", "BiasAdd", {"x", "b"});
@@ -196,11 +201,12 @@ TEST_CASE_FIXTURE(RulesFixture, "alternatives, in their order") {
       OneOf(Match<ops::BiasAdd>(x, b), Match<ops::AddV2>(b, x));
   CHECK(Run(Negate(Match<ops::Relu>(biased), x)) == "2");
   CHECK(Text() == "relu1 = Neg(x)\nrelu2 = Neg(x)\nrelu3 = Relu(x)");
-  CHECK(words(*this, Negate(Match<ops::Relu>(biased), x), "relu3") ==
+  CHECK(explain(*this, Negate(Match<ops::Relu>(biased), x), "relu3") ==
         "negate: input 0 of 'relu3' (Relu) is 'x' (Placeholder), not BiasAdd");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "optional nodes, inside and as the root") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "optional nodes, within a pattern and as its root") {
   Add("x", "Placeholder");
   Add("cast", "Cast", {"x"});
   Add("sqrt1", "Sqrt", {"cast"});
@@ -214,7 +220,7 @@ TEST_CASE_FIXTURE(RulesFixture, "optional nodes, inside and as the root") {
   std::vector<Rule> rules;
   rules.push_back(
       Rule("negate", root)
-          .OnlyIf("it looks",
+          .OnlyIf("always",
                   [&](const Matched& m) {
                     had_cast = had_cast || m.has(cast);
                     had_tanh = had_tanh || m.node(root).op() == "Tanh";
@@ -227,24 +233,25 @@ TEST_CASE_FIXTURE(RulesFixture, "optional nodes, inside and as the root") {
   CHECK(Text() == "sqrt1 = Neg(x)\ntanh = Neg(x)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "what is no pattern") {
+TEST_CASE_FIXTURE(RulesFixture, "malformed patterns and rules") {
   Add("x", "Placeholder");
   const Pattern x = Any();
   CHECK(Run(Negate(x, x)) ==
-        "rule 'negate': a pattern's root must be a node: Match<...>(...)");
+        "rule 'negate': the root of a pattern must be a node; use "
+        "Match<...>(...)");
   CHECK(Run(Negate(Match<ops::Relu>(Optional(Match<ops::Neg>())), x)) ==
-        "rule 'negate': an Optional node must have inputs: without it, its "
-        "first one is there instead");
+        "rule 'negate': an Optional node must have inputs: the first one takes "
+        "its place where the node is absent");
   Pattern deep = x;
   for (int i = 0; i < 9; ++i) deep = Optional(Match<ops::Neg>(deep));
   for (int i = 0; i < 9; ++i) deep = Match<ops::AddV2>(deep, x).Commutative();
   CHECK(Run(Negate(deep, x)) ==
-        "rule 'negate': the pattern can be met in more than 256 ways; make "
-        "several rules of it, with fewer choices each");
+        "rule 'negate': the pattern has more than 256 variants; split it into "
+        "several rules with fewer choices each");
   std::vector<Rule> nothing;
   nothing.push_back(Rule("nothing", Match<ops::Relu>(x)));
   CHECK(Run(Rules(std::move(nothing))) ==
-        "rule 'nothing': it has no replacement: say ReplaceBy(...)");
+        "rule 'nothing': it has no replacement; call ReplaceBy(...)");
 }
 
 }  // namespace

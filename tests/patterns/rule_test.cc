@@ -10,17 +10,17 @@
 
 #include "patterns/rules_fixture.h"
 
-// What replacements are made of.
+// Tests the parts of replacements: new nodes, constants, attributes.
 namespace tfplug {
 namespace {
 
-class Nothing : public Kernel {
+class NoKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
-TFPLUG_REGISTER_KERNEL(Nothing, ops::Neg().T<float>().Device("SIM"));
+TFPLUG_REGISTER_KERNEL(NoKernel, ops::Neg().T<float>().Device("SIM"));
 
-Rules Just(Rule rule) {
+Rules MakeRules(Rule rule) {
   std::vector<Rule> rules;
   rules.push_back(std::move(rule));
   return Rules(std::move(rules));
@@ -40,7 +40,7 @@ TEST_CASE_FIXTURE(Fixture, "new nodes within new nodes, and constants") {
     return Constant::Of(Shape{}, std::vector<float>{2});
   });
   const auto neg = New<ops::Neg>(x).Copy(relu, ops::Neg::T_attr);
-  const Rules rules = Just(
+  const Rules rules = MakeRules(
       Rule("nest", relu)
           .ReplaceBy(New<ops::AddV2>(neg, two).Copy(relu, ops::AddV2::T_attr)));
   Add("relu/Neg", "Placeholder");
@@ -57,7 +57,7 @@ TEST_CASE_FIXTURE(Fixture, "new nodes within new nodes, and constants") {
   CHECK(graph.FindNode("relu/Neg_1").GetAttr<DataType>("T").ok());
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
+TEST_CASE_FIXTURE(RulesFixture, "a constant computed from a matched constant") {
   const auto c = Match<ops::Const>().MayHaveOtherUses();
   const Pattern x = Any();
   const auto root = Match<ops::Mul>(x, c);
@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
         for (float& value : values) value = -value;
         return Constant::Of(old.shape(), values);
       });
-  const Rules rules = Just(
+  const Rules rules = MakeRules(
       Rule("subtract", root)
           .ReplaceBy(
               New<ops::AddV2>(x, negative).Copy(root, ops::AddV2::T_attr)));
@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
       AddConst("c", Constant::Of(Shape{2}, std::vector<float>{1, 2}));
   CHECK(c2.AddControl(loop).ok());
   Add("mul", "Mul", {"x", "c"});
-  SUBCASE("whose elements can be read") {
+  SUBCASE("with readable elements") {
     SUBCASE("used once") {}
     SUBCASE("used elsewhere too") { Add("other", "Neg", {"c"}); }
     CHECK(Run(rules) == "1");
@@ -87,12 +87,12 @@ TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
     CHECK(Constant::Read(made)->GetElements<float>().value() ==
           std::vector<float>{-1, -2});
     CHECK(Constant::Read(made)->shape() == Shape{2});
-    // It belongs to the loop's body, too.
+    // It is part of the loop's body, too.
     CHECK(made.num_controls() == 1);
     CHECK(static_cast<bool>(graph.FindNode("c")) ==
           static_cast<bool>(graph.FindNode("other")));
   }
-  SUBCASE("of another type") {
+  SUBCASE("without readable elements") {
     c2.SetRawAttr("value", "");
     CHECK(
         Explain(rules, "mul") ==
@@ -102,27 +102,27 @@ TEST_CASE_FIXTURE(RulesFixture, "a constant made of a constant") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "only where there is a kernel") {
-  const Rules rules = Just(
+TEST_CASE_FIXTURE(Fixture, "a rule that requires a kernel") {
+  const Rules rules = MakeRules(
       Rule("negate", relu)
           .ReplaceBy(
               New<ops::Neg>(x).Copy(relu, ops::Neg::T_attr).RequireKernel()));
   graph.FindNode("relu").SetAttr("T", DataType::kHalf);
   CHECK(Explain(rules, "relu") ==
-        "negate: there is no kernel for Neg with T=half on SIM\n");
+        "negate: no kernel is registered for Neg with T=half on SIM\n");
   CHECK(Run(rules) == "0");
   graph.FindNode("relu").SetAttr("T", DataType::kFloat);
   graph.FindNode("relu").SetDevice("");
-  CHECK(
-      Explain(rules, "relu") ==
-      "negate: 'relu' (Relu) has no device yet, so that it is not known which "
-      "kernel it will have\n");
+  CHECK(Explain(rules, "relu") ==
+        "negate: 'relu' (Relu) has no device yet, so its kernel cannot be "
+        "determined\n");
   graph.FindNode("relu").SetDevice(device);
   CHECK(Run(rules) == "1");
 }
-TEST_CASE_FIXTURE(Fixture, "a kernel for a type that is set, not copied") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a required kernel for a type that is set, not copied") {
   const auto negate = [&](DataType type) {
-    return Just(
+    return MakeRules(
         Rule("negate", relu)
             .ReplaceBy(
                 New<ops::Neg>(x).Set(ops::Neg::T_attr, type).RequireKernel()));
@@ -131,65 +131,68 @@ TEST_CASE_FIXTURE(Fixture, "a kernel for a type that is set, not copied") {
   CHECK(Run(negate(DataType::kFloat)) == "1");
 }
 
-TEST_CASE_FIXTURE(Fixture, "the op as this TensorFlow has it") {
-  const Rules cosine = Just(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
+TEST_CASE_FIXTURE(Fixture, "an op that TensorFlow does not have") {
+  const Rules cosine =
+      MakeRules(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
   CHECK(Explain(cosine, "relu") ==
-        "cosine: TensorFlow says of the op Cos: there is no such op\n");
+        "cosine: TensorFlow cannot look up op Cos: unknown op\n");
   CHECK(Run(cosine) == "0");
 }
-TEST_CASE_FIXTURE(Fixture, "an attribute that this TensorFlow's op demands") {
-  const Rules cosine = Just(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
+TEST_CASE_FIXTURE(Fixture, "an attribute that TensorFlow's op requires") {
+  const Rules cosine =
+      MakeRules(Rule("cosine", relu).ReplaceBy(New<ops::Cos>(x)));
   DefineOp("Cos", {"T: type", "fast: bool"});
   CHECK(Explain(cosine, "relu") ==
-        "cosine: this TensorFlow's Cos wants the attribute T, which the rule "
+        "cosine: this TensorFlow's Cos requires attribute T, which the rule "
         "does not set\n");
   CHECK(Run(cosine) == "0");
 }
-TEST_CASE_FIXTURE(Fixture, "attributes that not all releases have") {
+TEST_CASE_FIXTURE(Fixture, "attributes that some releases lack") {
   const auto cos = New<ops::Cos>(x).Copy(relu, ops::Cos::T_attr);
-  SUBCASE("set all the same") {
+  SUBCASE("Set") {
     DefineOp("Cos", {"T: type"});
     const Rules rules =
-        Just(Rule("cosine", relu).ReplaceBy(cos.Set("n", true)));
+        MakeRules(Rule("cosine", relu).ReplaceBy(cos.Set("n", true)));
     CHECK(Explain(rules, "relu") ==
           "cosine: this TensorFlow's Cos has no attribute n\n");
     CHECK(Run(rules) == "0");
   }
-  SUBCASE("set where known: not") {
+  SUBCASE("SetIfKnown, and the op lacks it") {
     DefineOp("Cos", {"T: type"});
-    CHECK(
-        Run(Just(Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
-        "1");
+    CHECK(Run(MakeRules(
+              Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
+          "1");
     CHECK_FALSE(graph.FindNode("relu").HasAttr("n"));
   }
-  SUBCASE("set where known") {
+  SUBCASE("SetIfKnown, and the op has it") {
     DefineOp("Cos", {"T: type", "n: bool"});
-    CHECK(
-        Run(Just(Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
-        "1");
+    CHECK(Run(MakeRules(
+              Rule("cosine", relu).ReplaceBy(cos.SetIfKnown("n", true)))) ==
+          "1");
     CHECK(graph.FindNode("relu").GetAttr<bool>("n").value());
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "attributes of all kinds") {
+TEST_CASE_FIXTURE(Fixture, "attributes of all types") {
   DefineOp("Cos", {"T: type", "b: bool", "i: int", "f: float", "s: string",
                    "t: type", "h: shape", "bs: list(bool)", "is: list(int)",
                    "fs: list(float)", "ts: list(type)", "ss: list(string)"});
-  CHECK(Run(Just(Rule("all", relu)
-                     .ReplaceBy(New<ops::Cos>(x)
-                                    .Copy(relu, ops::Cos::T_attr)
-                                    .Set("b", true)
-                                    .Set("i", int64_t{-3})
-                                    .Set("f", 0.5f)
-                                    .Set("s", std::string("text"))
-                                    .Set("t", DataType::kHalf)
-                                    .Set("h", PartialShape(Shape{2, -1}))
-                                    .Set("bs", std::vector<bool>{true, false})
-                                    .Set("is", std::vector<int64_t>{1, -1})
-                                    .Set("fs", std::vector<float>{0.25f})
-                                    .Set("ts", std::vector<DataType>{})
-                                    .Set("ss", std::vector<std::string>{
-                                                   "a"})))) == "1");
+  CHECK(Run(MakeRules(
+            Rule("all", relu)
+                .ReplaceBy(New<ops::Cos>(x)
+                               .Copy(relu, ops::Cos::T_attr)
+                               .Set("b", true)
+                               .Set("i", int64_t{-3})
+                               .Set("f", 0.5f)
+                               .Set("s", std::string("text"))
+                               .Set("t", DataType::kHalf)
+                               .Set("h", PartialShape(Shape{2, -1}))
+                               .Set("bs", std::vector<bool>{true, false})
+                               .Set("is", std::vector<int64_t>{1, -1})
+                               .Set("fs", std::vector<float>{0.25f})
+                               .Set("ts", std::vector<DataType>{})
+                               .Set("ss", std::vector<std::string>{"a"})))) ==
+        "1");
   const Node node = graph.FindNode("relu");
   CHECK(node.GetAttr<bool>("b").value());
   CHECK(node.GetAttr<int64_t>("i").value() == -3);
@@ -208,31 +211,33 @@ TEST_CASE_FIXTURE(Fixture, "attributes of all kinds") {
         std::vector<std::string>{"a"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a replacement that needs what goes") {
+TEST_CASE_FIXTURE(Fixture, "a replacement that uses a node that it removes") {
   const auto inner = Match<ops::Relu>(x);
-  const Rules rules =
-      Just(Rule("wrong", Match<ops::Sqrt>(inner))
-               .ReplaceBy(New<ops::Neg>(inner).Copy(inner, ops::Neg::T_attr)));
+  const Rules rules = MakeRules(
+      Rule("wrong", Match<ops::Sqrt>(inner))
+          .ReplaceBy(New<ops::Neg>(inner).Copy(inner, ops::Neg::T_attr)));
   Add("sqrt", "Sqrt", {"relu"});
   CHECK(Run(rules) ==
         "rule 'wrong', node 'sqrt': the replacement still uses 'relu', which "
-        "goes: let it be MayHaveOtherUses(), or use its inputs");
+        "the rule removes; mark it MayHaveOtherUses(), or use its inputs");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "inputs that the match came without") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "inputs that are not part of the match are left out") {
   DefineOp("MyOp", {"T: type"});
   const Pattern x = Any(), b = Any();
   const auto bias = Match<ops::BiasAdd>(x, b);
   const auto root = Match<ops::Relu>(Optional(bias));
   const Rules rules =
-      Just(Rule("fuse", root)
-               .ReplaceBy(
-                   New<ops::InternalFusedMatMul>(x, x, b)
-                       .Copy(root, ops::InternalFusedMatMul::T_attr)
-                       .Set(ops::InternalFusedMatMul::num_args,
-                            [=](const Matched& m) { return m.has(b) ? 1 : 0; })
-                       .Set(ops::InternalFusedMatMul::fused_ops,
-                            std::vector<std::string>{"Relu"})));
+      MakeRules(Rule("fuse", root)
+                    .ReplaceBy(New<ops::InternalFusedMatMul>(x, x, b)
+                                   .Copy(root, ops::InternalFusedMatMul::T_attr)
+                                   .Set(ops::InternalFusedMatMul::num_args,
+                                        [=](const Matched& m) {
+                                          return m.has(b) ? 1 : 0;
+                                        })
+                                   .Set(ops::InternalFusedMatMul::fused_ops,
+                                        std::vector<std::string>{"Relu"})));
   Add("x", "Placeholder");
   Add("b", "Placeholder");
   Add("bias", "BiasAdd", {"x", "b"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_
-#define TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_
+#ifndef TFPLUG_TESTS_PATTERNS_RULES_FIXTURE_H_
+#define TFPLUG_TESTS_PATTERNS_RULES_FIXTURE_H_
 
 #include <doctest/doctest.h>
 #include <tfplug/graph_pass.h>
@@ -22,8 +22,10 @@
 
 namespace tfplug {
 
-// A graph, rules over it, and what core would say: which nodes to preserve,
-// which ops there are, which shapes nodes have.
+using namespace patterns;
+
+// A graph, rules to run on it, and TensorFlow's answers: nodes to preserve, op
+// definitions, and shapes.
 class RulesFixture {
  public:
   RulesFixture() {
@@ -39,9 +41,9 @@ class RulesFixture {
     tensorflow.TF_DeleteFunctionLibraryDefinition =
         [](capi::TF_FunctionLibraryDefinition*) {};
     tensorflow.TF_LookUpOpDef = &LookUpOpDef;
-    // Shapes are known that a test states.
+    // Only shapes that a test states are known.
     tensorflow.TF_NewGraphProperties = nullptr;
-    // What the tests' rules make, as far as it matters.
+    // The ops that the tests' rules add, as far as the tests need them.
     DefineOp("_FusedMatMul",
              {"T: type", "transpose_a: bool", "transpose_b: bool",
               "num_args: int", "fused_ops: list(string)", "epsilon: float"});
@@ -52,7 +54,8 @@ class RulesFixture {
     DefineOp("Relu", {"T: type"});
   }
 
-  // "name", or "name:1", or "^name" for a control edge, as in a NodeDef.
+  // Inputs are "name", "name:1", or "^name" for a control edge, as in a
+  // NodeDef.
   Node Add(const std::string& name, const std::string& op,
            const std::vector<std::string>& inputs = {}) {
     const Node node = graph.AddNode(name, op).value();
@@ -84,8 +87,8 @@ class RulesFixture {
   Node operator[](const std::string& name) { return graph.FindNode(name); }
   void Preserve(const std::string& name) { preserved_.insert(name); }
 
-  // An op of core's registry: "name: kind", with a default value if the kind
-  // is one of bool and float.
+  // Defines an op of TensorFlow's registry. Attributes are "name: kind"; those
+  // of kind bool and float have a default.
   static void DefineOp(const std::string& name,
                        const std::vector<std::string>& attrs) {
     std::string op, output;
@@ -113,7 +116,7 @@ class RulesFixture {
     if (!context_.has_value()) context_.emplace("SIM", "", nullptr);
     return *context_;
   }
-  // How many replacements; the error's words in place of it.
+  // Returns the number of replacements, or the error's message.
   std::string Run(const Rules& rules) {
     const absl::StatusOr<int64_t> count = rules.Run(graph, context());
     if (!count.ok()) return std::string(count.status().message());
@@ -125,7 +128,7 @@ class RulesFixture {
     return rules.Explain((*this)[node], context());
   }
 
-  // "name = Op(inputs)", by name; what has no inputs is left out.
+  // Returns "name = Op(inputs)" for each node with inputs, sorted by name.
   std::string Text() {
     std::vector<std::string> lines;
     for (const Node node : graph.nodes()) {
@@ -172,7 +175,7 @@ class RulesFixture {
     const auto found = op_defs_.find(name);
     if (found == op_defs_.end()) {
       internal::tensorflow.TF_SetStatus(status, capi::TF_NOT_FOUND,
-                                        "there is no such op");
+                                        "unknown op");
       return;
     }
     buffer->data = found->second.data();
@@ -182,10 +185,10 @@ class RulesFixture {
   static inline std::set<std::string> preserved_;
   static inline std::map<std::string, std::string> op_defs_;
 
-  testing::ScopedFakeTensorFlow core_;
+  testing::ScopedFakeTensorFlow fake_;
   std::optional<PassContext> context_;
 };
 
 }  // namespace tfplug
 
-#endif  // TFPLUG_TESTS_GRAPH_RULES_FIXTURE_H_
+#endif  // TFPLUG_TESTS_PATTERNS_RULES_FIXTURE_H_

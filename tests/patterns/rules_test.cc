@@ -8,11 +8,11 @@
 
 #include "patterns/rules_fixture.h"
 
-// What the engine does with a match, and when it leaves it alone.
+// Tests what the engine does with a match, and when it leaves it alone.
 namespace tfplug {
 namespace {
 
-// relu(bias(matmul(x, w), b)), as a rule and as a graph.
+// relu(bias(matmul(x, w), b)), as a rule. The fixture has the same as a graph.
 struct FuseMatMul {
   Pattern x = Any(), w = Any(), b = Any();
   NodePattern<ops::MatMul> product = Match<ops::MatMul>(x, w);
@@ -21,14 +21,14 @@ struct FuseMatMul {
       Match<ops::Relu, ops::Elu>(biased);
 
   Rule MakeRule(std::string name, const Pattern& root) const {
-    using New_ = ops::InternalFusedMatMul;
+    using Fused = ops::InternalFusedMatMul;
     return Rule(std::move(name), root)
-        .ReplaceBy(New<ops::InternalFusedMatMul>(x, w, b)
-                       .Copy(product, New_::T_attr)
-                       .Copy(product, New_::transpose_a)
-                       .Copy(product, New_::transpose_b)
-                       .Set(New_::num_args, 1)
-                       .Set(New_::fused_ops, [*this](const Matched& m) {
+        .ReplaceBy(New<Fused>(x, w, b)
+                       .Copy(product, Fused::T_attr)
+                       .Copy(product, Fused::transpose_a)
+                       .Copy(product, Fused::transpose_b)
+                       .Set(Fused::num_args, 1)
+                       .Set(Fused::fused_ops, [*this](const Matched& m) {
                          std::vector<std::string> ops{"BiasAdd"};
                          if (m.has(activation)) {
                            ops.emplace_back(m.node(activation).op());
@@ -53,7 +53,7 @@ struct Fixture : RulesFixture {
     Add("relu", "Relu", {"bias"});
     graph.FindNode("matmul").SetAttr("transpose_b", true);
   }
-  std::string Why() {
+  std::string Explanation() {
     return rules.Explain("fuse", graph.FindNode("relu"), context());
   }
   const Rules rules = FuseMatMul().MakeRules();
@@ -77,14 +77,14 @@ TEST_CASE_FIXTURE(Fixture, "the new node takes the root's place") {
         std::vector<std::string>{"BiasAdd", "Relu"});
   CHECK(root.GetAttr<std::string>("_output_shapes").value() == "kept");
   CHECK_FALSE(root.HasAttr("old"));
-  // Neither copied, for it was not there, nor set: the op's defaults.
+  // Neither found in the matched node nor set: the op's defaults.
   CHECK_FALSE(root.GetAttr<bool>("transpose_a").value());
   CHECK(root.GetAttr<float>("epsilon").value() == 1);
-  // Nothing is left to do.
+  // Nothing matches any more.
   CHECK(Run(rules) == "0");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a graph without the ops is not touched") {
+TEST_CASE_FIXTURE(Fixture, "a graph without the ops is left unchanged") {
   for (const char* name : {"relu", "bias"}) {
     CHECK(graph.RemoveNode(graph.FindNode(name)).ok());
   }
@@ -95,34 +95,37 @@ TEST_CASE_FIXTURE(Fixture, "a graph without the ops is not touched") {
   CHECK_FALSE(again->changed());
 }
 
-TEST_CASE_FIXTURE(Fixture, "used outside the match") {
-  SUBCASE("the innermost") {
+TEST_CASE_FIXTURE(Fixture, "an inner node that is needed outside the match") {
+  SUBCASE("by data") {
     Add("other", "Neg", {"matmul"});
-    CHECK(Why() == "fuse: 'matmul' (MatMul) is also used by 'other' (Neg)");
+    CHECK(Explanation() ==
+          "fuse: 'matmul' (MatMul) is also used by 'other' (Neg)");
   }
   SUBCASE("by a control edge") {
     Add("other", "Neg", {"x", "^matmul"});
-    CHECK(Why() == "fuse: 'other' (Neg) waits for 'matmul' (MatMul)");
+    CHECK(Explanation() ==
+          "fuse: 'other' (Neg) has a control edge from 'matmul' (MatMul)");
   }
   SUBCASE("preserved") {
     Preserve("matmul");
-    CHECK(Why() == "fuse: 'matmul' (MatMul) is to be preserved");
+    CHECK(Explanation() == "fuse: 'matmul' (MatMul) must be preserved");
   }
-  SUBCASE("elsewhere") {
+  SUBCASE("on another device") {
     graph.FindNode("matmul").SetDevice("/device:CPU:0");
-    CHECK(Why() ==
-          "fuse: 'matmul' (MatMul) is on the device '/device:CPU:0', 'relu' "
-          "(Relu) on '" +
+    CHECK(Explanation() ==
+          "fuse: 'matmul' (MatMul) is on device '/device:CPU:0', but 'relu' "
+          "(Relu) is on '" +
               device + "'");
   }
   CHECK(Run(rules) == "0");
   CHECK_FALSE(graph.FindNode("relu").op() == "_FusedMatMul");
 }
 
-TEST_CASE_FIXTURE(Fixture, "used by a gradient") {
+TEST_CASE_FIXTURE(Fixture, "a value that a gradient uses") {
   Add("grad", "ReluGrad", {"x", "bias"});
-  CHECK(Why() == "fuse: 'bias' (BiasAdd) is also used by 'grad' (ReluGrad)");
-  // What can be had without the activation, the gradient uses as well.
+  CHECK(Explanation() ==
+        "fuse: 'bias' (BiasAdd) is also used by 'grad' (ReluGrad)");
+  // The smaller match, without the activation, is fused; the gradient uses it.
   CHECK(Run(rules) == "1");
   CHECK(Text() ==
         "bias = _FusedMatMul(x, w, b)\ngrad = ReluGrad(x, bias)\n"
@@ -135,7 +138,9 @@ TEST_CASE_FIXTURE(Fixture, "a preserved root keeps its name") {
   CHECK(Text() == "relu = _FusedMatMul(x, w, b)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "only on the pass's device, or on none yet") {
+TEST_CASE_FIXTURE(
+    RulesFixture,
+    "only nodes on the pass's device, or on none yet, are replaced") {
   const Pattern x = Any();
   std::vector<Rule> rules;
   rules.push_back(
@@ -147,25 +152,25 @@ TEST_CASE_FIXTURE(RulesFixture, "only on the pass's device, or on none yet") {
   Add("elsewhere", "Relu", {"x"}).SetDevice("/device:CPU:0");
   Add("nowhere", "Relu", {"x"}).SetDevice("");
   CHECK(Explain(negate, "elsewhere") ==
-        "negate: 'elsewhere' (Relu) is on the device '/device:CPU:0', which is "
-        "not the pass's\n");
+        "negate: 'elsewhere' (Relu) is on device '/device:CPU:0', which the "
+        "pass is not for\n");
   CHECK(Run(negate) == "2");
   CHECK(Text() == "elsewhere = Relu(x)\nnowhere = Neg(x)\nthere = Neg(x)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "what the nodes waited for, the new one waits for") {
+TEST_CASE_FIXTURE(Fixture, "the new node inherits the control inputs") {
   for (const char* name : {"a", "c", "d"}) Add(name, "NoOp");
   CHECK(graph.FindNode("matmul").AddControl(graph.FindNode("a")).ok());
   CHECK(graph.FindNode("matmul").AddControl(graph.FindNode("c")).ok());
   CHECK(graph.FindNode("bias").AddControl(graph.FindNode("c")).ok());
   CHECK(graph.FindNode("relu").AddControl(graph.FindNode("d")).ok());
-  // Among themselves.
+  // Within the match.
   CHECK(graph.FindNode("relu").AddControl(graph.FindNode("matmul")).ok());
   CHECK(Run(rules) == "1");
   CHECK(Text() == "relu = _FusedMatMul(x, w, b, ^d, ^c, ^a)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "another output of the root is used") {
+TEST_CASE_FIXTURE(RulesFixture, "a root of which another output is used") {
   const Pattern x = Any();
   std::vector<Rule> rules;
   rules.push_back(
@@ -175,24 +180,24 @@ TEST_CASE_FIXTURE(RulesFixture, "another output of the root is used") {
   Add("x", "Placeholder");
   Add("n", "FusedBatchNormV3", {"x", "x", "x", "x", "x"});
   Add("user", "Neg", {"n"});
-  SUBCASE("not") {
+  SUBCASE("no other output is used") {
     CHECK(Run(norm) == "1");
     CHECK(Text() == "user = Neg(x)");
   }
   SUBCASE("by a node") {
     Add("mean", "Neg", {"n:1"});
     CHECK(Explain(norm, "n") ==
-          "norm: output 1 of 'n' (FusedBatchNormV3) may be used, and the "
-          "replacement has none such\n");
+          "norm: output 1 of 'n' (FusedBatchNormV3) may be used, but the "
+          "replacement does not provide it\n");
     CHECK(Run(norm) == "0");
   }
-  SUBCASE("by whoever has it preserved") {
+  SUBCASE("because it is preserved") {
     Preserve("n");
     CHECK(Run(norm) == "0");
   }
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "an operand that would go") {
+TEST_CASE_FIXTURE(RulesFixture, "an operand that would be removed") {
   const Pattern x = Any(), y = Any();
   std::vector<Rule> rules;
   rules.push_back(Rule("add", Match<ops::Mul>(Match<ops::Relu>(x), y))
@@ -203,12 +208,12 @@ TEST_CASE_FIXTURE(RulesFixture, "an operand that would go") {
   Add("relu", "Relu", {"x"});
   Add("mul", "Mul", {"relu", "relu"});
   CHECK(Explain(add, "mul") ==
-        "add: 'relu' (Relu) would go, and is an operand of the pattern as "
-        "well\n");
+        "add: 'relu' (Relu) would be removed, but is also an operand of the "
+        "match\n");
   CHECK(Run(add) == "0");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "two places of a pattern, one node") {
+TEST_CASE_FIXTURE(RulesFixture, "one node for two nodes of a pattern") {
   const Pattern x = Any(), y = Any();
   std::vector<Rule> rules;
   rules.push_back(
@@ -219,7 +224,7 @@ TEST_CASE_FIXTURE(RulesFixture, "two places of a pattern, one node") {
   Add("relu", "Relu", {"x"});
   Add("mul", "Mul", {"relu", "relu"});
   CHECK(Explain(two, "mul") ==
-        "two: 'relu' (Relu) is met in two places of the pattern\n");
+        "two: 'relu' (Relu) would match two nodes of the pattern\n");
   CHECK(Run(two) == "0");
 }
 
@@ -244,15 +249,15 @@ struct TransposeFixture : RulesFixture {
   const Rules rules = CancelTransposes();
 };
 
-TEST_CASE_FIXTURE(TransposeFixture, "a value in the root's place") {
+TEST_CASE_FIXTURE(TransposeFixture, "a value takes the root's place") {
   CHECK(Run(rules) == "1");
   CHECK(Text() == "user = Neg(x)");
   CHECK(graph.num_nodes() == 3);
 }
-TEST_CASE_FIXTURE(TransposeFixture, "a node with other uses stays") {
+TEST_CASE_FIXTURE(TransposeFixture, "a node with other uses is kept") {
   Add("other", "Neg", {"t1"});
-  SUBCASE("another node's") {}
-  SUBCASE("preserved") {
+  SUBCASE("by another node") {}
+  SUBCASE("because it is preserved") {
     CHECK(graph.RemoveNode(graph.FindNode("other")).ok());
     Add("other", "Neg", {"x"});
     Preserve("t1");
@@ -261,19 +266,20 @@ TEST_CASE_FIXTURE(TransposeFixture, "a node with other uses stays") {
   CHECK(graph.FindNode("t1"));
   CHECK_FALSE(graph.FindNode("t2"));
 }
-TEST_CASE_FIXTURE(TransposeFixture, "a root whose name must stay") {
+TEST_CASE_FIXTURE(TransposeFixture,
+                  "a root whose name must remain becomes an Identity") {
   graph.FindNode("t2").SetAttr("_class", "kept");
   SUBCASE("preserved") {
     Preserve("t2");
     CHECK(Run(rules) == "1");
     CHECK(Text() == "t2 = Identity(x)\nuser = Neg(t2)");
   }
-  SUBCASE("waited for") {
+  SUBCASE("with a control use") {
     Add("waits", "Neg", {"x", "^t2"});
     CHECK(Run(rules) == "1");
     CHECK(Text() == "t2 = Identity(x)\nuser = Neg(t2)\nwaits = Neg(x, ^t2)");
   }
-  SUBCASE("waits itself") {
+  SUBCASE("with a control input") {
     CHECK(graph.FindNode("t1").AddControl(Add("a", "NoOp")).ok());
     CHECK(Run(rules) == "1");
     CHECK(Text() == "t2 = Identity(x, ^a)\nuser = Neg(t2)");
@@ -283,15 +289,16 @@ TEST_CASE_FIXTURE(TransposeFixture, "a root whose name must stay") {
   CHECK(identity.GetAttr<std::string>("_class").value() == "kept");
   CHECK(identity.GetAttrs().size() == 2);
 }
-TEST_CASE_FIXTURE(TransposeFixture, "overlapping matches, one after another") {
+TEST_CASE_FIXTURE(TransposeFixture,
+                  "of overlapping matches, the first is replaced") {
   Add("t3", "Transpose", {"t2", "p"});
   Add("user3", "Neg", {"t3"});
-  // Either pair may go: the first in the graph does.
+  // Either pair could be replaced.
   CHECK(Run(rules) == "1");
   CHECK(Text() == "t3 = Transpose(x, p)\nuser = Neg(x)\nuser3 = Neg(t3)");
 }
-TEST_CASE_FIXTURE(RulesFixture, "until nothing changes") {
-  // Pairs within pairs, which the graph lists from the outside in.
+TEST_CASE_FIXTURE(RulesFixture, "rules run until nothing matches") {
+  // Nested pairs, listed in the graph from the outside in.
   Add("x", "Placeholder");
   Add("p", "Placeholder");
   for (int i = 0; i < 8; ++i) Add("t" + std::to_string(i), "Transpose");
@@ -307,15 +314,15 @@ TEST_CASE_FIXTURE(RulesFixture, "until nothing changes") {
   CHECK(Text() == "user = Neg(x)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "a rule that never comes to rest") {
+TEST_CASE_FIXTURE(RulesFixture, "a rule that does not terminate is an error") {
   const Pattern x = Any();
   std::vector<Rule> rules;
-  SUBCASE("it becomes what it was") {
+  SUBCASE("its replacement equals its pattern") {
     rules.push_back(Rule("same", Match<ops::Neg>(x))
                         .ReplaceBy(New<ops::Neg>(x).Set(ops::Neg::T_attr,
                                                         DataType::kFloat)));
   }
-  SUBCASE("it grows") {
+  SUBCASE("its replacement grows") {
     const auto neg = New<ops::Neg>(x).Set(ops::Neg::T_attr, DataType::kFloat);
     rules.push_back(Rule("same", Match<ops::Neg>(x))
                         .ReplaceBy(New<ops::Neg>(neg).Set(ops::Neg::T_attr,
@@ -326,7 +333,7 @@ TEST_CASE_FIXTURE(RulesFixture, "a rule that never comes to rest") {
   CHECK(Run(Rules(std::move(rules))).find("rule 'same', node 'n") == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "bigger patterns and higher priorities first") {
+TEST_CASE_FIXTURE(Fixture, "larger patterns and higher priorities come first") {
   const FuseMatMul fuse;
   std::vector<Rule> rules;
   rules.push_back(fuse.MakeRule("small", fuse.biased));
@@ -342,27 +349,27 @@ TEST_CASE_FIXTURE(Fixture, "bigger patterns and higher priorities first") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "several rules at one root: the first that applies") {
+TEST_CASE_FIXTURE(
+    Fixture, "of several rules at one root, the first that applies is used") {
   const Pattern x = Any();
   std::vector<Rule> rules;
-  const auto to = [&](const char* name, bool holds) {
+  const auto add_rule = [&](const char* name, bool applies) {
     rules.push_back(Rule(name, Match<ops::Relu>(x))
                         .OnlyIf(std::string("it is time for ") + name,
-                                [=](const Matched&) { return holds; })
+                                [=](const Matched&) { return applies; })
                         .ReplaceBy(New<ops::Neg>(x)
                                        .Set(ops::Neg::T_attr, DataType::kFloat)
                                        .Set("name", std::string(name))));
   };
   DefineOp("Neg", {"T: type", "name: string"});
-  to("first", false);
-  to("second", true);
-  to("third", true);
+  add_rule("first", false);
+  add_rule("second", true);
+  add_rule("third", true);
   const Rules several(std::move(rules));
   CHECK(Explain(several, "relu") ==
-        "first: it does not hold that it is time for first\n"
-        "second: it matches\n"
-        "third: it matches\n");
+        "first: condition not met: it is time for first\n"
+        "second: matches\n"
+        "third: matches\n");
   CHECK(several.Explain("fourth", graph.FindNode("relu"), context()) ==
         "there is no rule 'fourth'");
   CHECK(Run(several) == "1");

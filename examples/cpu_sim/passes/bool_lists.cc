@@ -16,9 +16,9 @@ using tfplug::Node;
 using tfplug::Output;
 using tfplug::Use;
 
-constexpr DataType kInList = DataType::kHalf;
+constexpr DataType kListType = DataType::kHalf;
 
-// Where tensors go into an op on lists and come out of it; -1: they do not.
+// The input and output of an op on lists that hold tensors; -1: none.
 struct ListOp {
   const char* op;
   int input;
@@ -47,11 +47,11 @@ absl::StatusOr<Node> AddCast(Graph& graph, Node node, const char* suffix,
 }
 
 absl::Status Convert(Graph& graph, Node node, const ListOp& list_op) {
-  node.SetAttr("element_dtype", kInList);
+  node.SetAttr("element_dtype", kListType);
   if (list_op.input >= 0) {
     TFPLUG_ASSIGN_OR_RETURN(
         Node cast, AddCast(graph, node, "/in", node.input(list_op.input),
-                           DataType::kBool, kInList));
+                           DataType::kBool, kListType));
     TFPLUG_RETURN_IF_ERROR(node.SetInput(list_op.input, cast));
   }
   if (list_op.output >= 0) {
@@ -59,7 +59,7 @@ absl::Status Convert(Graph& graph, Node node, const ListOp& list_op) {
     for (Use use : node.uses(list_op.output)) uses.push_back(use);
     TFPLUG_ASSIGN_OR_RETURN(
         Node cast, AddCast(graph, node, "/out", Output(node, list_op.output),
-                           kInList, DataType::kBool));
+                           kListType, DataType::kBool));
     for (const Use& use : uses) {
       TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, cast));
     }
@@ -80,7 +80,7 @@ absl::Status BoolLists::Run(tfplug::Graph& graph,
           !context.IsOnDevice(node.device())) {
         continue;
       }
-      // One list must not be of both types: all of them, or none.
+      // Convert all lists or none: no list may have both types.
       if (list_op.output >= 0 && context.IsPreserved(node.name())) {
         return absl::OkStatus();
       }

@@ -8,10 +8,10 @@
 
 namespace cpu_sim {
 
-// Lists of bool tensors, such as the masks that Keras' recurrent layers walk
-// through, on a device: core has kernels for lists of numbers for every device,
-// for lists of bool it has none. They become lists of half, of 0 and 1; tensors
-// are cast on their way in and out.
+// Makes lists of bool tensors, such as the masks of Keras' recurrent layers,
+// work on a device: TensorFlow has kernels for lists of numbers on every
+// device, but none for lists of bool. The lists become lists of half, with the
+// values 0 and 1; tensors are cast on their way in and out.
 class BoolLists final : public tfplug::GraphPass {
  public:
   absl::Status Run(tfplug::Graph& graph,

@@ -16,14 +16,15 @@
 namespace cpu_sim {
 namespace {
 
-std::vector<tfplug::Rule> AllRules() {
-  std::vector<tfplug::Rule> all;
-  for (std::vector<tfplug::Rule>& rules :
-       std::vector<std::vector<tfplug::Rule>>{
+using tfplug::patterns::Rule;
+
+std::vector<Rule> AllRules() {
+  std::vector<Rule> all;
+  for (std::vector<Rule>& rules : std::vector<std::vector<Rule>>{
            tfplug::FusionRules(), tfplug::FoldPadsRules(),
            tfplug::FoldBatchNormRules(), tfplug::CancelTransposesRules(),
            tfplug::CleanCastsRules()}) {
-    for (tfplug::Rule& rule : rules) all.push_back(std::move(rule));
+    for (Rule& rule : rules) all.push_back(std::move(rule));
   }
   return all;
 }
@@ -34,7 +35,7 @@ absl::Status Fusion::Run(tfplug::Graph& graph,
                          const tfplug::PassContext& context) {
   const char* fuse = std::getenv("CPU_SIM_FUSE");
   if (fuse != nullptr && std::string(fuse) == "0") return absl::OkStatus();
-  static const tfplug::Rules rules(AllRules());
+  static const tfplug::patterns::Rules rules(AllRules());
   return rules.Run(graph, context).status();
 }
 

@@ -6,9 +6,9 @@
 
 namespace cpu_sim {
 
-// All that tfplug can fuse, fold and cancel, in one sweep over the graph. Not
-// with CPU_SIM_FUSE=0, which is looked at for each graph: what a function
-// computes can be compared with and without.
+// Applies all rules that tfplug ships in one run over the graph. The
+// environment variable CPU_SIM_FUSE=0, read for each graph, disables it, so
+// that results with and without it can be compared.
 class Fusion : public tfplug::GraphPass {
  public:
   absl::Status Run(tfplug::Graph& graph,

@@ -16,7 +16,7 @@ using tfplug::Graph;
 using tfplug::Node;
 using tfplug::Output;
 
-// On our device, or in a function's body, where it has none yet.
+// Whether the node is on this device, or has no device yet (in a function).
 bool IsOurs(const tfplug::PassContext& context, Node node) {
   return node.device().empty() || context.IsOnDevice(node.device());
 }
@@ -26,7 +26,7 @@ bool IsOfLists(Node node) {
   return type.ok() && *type == DataType::kVariant;
 }
 
-// A new node beside `node`, on its device.
+// Adds a node on the device of `node`, with a name derived from its.
 absl::StatusOr<Node> AddBeside(Graph& graph, Node node, const char* suffix,
                                const char* op,
                                const std::vector<Output>& inputs) {
@@ -40,9 +40,9 @@ absl::StatusOr<Node> AddBeside(Graph& graph, Node node, const char* suffix,
   return added;
 }
 
-// Makes `node` another op of the same name, with these inputs.
-absl::Status Become(Node node, const char* op,
-                    const std::vector<Output>& inputs) {
+// Turns `node` into another op with these inputs, under its old name.
+absl::Status ChangeOp(Node node, const char* op,
+                      const std::vector<Output>& inputs) {
   node.SetOp(op);
   for (const auto& [name, value] : node.GetAttrs()) {
     if (name.substr(0, 1) != "_") node.RemoveAttr(name);
@@ -56,23 +56,23 @@ absl::Status Become(Node node, const char* op,
   return absl::OkStatus();
 }
 
-// Shortened to nothing, a list has lost its values; lengthened again, it has
-// elements without one. What the elements are need not be known.
+// Resizing a list to length 0 and back leaves elements without values, whatever
+// their type and shape.
 absl::Status LowerZeros(Graph& graph, Node node) {
   const Output list = node.input(0);
   TFPLUG_ASSIGN_OR_RETURN(Node length, AddBeside(graph, node, "/length",
                                                  "TensorListLength", {list}));
-  // Not a constant: in a loop, that would have to be made part of the loop.
-  TFPLUG_ASSIGN_OR_RETURN(Node nothing, AddBeside(graph, node, "/nothing",
-                                                  "Sub", {length, length}));
-  nothing.SetAttr("T", DataType::kInt32);
+  // Not a constant, which would need a control input from the loop.
+  TFPLUG_ASSIGN_OR_RETURN(
+      Node zero, AddBeside(graph, node, "/zero", "Sub", {length, length}));
+  zero.SetAttr("T", DataType::kInt32);
   TFPLUG_ASSIGN_OR_RETURN(
       Node empty,
-      AddBeside(graph, node, "/empty", "TensorListResize", {list, nothing}));
-  return Become(node, "TensorListResize", {empty, length});
+      AddBeside(graph, node, "/empty", "TensorListResize", {list, zero}));
+  return ChangeOp(node, "TensorListResize", {empty, length});
 }
 
-// A list of zeros but for one element, as the gradient of reading it is.
+// A list of zeros except one element: the gradient of reading that element.
 struct OneElement {
   Output index, value, shape;
   DataType dtype;
@@ -90,7 +90,7 @@ std::optional<OneElement> AsOneElement(Node node) {
 }
 
 absl::Status LowerSum(Graph& graph, Node node) {
-  // What is no such list is the sum to begin with; there must be one at most.
+  // The sum starts with the one input that is not such a list.
   std::optional<Output> sum;
   std::vector<OneElement> elements;
   for (int i = 0; i < node.num_inputs(); ++i) {
@@ -120,7 +120,7 @@ absl::Status LowerSum(Graph& graph, Node node) {
       TFPLUG_ASSIGN_OR_RETURN(
           set, AddBeside(graph, node, "/set", "TensorListSetItem", inputs));
     } else {
-      TFPLUG_RETURN_IF_ERROR(Become(node, "TensorListSetItem", inputs));
+      TFPLUG_RETURN_IF_ERROR(ChangeOp(node, "TensorListSetItem", inputs));
     }
     set.SetAttr("element_dtype", element.dtype);
     sum = set;

@@ -8,15 +8,15 @@
 
 namespace cpu_sim {
 
-// Makes the gradients of loops over lists of tensors, such as those of Keras'
-// recurrent layers, work on a device where core does not export what a kernel
-// for them needs (2.19 to 2.21). The two ops that core has for no device but
-// its own become ops that it has for every device:
+// Makes gradients of loops over lists of tensors, as in Keras' recurrent
+// layers, work on a device where TensorFlow does not export what a kernel for
+// them needs (2.19 to 2.21). The two ops that only TensorFlow's own devices
+// have become ops that TensorFlow has for every device:
 //
-//   ZerosLike(list) -> a list of as many elements without a value, which all
-//                      ops read as zeros
-//   AddN(list, zeros but for element i, which is x) -> list, but for element
-//                      i, to which x is added
+//   ZerosLike(list) -> a list of the same length whose elements have no value,
+//                      which all ops read as zeros
+//   AddN(list, a list of zeros except element i, which is x)
+//                   -> list with x added to element i
 //
 // The second is also faster: a loop of n steps adds n elements, not n * n.
 class ListGradients final : public tfplug::GraphPass {

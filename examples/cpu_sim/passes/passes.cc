@@ -5,7 +5,6 @@
 #include "passes/fusion.h"
 #include "passes/list_gradients.h"
 
-// Besides what tfplug itself does to graphs: variables are updated by kernels
-// of this device, and TensorFlow rewrites to nothing that it has no kernel for.
+// These run after tfplug's default passes.
 TFPLUG_REGISTER_GRAPH_PASSES("SIM", cpu_sim::Fusion, cpu_sim::BoolLists,
                              cpu_sim::ListGradients);

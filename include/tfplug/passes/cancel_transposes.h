@@ -14,7 +14,7 @@ namespace tfplug {
 
 namespace internal {
 
-// The permutation that a matched Const holds; empty if it is none.
+// Returns the permutation that a Const holds; empty if it holds none.
 inline std::vector<int64_t> PermutationOf(const Node& node) {
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->shape().rank() != 1) return {};
@@ -32,9 +32,11 @@ inline std::vector<int64_t> PermutationOf(const Node& node) {
 
 }  // namespace internal
 
-// Transpose(Transpose(x)) is x where the constant permutations are each other's
-// inverse; and Transpose(x) is x where the permutation changes nothing.
-inline std::vector<Rule> CancelTransposesRules() {
+// Replaces Transpose(Transpose(x)) by x where the constant permutations are
+// inverse to each other, and Transpose(x) by x where the permutation is the
+// identity.
+inline std::vector<patterns::Rule> CancelTransposesRules() {
+  using namespace patterns;
   const Pattern x = Any("x");
   const auto first_axes = Match<ops::Const>().MayHaveOtherUses();
   const auto first = Match<ops::Transpose>(x, first_axes).MayHaveOtherUses();
@@ -61,25 +63,17 @@ inline std::vector<Rule> CancelTransposesRules() {
   };
 
   std::vector<Rule> rules;
-  rules.push_back(Rule("two transposes", second)
-                      .OnlyIf("one permutation undoes the other", are_inverse)
-                      .ReplaceBy(x));
-  rules.push_back(Rule("a transpose that moves nothing", transpose)
-                      .OnlyIf("the permutation changes nothing", is_identity)
+  rules.push_back(
+      Rule("inverse transposes", second)
+          .OnlyIf("the permutations are inverse to each other", are_inverse)
+          .ReplaceBy(x));
+  rules.push_back(Rule("identity transpose", transpose)
+                      .OnlyIf("the permutation is the identity", is_identity)
                       .ReplaceBy(x));
   return rules;
 }
 
-class CancelTransposes : public RulesPass {
- public:
-  CancelTransposes() : RulesPass(TheRules()) {}
-
- private:
-  static const Rules& TheRules() {
-    static const Rules rules(CancelTransposesRules());
-    return rules;
-  }
-};
+class CancelTransposes : public patterns::RulesPass<CancelTransposesRules> {};
 
 }  // namespace tfplug
 

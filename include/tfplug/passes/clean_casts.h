@@ -11,13 +11,13 @@
 
 namespace tfplug {
 
-// Whether each value of `from` is a value of `to` too, so that the way there
-// and back changes nothing. False for what is not a plain number.
+// Whether every value of type `from` is also a value of type `to`, so that a
+// cast there and back changes nothing. False for types that are not plain
+// numbers.
 constexpr bool IsLosslessCast(DataType from, DataType to) {
-  // Bits of whole numbers that fit, a sign left out; 0: no number.
   struct Range {
-    int bits;
-    int exponent;  // Of floating-point numbers; 0: a whole number.
+    int bits;      // Of the integers that fit, without the sign; 0: no number.
+    int exponent;  // Bits of a floating-point exponent; 0: an integer type.
     bool has_sign;
   };
   const auto range_of = [](DataType type) -> Range {
@@ -54,14 +54,15 @@ constexpr bool IsLosslessCast(DataType from, DataType to) {
   if (a.bits == 0 || b.bits == 0) return false;
   if (a.exponent > 0 && b.exponent == 0) return false;
   if (a.has_sign && !b.has_sign) return false;
-  // Whole numbers up to 2^bits; -2^bits of the signed ones is a power of two.
-  // In half, whole numbers end at 2^16, far above its 11 bits.
+  // Integers below 2^bits fit, and -2^bits does because it is a power of two.
+  // The range of half ends at 2^16, far above its 11 bits.
   return a.bits <= b.bits && a.exponent <= b.exponent;
 }
 
-// Cast to the type that a value has already is the value; so is a cast to a
-// type that holds every one of its values, and back.
-inline std::vector<Rule> CleanCastsRules() {
+// Removes casts to the type that the value already has, and pairs of casts to a
+// type that holds every value of the first type, and back.
+inline std::vector<patterns::Rule> CleanCastsRules() {
+  using namespace patterns;
   using Op = ops::Cast;
   const Pattern x = Any("x");
   const auto type_of = [](const Matched& m, const Pattern& cast,
@@ -75,7 +76,7 @@ inline std::vector<Rule> CleanCastsRules() {
   const auto second = Match<Op>(first).Where(Op::Truncate, false);
 
   std::vector<Rule> rules;
-  rules.push_back(Rule("a cast to the same type", same)
+  rules.push_back(Rule("cast to the same type", same)
                       .OnlyIf("the types are the same",
                               [=](const Matched& m) {
                                 const DataType from = type_of(m, same, "SrcT");
@@ -84,9 +85,9 @@ inline std::vector<Rule> CleanCastsRules() {
                               })
                       .ReplaceBy(x));
   rules.push_back(
-      Rule("a cast and back", second)
-          .OnlyIf("it ends with the type that it began with, and no value is "
-                  "lost on the way",
+      Rule("cast and back", second)
+          .OnlyIf("the casts end with the first type, and the type between "
+                  "them holds all its values",
                   [=](const Matched& m) {
                     const DataType from = type_of(m, first, "SrcT");
                     return from == type_of(m, second, "DstT") &&
@@ -96,16 +97,7 @@ inline std::vector<Rule> CleanCastsRules() {
   return rules;
 }
 
-class CleanCasts : public RulesPass {
- public:
-  CleanCasts() : RulesPass(TheRules()) {}
-
- private:
-  static const Rules& TheRules() {
-    static const Rules rules(CleanCastsRules());
-    return rules;
-  }
-};
+class CleanCasts : public patterns::RulesPass<CleanCastsRules> {};
 
 }  // namespace tfplug
 

@@ -23,13 +23,14 @@ namespace tfplug {
 
 namespace internal {
 
-// The channels that come out of a convolution with this filter; they are its
-// last dimension, or the last two. 0 if it is none.
+// Returns the number of output channels of a convolution with this filter; 0 if
+// the filter is malformed.
 template <class Conv>
 size_t FilterDepth(const Constant& filter) {
   const Shape& shape = filter.shape();
   if (shape.rank() != 4) return 0;
-  // [rows, cols, in, out], or, by channel, [rows, cols, in, multiplier].
+  // [rows, columns, in, out], or for depthwise convolutions
+  // [rows, columns, in, multiplier].
   const bool is_depthwise = std::is_same_v<Conv, ops::DepthwiseConv2dNative>;
   return static_cast<size_t>(shape.dim(3) * (is_depthwise ? shape.dim(2) : 1));
 }
@@ -39,7 +40,8 @@ template <class Conv>
 class FoldBatchNormRule {
  public:
   template <class CopyAttrs>
-  Rule Make(const CopyAttrs& copy_attrs) const {
+  patterns::Rule Make(const CopyAttrs& copy_attrs) const {
+    using namespace patterns;
     const FoldBatchNormRule self = *this;
     const auto filter =
         NewConst([self](const Matched& m) { return self.FoldedFilter(m); });
@@ -54,7 +56,7 @@ class FoldBatchNormRule {
                           .Copy(conv_, Conv::dilations);
     return Rule(std::string(Conv::kName) + " + FusedBatchNormV3", norm_)
         .OnlyIf(
-            "all have their channels in the same place",
+            "the nodes have the same data_format",
             [self](const Matched& m) {
               const auto format = [&m](const Pattern& node) {
                 return m.node(node)
@@ -74,10 +76,11 @@ class FoldBatchNormRule {
 
  private:
   using Norm = ops::FusedBatchNormV3;
-  using ConstPattern = NodePattern<ops::Const>;
+  using Matched = patterns::Matched;
+  using ConstPattern = patterns::NodePattern<ops::Const>;
 
-  static ConstPattern AConstant() {
-    return Match<ops::Const>().MayHaveOtherUses();
+  static ConstPattern MatchConst() {
+    return patterns::Match<ops::Const>().MayHaveOtherUses();
   }
   static absl::StatusOr<std::vector<float>> Read(const Matched& m,
                                                  const ConstPattern& pattern,
@@ -88,14 +91,14 @@ class FoldBatchNormRule {
                             constant.GetElements<float>());
     if (constant.shape().rank() != 1 || elements.size() != size) {
       return absl::InvalidArgumentError(
-          "'" + std::string(m.node(pattern).name()) + "' is of shape " +
-          constant.shape().ToString() + ", and there are " +
+          "'" + std::string(m.node(pattern).name()) + "' has shape " +
+          constant.shape().ToString() + ", but there are " +
           std::to_string(size) + " channels");
     }
     return elements;
   }
 
-  // By channel, what the normalisation multiplies by.
+  // Returns the factor by which the normalization scales each channel.
   absl::StatusOr<std::vector<double>> Factors(const Matched& m,
                                               size_t depth) const {
     TFPLUG_ASSIGN_OR_RETURN(const auto scale, Read(m, scale_, depth));
@@ -141,24 +144,27 @@ class FoldBatchNormRule {
     return Constant::Of(Shape{static_cast<int64_t>(depth)}, bias);
   }
 
-  const Pattern x_ = Any("x");
-  const ConstPattern filter_ = AConstant(), bias_ = AConstant(),
-                     scale_ = AConstant(), offset_ = AConstant(),
-                     mean_ = AConstant(), variance_ = AConstant();
-  const NodePattern<Conv> conv_ =
-      Match<Conv>(x_, filter_).Where(Conv::T_attr, DataType::kFloat);
-  const NodePattern<ops::BiasAdd> bias_add_ = Match<ops::BiasAdd>(conv_, bias_);
-  const NodePattern<Norm> norm_ =
-      Match<Norm>(Optional(bias_add_), scale_, offset_, mean_, variance_)
+  const patterns::Pattern x_ = patterns::Any("x");
+  const ConstPattern filter_ = MatchConst(), bias_ = MatchConst(),
+                     scale_ = MatchConst(), offset_ = MatchConst(),
+                     mean_ = MatchConst(), variance_ = MatchConst();
+  const patterns::NodePattern<Conv> conv_ =
+      patterns::Match<Conv>(x_, filter_).Where(Conv::T_attr, DataType::kFloat);
+  const patterns::NodePattern<ops::BiasAdd> bias_add_ =
+      patterns::Match<ops::BiasAdd>(conv_, bias_);
+  const patterns::NodePattern<Norm> norm_ =
+      patterns::Match<Norm>(patterns::Optional(bias_add_), scale_, offset_,
+                            mean_, variance_)
           .Where(Norm::is_training, false)
           .Where(Norm::T_attr, DataType::kFloat)
           .Where(Norm::U_attr, DataType::kFloat);
 };
 
-// What TensorFlow's own rewriters make of such a normalisation: a product with
-// a constant row, which becomes part of the filter, and a sum.
+// TensorFlow's own rewriters turn such a normalization into a product with a
+// constant row and a sum. This folds the product into the filter.
 template <class Conv, class CopyAttrs>
-Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
+patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
+  using namespace patterns;
   const Pattern x = Any("x");
   const auto filter = Match<ops::Const>().MayHaveOtherUses();
   const auto scale = Match<ops::Const>().MayHaveOtherUses();
@@ -179,14 +185,14 @@ Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
         if (!IsRow(PartialShape(row.shape()), static_cast<int64_t>(depth)) ||
             row.shape().rank() > 4) {
           return absl::InvalidArgumentError(
-              "the constant is not a factor for each channel");
+              "the constant does not hold one factor per channel");
         }
         for (size_t i = 0; i < weights.size(); ++i) {
           weights[i] *= factors[i % depth];
         }
         return Constant::Of(old.shape(), weights);
       });
-  return Rule(std::string(Conv::kName) + " * a constant", root)
+  return Rule(std::string(Conv::kName) + " * constant", root)
       .Priority(2)
       .ReplaceBy(copy_attrs(New<Conv>(x, folded), conv)
                      .Copy(conv, Conv::T_attr)
@@ -199,17 +205,17 @@ Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
 
 }  // namespace internal
 
-// For inference: FusedBatchNormV3 of a Conv2D or DepthwiseConv2dNative, where
-// filter and statistics are constants, becomes part of the filter and a
-// BiasAdd. So does a product with one constant for each channel. Results differ
-// by rounding.
-inline std::vector<Rule> FoldBatchNormRules() {
+// For inference: folds the FusedBatchNormV3 after a Conv2D or
+// DepthwiseConv2dNative with a constant filter and constant statistics into the
+// filter and a BiasAdd, and a product with one constant per channel into the
+// filter. Results differ by rounding.
+inline std::vector<patterns::Rule> FoldBatchNormRules() {
   const auto copy_conv = [](const auto& node, const auto& conv) {
     return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
   };
   const auto copy_none = [](const auto& node, const auto&) { return node; };
   using Depthwise = ops::DepthwiseConv2dNative;
-  std::vector<Rule> rules;
+  std::vector<patterns::Rule> rules;
   rules.push_back(internal::FoldBatchNormRule<ops::Conv2D>().Make(copy_conv));
   rules.push_back(internal::FoldBatchNormRule<Depthwise>().Make(copy_none));
   rules.push_back(internal::FoldScaleRule<ops::Conv2D>(copy_conv));
@@ -217,16 +223,7 @@ inline std::vector<Rule> FoldBatchNormRules() {
   return rules;
 }
 
-class FoldBatchNorm : public RulesPass {
- public:
-  FoldBatchNorm() : RulesPass(TheRules()) {}
-
- private:
-  static const Rules& TheRules() {
-    static const Rules rules(FoldBatchNormRules());
-    return rules;
-  }
-};
+class FoldBatchNorm : public patterns::RulesPass<FoldBatchNormRules> {};
 
 }  // namespace tfplug
 

@@ -17,8 +17,9 @@ namespace tfplug {
 
 namespace internal {
 
-// What a matched Const of 4 x 2 adds around images, as explicit_paddings has
-// it; empty if it adds to batch or channels, takes away, or is something else.
+// Returns the paddings of a Pad's 4 x 2 Const in the form of explicit_paddings;
+// empty if they are no such constant, pad the batch or channels, or are
+// negative.
 inline std::vector<int64_t> ImagePaddings(const Node& node,
                                           absl::string_view data_format) {
   const auto constant = Constant::Read(node);
@@ -35,7 +36,8 @@ inline std::vector<int64_t> ImagePaddings(const Node& node,
 }
 
 template <class Conv, class CopyAttrs>
-Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
+patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
+  using namespace patterns;
   const Pattern x = Any("x"), w = Any("weights");
   const auto amounts = Match<ops::Const>().MayHaveOtherUses();
   const auto pad = Match<ops::Pad>(x, amounts);
@@ -49,7 +51,7 @@ Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
   };
   return Rule(std::string("Pad + ") + Conv::kName, conv)
       .OnlyIf(
-          "the padding is constant, not negative, and of rows and columns "
+          "the paddings are constant, not negative, and of rows and columns "
           "only",
           [=](const Matched& m) { return !paddings(m).empty(); })
       .Priority(priority)
@@ -65,15 +67,16 @@ Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
 
 }  // namespace internal
 
-// Conv2D and DepthwiseConv2dNative without padding of their own, of what a Pad
-// gives them, pad for themselves (padding "EXPLICIT"), and the padded images
-// are never in memory. The plug-in's kernels must be able to do that. A
-// gradient that needs the padded images keeps the Pad.
+// Folds a Pad into a Conv2D or DepthwiseConv2dNative that has no padding of its
+// own: the convolution gets padding "EXPLICIT", which the plug-in's kernels
+// must implement, and the padded images are never stored. A Pad that a gradient
+// needs is kept.
 //
-// A convolution is rewritten before it is fused with a bias; a depthwise one is
-// not, for _FusedDepthwiseConv2dNative has no explicit paddings.
-inline std::vector<Rule> FoldPadsRules() {
-  std::vector<Rule> rules;
+// A Conv2D is padded before it is fused with a bias. A depthwise convolution is
+// padded only where it is not fused, because _FusedDepthwiseConv2dNative has no
+// explicit paddings.
+inline std::vector<patterns::Rule> FoldPadsRules() {
+  std::vector<patterns::Rule> rules;
   rules.push_back(internal::FoldPadRule<ops::Conv2D>(
       [](const auto& node, const auto& conv) {
         return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);
@@ -85,16 +88,7 @@ inline std::vector<Rule> FoldPadsRules() {
   return rules;
 }
 
-class FoldPads : public RulesPass {
- public:
-  FoldPads() : RulesPass(TheRules()) {}
-
- private:
-  static const Rules& TheRules() {
-    static const Rules rules(FoldPadsRules());
-    return rules;
-  }
-};
+class FoldPads : public patterns::RulesPass<FoldPadsRules> {};
 
 }  // namespace tfplug
 

@@ -16,58 +16,56 @@
 
 namespace tfplug {
 
-// Puts one kernel in the place of three:
+// Fuses up to three kernels into one:
 //
 //   MatMul, Conv2D (NHWC) or DepthwiseConv2dNative (NHWC)
-//   + BiasAdd, or an AddV2 of what is a bias; or for convolutions a
+//   + BiasAdd, or AddV2 with a bias vector; or, for convolutions, the
 //     FusedBatchNormV3 of inference
-//   + Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid, or nothing
+//   + optionally Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid
 //
-// become _FusedMatMul, _FusedConv2D or _FusedDepthwiseConv2dNative, where the
+// become _FusedMatMul, _FusedConv2D or _FusedDepthwiseConv2dNative where the
 // plug-in has a kernel for that op and type on the pass's device. Results are
-// the same but for rounding within the kernel. A gradient that needs what is in
-// between keeps it from being fused.
+// the same except for rounding within the kernel. A value that a gradient needs
+// is not fused away.
 //
-// The plug-in's kernels must be able to do all of the above, by their attribute
-// fused_ops; otherwise make a RulesPass of FusionRules with the activations
-// that they know.
-std::vector<Rule> FusionRules(std::vector<std::string> activations = {
-                                  "Relu", "Relu6", "Elu", "LeakyRelu", "Tanh",
-                                  "Sigmoid"});
+// The plug-in's kernels must implement all of the above, by their attribute
+// fused_ops; otherwise, pass the activations that they implement.
+inline std::vector<patterns::Rule> FusionRules(
+    std::vector<std::string> activations);
+inline std::vector<patterns::Rule> FusionRules() {
+  return FusionRules({"Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"});
+}
 
-class Fusion : public RulesPass {
- public:
-  Fusion() : RulesPass(TheRules()) {}
+class Fusion : public patterns::RulesPass<FusionRules> {};
 
- private:
-  static const Rules& TheRules() {
-    static const Rules rules(FusionRules());
-    return rules;
-  }
-};
-
-// ---- Implementation ----
 namespace internal {
 
-// The rules for one kind of product: FusedMatMul, FusedConv2D, FusedDepthwise.
+// Builds the rules for one product, described by MatMulFusion, Conv2DFusion or
+// DepthwiseFusion.
 template <class Kind>
-class FusionRulesOf {
+class FusionRuleBuilder {
  public:
   using Fused = typename Kind::Fused;
+  using Matched = patterns::Matched;
+  using Pattern = patterns::Pattern;
 
-  FusionRulesOf(std::vector<std::string> activations, std::vector<Rule>& rules)
+  FusionRuleBuilder(std::vector<std::string> activations,
+                    std::vector<patterns::Rule>& rules)
       : activations_(std::move(activations)), rules_(rules) {}
 
+  // Product + BiasAdd.
   void AddBias() {
+    using namespace patterns;
     const auto biased = Match<ops::BiasAdd>(product_, b_)
                             .Where(ops::BiasAdd::data_format, "NHWC");
     const Pattern root = Activated(biased);
     Add("BiasAdd", root, Finish(New<Fused>(x_, w_, b_), {"BiasAdd"}, 1));
   }
 
-  // The sum of a product and what BiasAdd would take, or a reshaped one: Keras'
-  // layers do it so.
+  // Product + AddV2 with a bias vector, or with one reshaped to a row, as in
+  // Keras' layers.
   void AddSum() {
+    using namespace patterns;
     const auto reshaped = Match<ops::Reshape>(b_, Any()).MayHaveOtherUses();
     const auto addend = OneOf(reshaped, b_);
     const auto sum =
@@ -81,11 +79,14 @@ class FusionRulesOf {
     };
     const Pattern root = Activated(sum);
     Add("AddV2", root, Finish(New<Fused>(x_, w_, b_), {"BiasAdd"}, 1),
-        "what is added is a vector, as long as the product is deep", is_bias);
+        "the addend is a vector with one element per column of the product",
+        is_bias);
   }
 
-  // The same reshaped beforehand, to a constant.
+  // Product + AddV2 with a constant row, which is a reshaped bias that
+  // TensorFlow has folded.
   void AddConstant() {
+    using namespace patterns;
     const auto row = Match<ops::Const>().MayHaveOtherUses();
     const auto sum = Match<ops::AddV2, ops::Add>(product_, row).Commutative();
     const auto is_row = [product = product_, row](const Matched& m) {
@@ -101,10 +102,13 @@ class FusionRulesOf {
     const Pattern root = Activated(sum);
     Add("AddV2 of a constant", root,
         Finish(New<Fused>(x_, w_, vector), {"BiasAdd"}, 1),
-        "the constant is one row, as long as the product is deep", is_row);
+        "the constant is one row with one element per column of the product",
+        is_row);
   }
 
+  // Product + FusedBatchNormV3.
   void AddNorm() {
+    using namespace patterns;
     const Pattern scale = Any(), offset = Any(), mean = Any(), variance = Any();
     using Norm = ops::FusedBatchNormV3;
     const auto norm = Match<Norm>(product_, scale, offset, mean, variance)
@@ -120,14 +124,19 @@ class FusionRulesOf {
   }
 
  private:
+  template <class... Inputs>
+  static auto MatchActivation(const Inputs&... inputs) {
+    return patterns::Match<ops::Relu, ops::Relu6, ops::Elu, ops::LeakyRelu,
+                           ops::Tanh, ops::Sigmoid>(inputs...);
+  }
   Pattern Activated(const Pattern& value) {
-    activation_ = Match<ops::Relu, ops::Relu6, ops::Elu, ops::LeakyRelu,
-                        ops::Tanh, ops::Sigmoid>(value);
-    return Optional(activation_);
+    activation_ = MatchActivation(value);
+    return patterns::Optional(activation_);
   }
 
-  NewNode<Fused> Finish(const NewNode<Fused>& node,
-                        std::vector<std::string> fused_ops, int num_args) {
+  patterns::NewNode<Fused> Finish(const patterns::NewNode<Fused>& node,
+                                  std::vector<std::string> fused_ops,
+                                  int num_args) {
     const auto activation = activation_;
     return Kind::CopyAttrs(product_, num_args, node)
         .Set(Fused::num_args, num_args)
@@ -139,7 +148,7 @@ class FusionRulesOf {
              })
         .Set(Fused::leakyrelu_alpha,
              [activation](const Matched& m) {
-               // The op's default, unless it is used.
+               // The op's default where there is no LeakyRelu.
                if (!m.has(activation)) return 0.2f;
                return m.node(activation)
                    .template GetAttr<float>("alpha")
@@ -149,51 +158,52 @@ class FusionRulesOf {
   }
 
   void Add(const std::string& bias, const Pattern& root,
-           const NewNode<Fused>& node, std::string words = "",
-           std::function<bool(const Matched&)> holds = nullptr) {
+           const patterns::NewNode<Fused>& node, std::string description = "",
+           std::function<bool(const Matched&)> predicate = nullptr) {
     const auto is_known = [activation = activation_,
                            known = activations_](const Matched& m) {
       return !m.has(activation) ||
              std::find(known.begin(), known.end(), m.node(activation).op()) !=
                  known.end();
     };
-    Rule rule(
+    patterns::Rule rule(
         std::string(Kind::Product::kName) + " + " + bias + " + activation",
         root);
     rule = std::move(rule).OnlyIf(
-        "the activation is one that the plug-in's kernels know", is_known);
-    if (holds != nullptr) {
-      rule = std::move(rule).OnlyIf(std::move(words), std::move(holds));
+        "the plug-in's kernels implement the activation", is_known);
+    if (predicate != nullptr) {
+      rule =
+          std::move(rule).OnlyIf(std::move(description), std::move(predicate));
     }
     rules_.push_back(std::move(rule).ReplaceBy(node));
   }
 
   const std::vector<std::string> activations_;
-  std::vector<Rule>& rules_;
-  const Pattern x_ = Any("x"), w_ = Any("weights"), b_ = Any("bias");
-  const NodePattern<typename Kind::Product> product_ =
-      Kind::Restrict(Match<typename Kind::Product>(x_, w_));
-  NodePattern<ops::Relu, ops::Relu6, ops::Elu, ops::LeakyRelu, ops::Tanh,
-              ops::Sigmoid>
-      activation_ = Match<ops::Relu, ops::Relu6, ops::Elu, ops::LeakyRelu,
-                          ops::Tanh, ops::Sigmoid>();
+  std::vector<patterns::Rule>& rules_;
+  const Pattern x_ = patterns::Any("x"), w_ = patterns::Any("weights"),
+                b_ = patterns::Any("bias");
+  const patterns::NodePattern<typename Kind::Product> product_ =
+      Kind::Restrict(patterns::Match<typename Kind::Product>(x_, w_));
+  decltype(MatchActivation()) activation_ = MatchActivation();
 };
 
 }  // namespace internal
 
-inline std::vector<Rule> FusionRules(std::vector<std::string> activations) {
-  std::vector<Rule> rules;
-  internal::FusionRulesOf<internal::FusedMatMul> matmul(activations, rules);
+inline std::vector<patterns::Rule> FusionRules(
+    std::vector<std::string> activations) {
+  std::vector<patterns::Rule> rules;
+  internal::FusionRuleBuilder<internal::MatMulFusion> matmul(activations,
+                                                             rules);
   matmul.AddBias();
   matmul.AddSum();
   matmul.AddConstant();
-  internal::FusionRulesOf<internal::FusedConv2D> conv(activations, rules);
+  internal::FusionRuleBuilder<internal::Conv2DFusion> conv(activations, rules);
   conv.AddBias();
   conv.AddSum();
   conv.AddConstant();
   conv.AddNorm();
-  internal::FusionRulesOf<internal::FusedDepthwise> depthwise(activations,
-                                                              rules);
+  internal::FusionRuleBuilder<internal::DepthwiseFusion> depthwise(activations,
+                                                                   rules);
   depthwise.AddBias();
   depthwise.AddSum();
   depthwise.AddConstant();

@@ -25,29 +25,28 @@ namespace tfplug {
 // Makes v.assign_add(x) and v.assign_sub(x) work on device memory where nothing
 // else does: TensorFlow's own kernels for AssignAddVariableOp and
 // AssignSubVariableOp write to the variable on the host, and releases 2.19 to
-// 2.21 export none of the functions with which a plug-in could do better. Each
+// 2.21 do not export the functions that a plug-in's kernel would need. Each
 // such node on the pass's device type becomes
 //
-//   read = ReadVariableOp(v)        after x and all else that the node is after
+//   read = ReadVariableOp(v)        after x and the node's control inputs
 //   sum  = AddV2(read, x)           or Sub
-//   node = AssignVariableOp(v, sum) of the old name, before all that it was
+//   node = AssignVariableOp(v, sum) under the old name, with its old uses
 //
-// of which the first and the last move no data. What changes or reads slices of
-// a variable is the same with an index: ResourceScatterSub, as Keras trains an
-// Embedding with, becomes TensorScatterSub of the read between the two (also
-// Add, Update, Max and Min; updates that are one scalar for all slices are then
-// refused), and ResourceGather becomes GatherV2 of the read.
+// of which the first and the last move no data. Updates and lookups of slices
+// become the same with an index: ResourceScatterSub, with which Keras trains an
+// Embedding, becomes a TensorScatterSub between the two (also Add, Update, Max
+// and Min; an update that is one scalar for all slices then fails), and
+// ResourceGather becomes a GatherV2 of the read.
 //
-// In the main graph, in bodies of functions, and in branches and loops. A node
-// is left alone where this core
-// has the functions and this library a kernel for the update. Where the library
-// has no kernel for the sum, as Keras' int64 step counter may find, the CPU
-// does it.
+// The pass covers the main graph, bodies of functions, branches and loops. It
+// leaves a node alone where TensorFlow exports the functions and this library
+// registers a kernel for the update. Where the library has no kernel for the
+// sum, as for Keras' int64 step counter, the CPU computes it.
 //
-// What differs: an update is no longer one step. Another function that updates
-// the same variable at the same time may have its update lost, as with
-// v.assign(v + x). An update of slices copies the rest of the variable. Within
-// a graph updates of one variable are kept in an order.
+// An update is then no longer atomic: if another function updates the same
+// variable at the same time, an update may be lost, as with v.assign(v + x). An
+// update of slices copies the whole variable. Updates of one variable within a
+// graph are ordered.
 class LowerVariableUpdates : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -76,8 +75,8 @@ class LowerVariableUpdates : public GraphPass {
     const char* op;
     const char* math_op;
     const char* math_suffix;
-    const char* math_type;  // the attribute of math_op
-    int num_inputs;  // the variable, an index where it is of slices, the value
+    const char* math_type;  // The type attribute of math_op.
+    int num_inputs;  // Variable, value; for slices variable, index, value.
   };
   static constexpr Kind kKinds[] = {
       {"AssignAddVariableOp", "AddV2", "/add", "T", 2},
@@ -96,7 +95,7 @@ class LowerVariableUpdates : public GraphPass {
     const Kind* kind;
     DataType dtype, index_type;
     std::string math_device;
-    Node read;  // once it is lowered
+    Node read;  // Set by Lower.
   };
 
   static bool CanUpdateInPlace(const Kind& kind, DataType dtype,
@@ -108,8 +107,9 @@ class LowerVariableUpdates : public GraphPass {
                              {{"dtype", dtype}, {"Tindices", index_type}});
   }
 
-  // Takes the node up if it is one to lower. In a function's body it may have
-  // no device yet, and get ours later; the result is the same on any.
+  // Adds the node to `updates` if it is to be lowered. In a function's body it
+  // may have no device yet and be placed on ours later; the result is correct
+  // on any device.
   static void Consider(Node node, const Kind& kind, const PassContext& context,
                        std::vector<Update>& updates) {
     const absl::string_view device = node.device();
@@ -120,21 +120,21 @@ class LowerVariableUpdates : public GraphPass {
     const auto index_type = node.HasAttr("Tindices")
                                 ? node.GetAttr<DataType>("Tindices")
                                 : DataType::kInt32;
-    // A variable of variants is a list on the host.
+    // Variants are tensor lists, which live on the host.
     if (!dtype.ok() || !index_type.ok() || *dtype == DataType::kVariant) return;
     if (CanUpdateInPlace(kind, *dtype, *index_type, context)) return;
     std::string math_device(device);
     if (context.HasAnyKernel() &&
         !context.HasKernel(kind.math_op, {{kind.math_type, *dtype},
                                           {"Tindices", *index_type}})) {
-      if (!is_placed) return;  // it comes by again once it is
+      if (!is_placed) return;  // Lowered once it is placed.
       math_device = internal::CpuInSameTask(device);
     }
     updates.push_back(
         {node, &kind, *dtype, *index_type, std::move(math_device), Node()});
   }
 
-  // The variable's value, when the node would have come to it.
+  // Adds a read of the variable at the time at which the node would have run.
   static absl::StatusOr<Node> AddRead(Graph& graph, const Update& update) {
     const Node node = update.node;
     auto read = graph.AddNode(
@@ -146,8 +146,8 @@ class LowerVariableUpdates : public GraphPass {
     for (int i = 0; i < node.num_controls(); ++i) {
       if (auto s = read->AddControl(node.control(i)); !s.ok()) return s;
     }
-    // The node also came after what its value came after: TensorFlow drops
-    // control edges that go the same way as data.
+    // The node ran after its data inputs. They may carry an order that had
+    // control edges of its own: TensorFlow drops those that parallel data.
     for (int i = 1; i < node.num_inputs(); ++i) {
       if (auto s = read->AddControl(node.input(i).node); !s.ok()) return s;
     }
@@ -157,25 +157,25 @@ class LowerVariableUpdates : public GraphPass {
     return read;
   }
 
-  // A number for a node on the update's device. It runs where and as often as
-  // the index does, which a constant of its own in a loop would not.
-  static absl::StatusOr<Node> AddNumber(Graph& graph, const Update& update,
-                                        const char* suffix, int32_t number) {
+  // Adds a scalar constant on the update's device. Its control input makes it
+  // run as often as the index does, also in a loop.
+  static absl::StatusOr<Node> AddScalar(Graph& graph, const Update& update,
+                                        const char* suffix, int32_t value) {
     auto added = graph.AddNode(
         graph.UniqueName(std::string(update.node.name()) + suffix), "Const");
     if (!added.ok()) return added;
     added->SetDevice(update.math_device);
     added->SetAttr("dtype", DataType::kInt32);
-    added->SetTensor("value", TensorView<const int32_t, 0>(&number, {}));
+    added->SetTensor("value", TensorView<const int32_t, 0>(&value, {}));
     if (auto s = added->AddControl(update.node.input(1).node); !s.ok()) {
       return s;
     }
     return added;
   }
 
-  // The index as TensorScatter... wants it: with a dimension of 1 at its end.
+  // Adds the index with a last dimension of 1, as TensorScatter... requires.
   static absl::StatusOr<Node> AddIndex(Graph& graph, const Update& update) {
-    auto last = AddNumber(graph, update, "/last_dim", -1);
+    auto last = AddScalar(graph, update, "/last_dim", -1);
     if (!last.ok()) return last;
     auto index = graph.AddNode(
         graph.UniqueName(std::string(update.node.name()) + "/index"),
@@ -189,7 +189,7 @@ class LowerVariableUpdates : public GraphPass {
     return index;
   }
 
-  // ResourceGather changes nothing, and so is no update.
+  // ResourceGather only reads, so it needs no order.
   static absl::Status LowerGathers(Graph& graph, const PassContext& context) {
     std::vector<Update> gathers;
     if (!graph.has_op(kGather.op)) return absl::OkStatus();
@@ -197,15 +197,15 @@ class LowerVariableUpdates : public GraphPass {
       Consider(node, kGather, context, gathers);
     for (const Update& gather : gathers) {
       const Node node = gather.node;
-      // The dimension behind those of the batch. Where that depends on the
-      // index, which Keras and tf.nn have no use for, the node stays.
-      const int64_t axis_number =
+      // The axis after those of the batch. A negative batch_dims counts from
+      // the rank of the index; Keras and tf.nn do not use it.
+      const int64_t batch_dims =
           node.GetAttr<int64_t>("batch_dims").value_or(0);
-      if (axis_number < 0) continue;
+      if (batch_dims < 0) continue;
       const auto read = AddRead(graph, gather);
       if (!read.ok()) return read.status();
       const auto axis =
-          AddNumber(graph, gather, "/axis", static_cast<int32_t>(axis_number));
+          AddScalar(graph, gather, "/axis", static_cast<int32_t>(batch_dims));
       if (!axis.ok()) return axis.status();
       node.SetOp(kGather.math_op);
       node.SetDevice(gather.math_device);
@@ -240,7 +240,7 @@ class LowerVariableUpdates : public GraphPass {
     }
     if (auto s = math->AddInput(node.input(value)); !s.ok()) return s;
 
-    // Colocation, as far as there is any.
+    // Keeps the colocation.
     if (node.HasAttr("_class") && update.math_device == node.device()) {
       if (auto s = math->CopyAttr(node, "_class"); !s.ok()) return s;
     }
@@ -249,17 +249,17 @@ class LowerVariableUpdates : public GraphPass {
       if (auto s = node.RemoveInput(2); !s.ok()) return s;
     }
     node.SetOp("AssignVariableOp");
-    // The update would have refused another shape.
+    // As the update did.
     node.SetAttr("validate_shape", true);
     update.read = *read;
     return node.SetInput(1, *math);
   }
 
-  // Updates of one variable between which there need be no path: in the order
-  // of the result the second must not read before the first has assigned, or
-  // the first would be lost. Those in branches or loops are left out: their
-  // order is the function's own, and an edge out of a branch that is not taken
-  // would stop what comes after it.
+  // Finds updates of one variable that need not be ordered yet, in topological
+  // order: the second must not read before the first has assigned, or the first
+  // would be lost. Updates in branches or loops are left out: the function
+  // itself orders those, and an edge out of a branch that is not taken would
+  // disable the node after it.
   static absl::StatusOr<std::vector<std::pair<size_t, size_t>>> UnorderedPairs(
       Graph& graph, const std::vector<Update>& updates) {
     std::vector<std::pair<size_t, size_t>> pairs;
@@ -270,12 +270,12 @@ class LowerVariableUpdates : public GraphPass {
     if (by_variable.size() == updates.size()) return pairs;
     const auto order = graph.TopologicalOrder();
     if (!order.ok()) return order.status();
-    std::vector<size_t> place(graph.max_id());
-    for (size_t i = 0; i < order->size(); ++i) place[(*order)[i].id()] = i;
+    std::vector<size_t> position(graph.max_id());
+    for (size_t i = 0; i < order->size(); ++i) position[(*order)[i].id()] = i;
     const internal::Conditional conditional(graph);
     for (auto& [variable, indices] : by_variable) {
       std::sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
-        return place[updates[a].node.id()] < place[updates[b].node.id()];
+        return position[updates[a].node.id()] < position[updates[b].node.id()];
       });
       const size_t* last = nullptr;
       for (const size_t& index : indices) {

@@ -6,15 +6,15 @@
 
 // TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", FuseBiasAdd, DropNoise);
 //
-// Gives TensorFlow's graph optimizer passes for each graph that has a node on
-// the device type: this library's own, another's, or "CPU". They run after
-// TensorFlow's rewriters, in this order, behind LowerVariableUpdates; so a
-// device's library may well register none of its own:
+// Registers passes for graphs that have a node on the device type: this
+// library's own, another library's, or "CPU". They run after TensorFlow's
+// rewriters, in this order, after the passes of passes/default_passes.h. For
+// those alone:
 //
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE");
 //
-// At namespace scope, once in a library, and one library for a device type (a C
-// ABI rule: TensorFlow ends the process over a second one). Defines
+// Use it at namespace scope, once in a library, and in one library per device
+// type: TensorFlow aborts if a second one registers the same type. It defines
 // TF_InitGraph and, as RFC 318 calls it, TF_InitGraphPlugin.
 #define TFPLUG_REGISTER_GRAPH_PASSES(...)                    \
   struct TfplugGraphOptimizer                                \
@@ -27,7 +27,8 @@
 #define TFPLUG_INTERNAL_DEVICE_TYPE(device_type, ...) device_type
 #define TFPLUG_INTERNAL_PASSES(device_type, ...) __VA_ARGS__
 
-// The same for a class derived from tfplug::GraphOptimizer, which has settings.
+// The same for a class derived from tfplug::GraphOptimizer, which also has
+// settings.
 #define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                   \
   struct TFPLUG_REGISTER_GRAPH_PASSES_may_stand_only_once_in_a_library {};     \
   extern "C" __attribute__((visibility("default"))) void TF_InitGraph(         \

@@ -9,16 +9,16 @@
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
-// TensorFlow's rewriters do not ask whether a device has a kernel for what they
-// put into a graph: two AddV2 become one AddN, and where the device has no
-// kernel for that, the function fails when it runs. A plug-in can only turn a
-// rewriter off as a whole. This finds out, from the kernels that the library
-// registers, which ones must be.
+// TensorFlow's rewriters do not check whether a device has kernels for the ops
+// that they insert: two AddV2 become an AddN, and if the device has no kernel
+// for AddN, the function fails when it runs. A plug-in can only turn off a
+// whole rewriter. This header finds the rewriters to turn off from the kernels
+// that the library registers.
 namespace tfplug {
 
-// One thing that a rewriter does, as its source has it in 2.12 to 2.21: where a
-// graph has `from` (and `with`, if that is named) with type T, there may
-// afterwards be `to` with type T, on the same device.
+// One rewrite, as in the source of TensorFlow 2.12 to 2.21: a graph that has
+// `from` (and `with`, if set) with type T may afterwards have `to` with type T
+// on the same device.
 struct RewriteRule {
   Toggle OptimizerSettings::*rewriter;
   const char* rewriter_name;
@@ -27,10 +27,10 @@ struct RewriteRule {
   const char* to;
 };
 
-// Left out: ops that TensorFlow itself has kernels for on every device (Const,
-// Identity, NoOp, Reshape, ExpandDims), rewriters that change types, names and
-// edges only, what is done for devices called CPU or GPU alone, and Snapshot,
-// which needs ops that work in place.
+// Not listed: ops for which TensorFlow has kernels on every device (Const,
+// Identity, NoOp, Reshape, ExpandDims); rewriters that change only types, names
+// and edges; rewrites for devices named CPU or GPU only; and Snapshot, which
+// needs in-place ops.
 inline constexpr RewriteRule kRewriteRules[] = {
 #define TFPLUG_INTERNAL_RULE(rewriter, from, with, to) \
   { &OptimizerSettings::rewriter, #rewriter, from, with, to }
@@ -84,14 +84,14 @@ inline constexpr RewriteRule kRewriteRules[] = {
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Add"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Mul"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Sub"),
-    // Where the device's memory may run short.
+    // If the device's memory may be exhausted.
     TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "Assign"),
     TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "AssignAdd"),
 #undef TFPLUG_INTERNAL_RULE
 };
 
-// A rule that `kernels` does not fulfil.
-struct BrokenRule {
+// A rewrite to an op and type without a kernel.
+struct UnsafeRewrite {
   const RewriteRule* rule;
   DataType type;
 
@@ -105,34 +105,34 @@ struct BrokenRule {
   }
 };
 
-// Each rule with a type that the library has the kernels for before the
-// rewriting, and not after it.
-inline std::vector<BrokenRule> FindBrokenRules(
+// Finds the rewrites, by type, for which the library has kernels before the
+// rewrite but not after it.
+inline std::vector<UnsafeRewrite> FindUnsafeRewrites(
     const internal::KernelSet& kernels) {
-  std::vector<BrokenRule> broken;
+  std::vector<UnsafeRewrite> unsafe;
   for (const RewriteRule& rule : kRewriteRules) {
     for (DataType type : kernels.GetTypes(rule.from, "T")) {
-      // Rewriters count and compute: sums of lists stay what they are.
+      // Rewriters do not touch sums of tensor lists.
       if (type == DataType::kVariant) continue;
       const internal::TypeAttr t("T", type);
       const bool is_possible =
           *rule.with == '\0' || kernels.Has(rule.with, {t});
       if (is_possible && !kernels.Has(rule.to, {t})) {
-        broken.push_back({&rule, type});
+        unsafe.push_back({&rule, type});
       }
     }
   }
-  return broken;
+  return unsafe;
 }
 
-// `settings` with every rewriter off that the author has left at kDefault and
-// that breaks a rule.
+// Returns `settings` with every unsafe rewriter turned off that the author has
+// left at kDefault.
 inline OptimizerSettings TurnOffUnsafeRewriters(
     OptimizerSettings settings, const internal::KernelSet& kernels) {
   const OptimizerSettings given = settings;
-  for (const BrokenRule& broken : FindBrokenRules(kernels)) {
-    if (given.*broken.rule->rewriter == Toggle::kDefault) {
-      settings.*broken.rule->rewriter = Toggle::kOff;
+  for (const UnsafeRewrite& rewrite : FindUnsafeRewrites(kernels)) {
+    if (given.*rewrite.rule->rewriter == Toggle::kDefault) {
+      settings.*rewrite.rule->rewriter = Toggle::kOff;
     }
   }
   return settings;

@@ -12,94 +12,101 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/kernel/internal/op_attr_types.h"
-#include "tfplug/kernel/op.h"
-#include "tfplug/patterns/internal/pattern_tree.h"
+#include "tfplug/patterns/internal/describe.h"
+#include "tfplug/patterns/internal/element.h"
+#include "tfplug/patterns/internal/typed_op.h"
 
-// What to look for in a graph:
+// Patterns describe a part of a graph:
 //
 //   auto x = Any(), w = Any(), b = Any();
-//   auto product = Match<ops::MatMul>(x, w).Where(ops::MatMul::transpose_a,
-//   false); auto root = Match<ops::Relu,
-//   ops::Relu6>(Match<ops::BiasAdd>(product, b));
+//   auto product =
+//       Match<ops::MatMul>(x, w).Where(ops::MatMul::transpose_a, false);
+//   auto bias = Match<ops::BiasAdd>(product, b);
+//   auto root = Match<ops::Relu, ops::Relu6>(bias);
 //
-// and patterns/rule.h says what to put in its place. A pattern is a
-// handle: copies stand for the same node, and one used twice matches one node
-// twice. Patterns are built once (in a function's static, or in a pass's
-// constructor), in one thread; what is said of a handle after a Rule was made
-// of it is lost.
-namespace tfplug {
+// patterns/rule.h replaces such a part. A pattern is a handle: copies refer to
+// the same node, and a handle that is used twice matches one node with two
+// uses. Build patterns once (in a function's static, or in a pass's
+// constructor), in one thread. Conditions added to a handle after a Rules
+// object was built from it have no effect.
+namespace tfplug::patterns {
 
 template <class... Ops>
 class NodePattern;
 
-// One value in a graph (one output of one node), or the node that it is an
-// output of: whatever a pattern has at an input.
+// One value in a graph (an output of a node), or the node that it comes from.
 class Pattern {
  public:
-  // A name for explanations, such as "bias".
+  // Sets a name for explanations, such as "bias".
   Pattern Named(std::string label) const {
-    spec()->label = std::move(label);
+    element().label = std::move(label);
     return *this;
   }
 
-  // The mechanism's.
-  const std::shared_ptr<internal::PatternSpec>& spec() const {
-    return output_.spec;
-  }
-  const internal::PatternOutput& output() const { return output_; }
-
  protected:
-  explicit Pattern(internal::PatternSpec::Kind kind)
-      : output_{std::make_shared<internal::PatternSpec>(), 0} {
-    spec()->kind = kind;
+  using Kind = internal::PatternElement::Kind;
+
+  explicit Pattern(Kind kind)
+      : output_{std::make_shared<internal::PatternElement>(), 0} {
+    element().kind = kind;
   }
-  Pattern(std::shared_ptr<internal::PatternSpec> spec, int port)
-      : output_{std::move(spec), port} {}
+  explicit Pattern(internal::PatternOutput output)
+      : output_(std::move(output)) {}
+
+  internal::PatternElement& element() const { return *output_.element; }
 
  private:
+  friend struct internal::Access;
   friend Pattern Any(std::string);
   template <class... Patterns>
   friend Pattern OneOf(const Patterns&...);
   template <class... Ops>
-  friend class NodePattern;
-  template <class... Ops>
   friend Pattern Optional(const NodePattern<Ops...>&);
+  template <class... Ops>
+  friend class NodePattern;
 
   internal::PatternOutput output_;
 };
 
-// Any output of any node; used twice in a pattern, twice the same output.
+// Matches any output of any node. Used twice in a pattern, it matches the same
+// output twice.
 inline Pattern Any(std::string label = "") {
-  return Pattern(internal::PatternSpec::Kind::kAny).Named(std::move(label));
+  return Pattern(internal::PatternElement::Kind::kAny).Named(std::move(label));
 }
 
-// A node of one of Ops. As an operand it is its output 0; see operator[].
+// Matches a node of one of Ops. As an operand, it is the node's output 0; see
+// operator[].
 template <class... Ops>
 class NodePattern : public Pattern {
  public:
   // ---- Attributes. A node that lacks the attribute does not match. With
-  // several Ops, a typed name is looked at in the nodes of its own op alone, a
-  // plain one in all of them.
+  // several Ops, a condition on a typed name applies to nodes of that op only;
+  // a condition on a plain name applies to all.
 
-  // The attribute has this value.
+  // Requires `attr` to be `value`.
   template <class E, class = internal::IfOpEnum<E>>
   NodePattern Where(E attr, internal::AttrType<E> value) const {
-    return Add(attr, {std::move(value)});
+    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
+                                            {std::move(value)});
   }
-  // ... one of these.
+  // Requires `attr` to be one of `values`.
   template <class E, class = internal::IfOpEnum<E>>
   NodePattern WhereOneOf(
       E attr, std::initializer_list<internal::AttrType<E>> values) const {
-    return Add(attr, values);
+    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
+                                            values);
   }
-  // ... one for which `holds(value)`; `words` say what is wanted, for
-  // explanations: "at least 2".
+  // Requires predicate(value). `description` completes "attribute N is 1, not
+  // ...", for explanations: "at least 2".
   template <class E, class F, class = internal::IfOpEnum<E>>
-  NodePattern WhereHolds(E attr, std::string words, F holds) const {
+  NodePattern WhereSatisfies(E attr, std::string description,
+                             F predicate) const {
     return Add<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                      std::move(words), std::move(holds));
+                                      std::move(description),
+                                      std::move(predicate));
   }
   // The same by plain names: bool, int64_t, float, DataType, std::string, or a
   // std::vector of one of them.
@@ -119,27 +126,27 @@ class NodePattern : public Pattern {
     return AddValues<T>("", attr, values);
   }
   template <class T, class F>
-  NodePattern WhereHolds(absl::string_view attr, std::string words,
-                         F holds) const {
-    return Add<T>("", attr, std::move(words), std::move(holds));
+  NodePattern WhereSatisfies(absl::string_view attr, std::string description,
+                             F predicate) const {
+    return Add<T>("", attr, std::move(description), std::move(predicate));
   }
 
   // ---- The node's place in the graph
 
-  // The first two inputs may stand the other way round.
+  // Lets the first two inputs be swapped.
   NodePattern Commutative() const {
-    spec()->is_commutative = true;
+    element().is_commutative = true;
     return *this;
   }
-  // The node may be used outside the match, be preserved, and be on another
-  // device. It then stays; where nothing uses it any more, it goes with the
-  // rest. The replacement must not rely on having it for itself.
+  // Lets the node be used outside the match, be preserved, and be on another
+  // device. It is then kept; where nothing uses it any more, it is removed like
+  // the others. The replacement must not assume that it is gone.
   NodePattern MayHaveOtherUses() const {
-    spec()->may_have_other_uses = true;
+    element().may_have_other_uses = true;
     return *this;
   }
   NodePattern Named(std::string label) const {
-    spec()->label = std::move(label);
+    element().label = std::move(label);
     return *this;
   }
 
@@ -147,11 +154,13 @@ class NodePattern : public Pattern {
   template <class E, class = internal::IfOpEnum<E>>
   Pattern operator[](E output) const {
     static_assert((internal::BelongsTo<E, Ops>() || ...),
-                  "tfplug: this output belongs to another op than the "
-                  "pattern is for");
+                  "tfplug: this output does not belong to an op of the "
+                  "pattern");
     return (*this)[internal::OutputIndex(output)];
   }
-  Pattern operator[](int output) const { return Pattern(spec(), output); }
+  Pattern operator[](int output) const {
+    return Pattern(internal::PatternOutput{output_.element, output});
+  }
 
  private:
   template <class O, class... Os, class... Patterns>
@@ -159,109 +168,102 @@ class NodePattern : public Pattern {
   template <class... Patterns>
   friend NodePattern<> Match(std::string op, const Patterns&... inputs);
 
-  NodePattern() : Pattern(internal::PatternSpec::Kind::kNode) {}
+  template <class... Patterns>
+  NodePattern(std::vector<std::string> ops, bool has_many_outputs,
+              const Patterns&... inputs)
+      : Pattern(Kind::kNode) {
+    static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
+                  "tfplug: the inputs of a pattern must be patterns, such as "
+                  "Any()");
+    element().ops = std::move(ops);
+    element().has_inputs = sizeof...(Patterns) > 0;
+    element().inputs = {inputs.output_...};
+    element().has_many_outputs = has_many_outputs;
+  }
 
-  // The op that E is of.
+  // The op that E belongs to, where there are several.
   template <class E>
   static std::string OpOf() {
     static_assert((internal::BelongsTo<E, Ops>() || ...),
-                  "tfplug: this attribute belongs to another op than the "
-                  "pattern is for");
+                  "tfplug: this attribute does not belong to an op of the "
+                  "pattern");
     std::string op;
     if constexpr (sizeof...(Ops) > 1) {
       ((op = internal::BelongsTo<E, Ops>() ? Ops::kName : op), ...);
     }
     return op;
   }
-  template <class E>
-  NodePattern Add(E attr,
-                  std::initializer_list<internal::AttrType<E>> values) const {
-    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                            values);
-  }
   template <class T>
   NodePattern AddValues(std::string op, absl::string_view attr,
                         std::vector<T> values) const {
-    std::string words = values.size() > 1 ? "one of " : "";
+    std::string description = values.size() > 1 ? "one of " : "";
     for (size_t i = 0; i < values.size(); ++i) {
-      words += (i == 0 ? "" : ", ") + internal::ToWords(values[i]);
+      description += (i == 0 ? "" : ", ") + internal::Describe(values[i]);
     }
-    return Add<T>(std::move(op), attr, std::move(words),
+    return Add<T>(std::move(op), attr, std::move(description),
                   [values = std::move(values)](const T& value) {
                     return std::find(values.begin(), values.end(), value) !=
                            values.end();
                   });
   }
   template <class T, class F>
-  NodePattern Add(std::string op, absl::string_view attr, std::string words,
-                  F holds) const {
-    auto condition = [name = std::string(attr),
-                      holds = std::move(holds)](const Node& node) {
+  NodePattern Add(std::string op, absl::string_view attr,
+                  std::string description, F predicate) const {
+    auto check = [name = std::string(attr),
+                  predicate = std::move(predicate)](const Node& node) {
       const auto value = internal::AttrCodec<T>::Decode(node.RawAttr(name));
-      return value.has_value() && holds(*value);
+      return value.has_value() && predicate(*value);
     };
-    spec()->conditions.push_back({std::move(op), std::string(attr),
-                                  std::move(words), std::move(condition)});
+    element().conditions.push_back({std::move(op), std::string(attr),
+                                    std::move(description), std::move(check)});
     return *this;
   }
 };
 
-// A node of one of Ops with these inputs. How many an op takes is checked when
-// this is compiled; the elements of a list are inputs of their own. Without any
-// inputs given, they are not looked at.
+// Matches a node of one of Ops with these inputs. The compiler checks how many
+// inputs the op takes; each element of a list is an input of its own. Without
+// inputs here, any inputs match.
 template <class O, class... Ops, class... Patterns>
 NodePattern<O, Ops...> Match(const Patterns&... inputs) {
   static_assert(internal::kIsTypedOp<O> && (internal::kIsTypedOp<Ops> && ...),
                 "tfplug: Match takes typed ops, such as ops::MatMul, or the "
-                "name of one");
-  static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
-                "tfplug: the inputs of a pattern are patterns, such as Any()");
+                "name of one op");
   static_assert(sizeof...(Patterns) == 0 ||
                     (internal::TakesInputs<O>(sizeof...(Patterns)) && ... &&
                      internal::TakesInputs<Ops>(sizeof...(Patterns))),
-                "tfplug: this is not the number of inputs that the op takes");
-  NodePattern<O, Ops...> pattern;
-  pattern.spec()->ops = {O::kName, Ops::kName...};
-  pattern.spec()->inputs = {inputs.output()...};
-  pattern.spec()->has_inputs = sizeof...(Patterns) > 0;
-  pattern.spec()->has_many_outputs =
-      internal::HasManyOutputs<O>() || (internal::HasManyOutputs<Ops>() || ...);
-  return pattern;
+                "tfplug: wrong number of inputs for this op");
+  return NodePattern<O, Ops...>(
+      {O::kName, Ops::kName...},
+      internal::HasManyOutputs<O>() || (internal::HasManyOutputs<Ops>() || ...),
+      inputs...);
 }
 
 // The same for an op by its name: one of your own, or newer than the headers.
 template <class... Patterns>
 NodePattern<> Match(std::string op, const Patterns&... inputs) {
-  static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
-                "tfplug: the inputs of a pattern are patterns, such as Any()");
-  NodePattern<> pattern;
-  pattern.spec()->ops = {std::move(op)};
-  pattern.spec()->inputs = {inputs.output()...};
-  pattern.spec()->has_inputs = sizeof...(Patterns) > 0;
-  pattern.spec()->has_many_outputs = true;
-  return pattern;
+  return NodePattern<>({std::move(op)}, /*has_many_outputs=*/true, inputs...);
 }
 
-// Whichever of the patterns matches first, in this order.
+// Matches the first of the patterns that matches, in this order.
 template <class... Patterns>
 Pattern OneOf(const Patterns&... patterns) {
   static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
                 "tfplug: OneOf takes patterns");
-  Pattern pattern(internal::PatternSpec::Kind::kOneOf);
-  pattern.spec()->inputs = {patterns.output()...};
+  Pattern pattern(internal::PatternElement::Kind::kOneOf);
+  pattern.element().inputs = {patterns.output_...};
   return pattern;
 }
 
-// The node, or, where there is none such, what would be its first input:
-// Optional(Match<ops::BiasAdd>(x, b)) also matches a plain x. Found with the
-// node rather than without it.
+// Matches the node, or its first input in its place where there is no such
+// node: Optional(Match<ops::BiasAdd>(x, b)) also matches a plain x. A match
+// with the node is preferred.
 template <class... Ops>
 Pattern Optional(const NodePattern<Ops...>& node) {
-  Pattern pattern(internal::PatternSpec::Kind::kOptional);
-  pattern.spec()->inputs = {node.output()};
+  Pattern pattern(internal::PatternElement::Kind::kOptional);
+  pattern.element().inputs = {node.output_};
   return pattern;
 }
 
-}  // namespace tfplug
+}  // namespace tfplug::patterns
 
 #endif  // TFPLUG_PATTERNS_PATTERN_H_

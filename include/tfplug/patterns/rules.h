@@ -2,7 +2,6 @@
 #ifndef TFPLUG_PATTERNS_RULES_H_
 #define TFPLUG_PATTERNS_RULES_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/patterns/internal/editor.h"
@@ -19,52 +19,56 @@
 #include "tfplug/patterns/internal/table.h"
 #include "tfplug/patterns/rule.h"
 
-namespace tfplug {
+namespace tfplug::patterns {
 
-// Several rules that are applied together. Make them once (a function's
-// static): preparing them costs more than to run them. Const, and then safe to
-// use from several threads at once, for a graph each.
+// Several rules that are applied together. Build it once (as a function's
+// static): preparing rules costs more than running them. A const Rules may be
+// used by several threads at once, on a graph each.
 //
-// A match is replaced only if that computes the same as before for everyone
-// else in the graph:
+// A match is replaced only if the rest of the graph still computes the same:
 //
-//  * a node that goes is used by nothing outside the match, neither its outputs
-//    nor by a control edge; is not to be preserved; is on the root's device; is
-//    not an operand of the match at the same time;
-//  * no output of the root but the matched one is used;
-//  * what a node that goes waited for, the new node waits for.
+//  * a removed node has no use outside the match, neither of an output nor by a
+//    control edge; it need not be preserved; it is on the root's device; it is
+//    not also an operand of the match;
+//  * no output of the root is used except the matched one;
+//  * the new node inherits the control inputs of the removed nodes.
 //
-// An author may relax the first for single nodes: MayHaveOtherUses().
+// Pattern::MayHaveOtherUses() relaxes the first point for one node.
 class Rules {
  public:
-  explicit Rules(std::vector<Rule> rules) : table_(std::move(rules)) {}
+  explicit Rules(std::vector<Rule> rules) : table_(DataOf(std::move(rules))) {}
 
-  // Replaces all that match, until nothing does: rules of higher priority
-  // first, bigger patterns before smaller ones. Returns the number of
-  // replacements. INVALID_ARGUMENT names a rule that cannot be used;
-  // INTERNAL names one that never comes to rest, and a node.
-  absl::StatusOr<int64_t> Run(Graph& graph, const PassContext& context) const;
+  // Replaces matches until there are none: by rules of higher priority first,
+  // then by larger patterns before smaller ones. Returns the number of
+  // replacements. INVALID_ARGUMENT names a malformed rule; INTERNAL names a
+  // rule that does not terminate, and a node.
+  absl::StatusOr<int64_t> Run(Graph& graph, const PassContext& context) const {
+    if (!table_.status().ok()) return table_.status();
+    return internal::PatternRun(table_, graph, context).Run();
+  }
 
-  // Why each rule that could have `node` as its root does not apply to it, or
-  // that it does: a line for each. Of a pattern's several ways, the one that
-  // came furthest. Run Explain on the graph before the rules, or after them.
+  // Explains, for each rule whose root could be `node`, why it does not apply,
+  // or that it matches: a line for each. Of the variants of a pattern, the one
+  // that came furthest is explained. `node` may belong to the graph before or
+  // after Run.
   std::string Explain(const Node& node, const PassContext& context) const;
-  // The same of the rule `name` alone: one line; says so if there is none.
+  // Explains the rule `name` alone, in one line.
   std::string Explain(absl::string_view name, const Node& node,
                       const PassContext& context) const;
 
  private:
+  static std::vector<internal::RuleData> DataOf(std::vector<Rule> rules) {
+    std::vector<internal::RuleData> data;
+    for (Rule& rule : rules) {
+      data.push_back(std::move(internal::Access::data(rule)));
+    }
+    return data;
+  }
   std::string ExplainRule(size_t rule, const Node& node,
                           const PassContext& context) const;
 
   internal::PatternTable table_;
 };
-
-inline absl::StatusOr<int64_t> Rules::Run(Graph& graph,
-                                          const PassContext& context) const {
-  if (!table_.status().ok()) return table_.status();
-  return internal::PatternRun(table_, graph, context).Run();
-}
 
 inline std::string Rules::Explain(const Node& node,
                                   const PassContext& context) const {
@@ -80,7 +84,7 @@ inline std::string Rules::Explain(const Node& node,
 inline std::string Rules::Explain(absl::string_view name, const Node& node,
                                   const PassContext& context) const {
   for (size_t rule = 0; rule < table_.rules().size(); ++rule) {
-    if (table_.rules()[rule].name() == name) {
+    if (table_.rules()[rule].name == name) {
       return ExplainRule(rule, node, context);
     }
   }
@@ -89,15 +93,16 @@ inline std::string Rules::Explain(absl::string_view name, const Node& node,
 
 inline std::string Rules::ExplainRule(size_t rule, const Node& node,
                                       const PassContext& context) const {
-  const std::string start = table_.rules()[rule].name() + ": ";
+  const internal::RuleData& data = table_.rules()[rule];
+  const std::string start = data.name + ": ";
   if (!table_.status().ok()) return start + table_.status().ToString();
-  std::vector<uint32_t> numbers;
+  std::vector<uint32_t> graph_ops;
   table_.FindOps(
       [&](const std::string& op) {
         return internal::Access::state(node)->op_table().Find(op);
       },
-      numbers);
-  internal::PatternMatcher matcher(context, numbers);
+      graph_ops);
+  internal::PatternMatcher matcher(context, graph_ops);
   internal::Mismatch best;
   best.progress = -1;
   for (const internal::PatternTable::Entry& entry : table_.entries()) {
@@ -105,36 +110,28 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
     internal::Mismatch mismatch;
     if (!matcher.Match(entry.variant, node)) {
       mismatch = matcher.mismatch();
-    } else if (internal::PatternEditor::Check(table_.rules()[rule],
-                                              entry.variant, matcher.bound(),
-                                              context, mismatch)) {
-      return start + "it matches";
+    } else if (internal::PatternEditor::Check(
+                   data, entry.variant, matcher.bound(), context, mismatch)) {
+      return start + "matches";
     }
     if (mismatch.progress > best.progress) best = mismatch;
   }
-  return start + internal::InWords(best);
+  return start + internal::Describe(best);
 }
 
-// A pass that is nothing but rules: derive from it, with a constructor without
-// arguments that names them.
+// A pass that applies rules, which it builds once:
 //
-//   class Fusion : public tfplug::RulesPass {
-//    public:
-//     Fusion() : RulesPass(FusionRules()) {}
-//   };
+//   std::vector<tfplug::patterns::Rule> MakeFusionRules() { ... }
+//   class Fusion : public tfplug::patterns::RulesPass<MakeFusionRules> {};
+template <std::vector<Rule> (*MakeRules)()>
 class RulesPass : public GraphPass {
  public:
-  // `rules` must outlive the pass.
-  explicit RulesPass(const Rules& rules) : rules_(rules) {}
-
   absl::Status Run(Graph& graph, const PassContext& context) override {
-    return rules_.Run(graph, context).status();
+    static const Rules rules(MakeRules());
+    return rules.Run(graph, context).status();
   }
-
- private:
-  const Rules& rules_;
 };
 
-}  // namespace tfplug
+}  // namespace tfplug::patterns
 
 #endif  // TFPLUG_PATTERNS_RULES_H_

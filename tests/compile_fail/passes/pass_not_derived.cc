@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a graph pass is a class derived from tfplug::GraphPass
+// expect: a graph pass must be a class derived from tfplug::GraphPass
 #include <tfplug/graph_pass.h>
 
 struct Pass {};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each mistake has words of its own, so that one file will do for all:
+// Each mistake has its own message, so one file can contain all of them:
 //
-// expect: tfplug: this is not the number of inputs that the op takes
-// expect: tfplug: this is not the number of inputs that the new op takes
-// expect: tfplug: this attribute belongs to another op than the pattern is for
+// expect: tfplug: wrong number of inputs for this op
+// expect: tfplug: wrong number of inputs for the new op
+// expect: tfplug: this attribute does not belong to an op of the pattern
 // expect: tfplug: this is an input or output of the op
 // expect: transpose_c
-// expect: tfplug: this output belongs to another op than the pattern is for
-// expect: tfplug: the inputs of a pattern are patterns, such as Any()
-// expect: tfplug: this attribute belongs to another op than the new node's
-// expect: tfplug: the attribute is of another type
-// expect: tfplug: the attribute is of another type than the function returns
+// expect: tfplug: this output does not belong to an op of the pattern
+// expect: tfplug: the inputs of a pattern must be patterns, such as Any()
+// expect: tfplug: this attribute does not belong to the new op
+// expect: tfplug: the value does not have the type of the attribute
+// expect: tfplug: the function does not return the type of the attribute
 // expect: tfplug: Copy takes an attribute of the new op
 #include <tfplug/ops/internal.h>
 #include <tfplug/ops/math.h>
@@ -18,7 +18,7 @@
 #include <tfplug/patterns/rules.h>
 
 namespace ops = tfplug::ops;
-using tfplug::Any, tfplug::Match, tfplug::New;
+using namespace tfplug::patterns;
 
 void MatchWrongly() {
   Match<ops::MatMul>(Any());
@@ -37,7 +37,6 @@ void ReplaceWrongly() {
   const auto product = New<ops::MatMul>(Any(), Any());
   product.Set(ops::Relu::T_attr, tfplug::DataType::kFloat);
   product.Set(ops::MatMul::transpose_a, "true");
-  product.Set(ops::MatMul::transpose_b,
-              [](const tfplug::Matched&) { return "true"; });
+  product.Set(ops::MatMul::transpose_b, [](const Matched&) { return "true"; });
   product.Copy(relu, ops::Relu::T_attr);
 }

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_BASE_INTERNAL_ACCESS_H_
 #define TFPLUG_BASE_INTERNAL_ACCESS_H_
 
+#include <utility>
+
 namespace tfplug::internal {
 
 // The only friend of public classes: lets the library's own code reach what
@@ -15,8 +17,8 @@ namespace tfplug::internal {
 struct Access {
   // Calls a private constructor of T.
   template <class T, class... Args>
-  static T Construct(Args... args) {
-    return T(args...);
+  static T Construct(Args&&... args) {
+    return T(std::forward<Args>(args)...);
   }
 
   // ---- device/: Device, Stream; kernel/: KernelContext; graph/: Node ---------
@@ -35,6 +37,25 @@ struct Access {
   template <class Inference>
   static bool hit_index_limit(const Inference& inference) {
     return inference.hit_index_limit_;
+  }
+
+  // ---- patterns/: Pattern, Matched, Replacement, Rule ----------------------
+
+  template <class Pattern>
+  static const auto& output(const Pattern& pattern) {
+    return pattern.output_;
+  }
+  template <class Matched, class Output>
+  static auto Find(const Matched& matched, const Output& output) {
+    return matched.Find(output);
+  }
+  template <class Replacement>
+  static const auto& tree(const Replacement& replacement) {
+    return replacement.tree_;
+  }
+  template <class Rule>
+  static auto& data(Rule& rule) {
+    return rule.data_;
   }
 };
 

@@ -9,46 +9,50 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rule.h"
 
-// The products that passes/fusion.h knows, and what becomes of each: which of
-// its nodes can be fused, and what the fused op takes over.
+// The products that passes/fusion.h fuses: for each, the condition on the
+// product's node, and the attributes that the fused op copies from it.
 namespace tfplug::internal {
 
-// The types of `count` arguments that are of the product's type.
+// Returns the value of TArgs for `count` arguments of the product's type.
 template <class Product>
-auto TypesOfArgs(const NodePattern<Product>& product, int count) {
-  return [product, count](const Matched& m) {
+auto TypesOfArgs(const patterns::NodePattern<Product>& product, int count) {
+  return [product, count](const patterns::Matched& m) {
     const auto type = m.node(product).template GetAttr<DataType>("T");
     return std::vector<DataType>(static_cast<size_t>(count),
                                  type.value_or(DataType::kFloat));
   };
 }
 
-struct FusedMatMul {
+struct MatMulFusion {
   using Product = ops::MatMul;
   using Fused = ops::InternalFusedMatMul;
-  static constexpr int kRank = 2;
+  static constexpr int kRank = 2;  // Of the product.
 
-  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+  static patterns::NodePattern<Product> Restrict(
+      const patterns::NodePattern<Product>& product) {
     return product;
   }
-  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product, int,
-                                  const NewNode<Fused>& node) {
+  static patterns::NewNode<Fused> CopyAttrs(
+      const patterns::NodePattern<Product>& product, int,
+      const patterns::NewNode<Fused>& node) {
     return node.Copy(product, Fused::T_attr)
         .Copy(product, Fused::transpose_a)
         .Copy(product, Fused::transpose_b);
   }
 };
 
-struct FusedConv2D {
+struct Conv2DFusion {
   using Product = ops::Conv2D;
   using Fused = ops::InternalFusedConv2D;
   static constexpr int kRank = 4;
 
-  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+  static patterns::NodePattern<Product> Restrict(
+      const patterns::NodePattern<Product>& product) {
     return product.Where(Product::data_format, "NHWC");
   }
-  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product,
-                                  int num_args, const NewNode<Fused>& node) {
+  static patterns::NewNode<Fused> CopyAttrs(
+      const patterns::NodePattern<Product>& product, int num_args,
+      const patterns::NewNode<Fused>& node) {
     return node.Copy(product, Fused::T_attr)
         .Copy(product, Fused::strides)
         .Copy(product, Fused::padding)
@@ -56,23 +60,25 @@ struct FusedConv2D {
         .Copy(product, Fused::data_format)
         .Copy(product, Fused::dilations)
         .Copy(product, Fused::use_cudnn_on_gpu)
-        // Newer releases let the arguments be of several types.
+        // Newer releases let the arguments have different types.
         .SetIfKnown(Fused::TArgs_attr, TypesOfArgs(product, num_args));
   }
 };
 
-struct FusedDepthwise {
+struct DepthwiseFusion {
   using Product = ops::DepthwiseConv2dNative;
   using Fused = ops::InternalFusedDepthwiseConv2dNative;
   static constexpr int kRank = 4;
 
   // The fused op has no explicit paddings.
-  static NodePattern<Product> Restrict(const NodePattern<Product>& product) {
+  static patterns::NodePattern<Product> Restrict(
+      const patterns::NodePattern<Product>& product) {
     return product.Where(Product::data_format, "NHWC")
         .WhereOneOf(Product::padding, {"SAME", "VALID"});
   }
-  static NewNode<Fused> CopyAttrs(const NodePattern<Product>& product, int,
-                                  const NewNode<Fused>& node) {
+  static patterns::NewNode<Fused> CopyAttrs(
+      const patterns::NodePattern<Product>& product, int,
+      const patterns::NewNode<Fused>& node) {
     return node.Copy(product, Fused::T_attr)
         .Copy(product, Fused::strides)
         .Copy(product, Fused::padding)

@@ -14,12 +14,13 @@
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/optimizer_table.h"
+#include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/safe_rewriting.h"
 
 namespace tfplug {
 
-// What TFPLUG_REGISTER_GRAPH_OPTIMIZER takes: derive from it, name the device
-// type, and hide Settings() for others than the defaults.
+// The base class for TFPLUG_REGISTER_GRAPH_OPTIMIZER. Derive from it, name the
+// device type, and define Settings() to change the defaults.
 //
 //   struct Optimizer : tfplug::GraphOptimizer<FuseBiasAdd, DropNoise> {
 //     static constexpr char kDeviceType[] = "MY_DEVICE";
@@ -32,7 +33,7 @@ namespace tfplug {
 template <class... PassTs>
 struct GraphOptimizer {
   using Passes = internal::PassList<PassTs...>;
-  // Asked when TensorFlow loads the library, and for each optimization.
+  // Called when TensorFlow loads the library, and for each optimization.
   static OptimizerSettings Settings() { return {}; }
 };
 
@@ -71,12 +72,12 @@ inline capi::TP_OptimizerConfigs ToConfigs(const OptimizerSettings& settings) {
 template <class OptimizerT>
 struct OptimizerRegistration {
   static_assert(IsDeviceType(OptimizerT::kDeviceType),
-                "tfplug: a device type begins with a capital letter and holds "
-                "capital letters and underscores only");
+                "tfplug: a device type must begin with a capital letter and "
+                "consist of capital letters and underscores");
   static_assert(!IsTakenForCpu(OptimizerT::kDeviceType) ||
                     std::string_view(OptimizerT::kDeviceType) == "CPU",
-                "tfplug: no plug-in's device type contains \"CPU\"; for "
-                "TensorFlow's own device write \"CPU\"");
+                "tfplug: a plug-in's device type must not contain \"CPU\"; "
+                "for TensorFlow's own device, use \"CPU\"");
 
   // TF_InitGraph.
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
@@ -91,7 +92,7 @@ struct OptimizerRegistration {
         return absl::FailedPreconditionError(
             "this TensorFlow has version " +
             std::to_string(params->major_version) +
-            " of the graph C API, this plug-in was built for version 0; "
+            " of the graph C API, but this plug-in was built for version 0; "
             "rebuild it with a newer tfplug");
       }
       OptimizerSettings settings = OptimizerT::Settings();
@@ -110,7 +111,7 @@ struct OptimizerRegistration {
   }
 
  private:
-  // 2.10 put a field into the middle.
+  // 2.10 inserted a field in the middle.
   static absl::Status FillConfigs(capi::TP_OptimizerConfigs* to,
                                   const capi::TP_OptimizerConfigs& from) {
     if (auto s = CheckStruct(*to); !s.ok()) return s;
@@ -119,7 +120,7 @@ struct OptimizerRegistration {
     return absl::OkStatus();
   }
 
-  // 2.5 called optimize_func with other arguments, and had TF_GetGrapplerItem.
+  // 2.5 calls optimize_func with other arguments, and has TF_GetGrapplerItem.
   static absl::Status FillOptimizer(capi::TP_Optimizer* to) {
     using Table = OptimizerTable<OptimizerT>;
     capi::TP_Optimizer ours = {};

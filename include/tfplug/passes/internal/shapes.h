@@ -6,16 +6,18 @@
 
 #include "tfplug/base/shape.h"
 #include "tfplug/graph/constant.h"
-#include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/pass_context.h"
 #include "tfplug/patterns/matched.h"
 
-// What the rules of passes/ ask about shapes. Where TensorFlow does not know,
-// the answer is the one that changes nothing.
+// Shapes, as the rules of passes/ need them. Every check fails for a shape that
+// TensorFlow does not know, so that the graph is left alone.
 namespace tfplug::internal {
 
-// Of unknown rank where nothing is known. Constants are read; for the rest
-// TensorFlow infers shapes, once for the graph.
-inline PartialShape ShapeOf(const Matched& matched, const Output& output) {
+// Returns the shape of a matched value; of unknown rank if it is not known.
+// Constants are read. For other nodes, TensorFlow infers shapes, once per
+// graph.
+inline PartialShape ShapeOf(const patterns::Matched& matched,
+                            const Output& output) {
   if (!output.node) return {};
   if (output.node.op() == "Const") {
     const auto shape = Constant::ReadShape(output.node);
@@ -28,12 +30,12 @@ inline PartialShape ShapeOf(const Matched& matched, const Output& output) {
   return (*outputs)[port].shape;
 }
 
-// The last dimension; -1 if it is not known.
+// Returns the last dimension; -1 if it is not known.
 inline int64_t DepthOf(const PartialShape& shape) {
   return shape.rank() > 0 ? shape.dim(shape.rank() - 1) : -1;
 }
 
-// [depth], or with ones before it.
+// Whether the shape is [depth], or has only ones before that.
 inline bool IsRow(const PartialShape& shape, int64_t depth) {
   if (depth < 0 || DepthOf(shape) != depth) return false;
   for (int i = 0; i + 1 < shape.rank(); ++i) {

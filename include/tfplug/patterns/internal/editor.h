@@ -15,74 +15,78 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/patterns/internal/matcher.h"
 #include "tfplug/patterns/internal/plan.h"
 #include "tfplug/patterns/internal/replacement.h"
+#include "tfplug/patterns/internal/variant.h"
 #include "tfplug/patterns/matched.h"
-#include "tfplug/patterns/rule.h"
 
 namespace tfplug::internal {
 
-// Puts replacements in the place of matches.
+// Replaces matches.
 class PatternEditor {
  public:
   PatternEditor(Graph& graph, const PassContext& context)
       : graph_(graph), context_(context) {}
 
-  // False if the rule does not apply after all; nothing has changed then. After
-  // an error, anything may have.
-  absl::StatusOr<bool> Replace(const Rule& rule, const PatternVariant& variant,
+  // Returns false if the rule does not apply; the graph is then unchanged.
+  // After an error, the graph may be incomplete.
+  absl::StatusOr<bool> Replace(const RuleData& rule,
+                               const PatternVariant& variant,
                                const Output* bound) {
     variant_ = &variant;
     bound_ = bound;
     root_ = bound[0].node;
     plan_.Clear();
-    if (!plan_.Make(rule, Matched(variant, bound, context_), context_)) {
+    if (!plan_.Prepare(rule, MakeMatched(variant, bound, context_), context_)) {
       return false;
     }
-    const ReplacementTree& tree = *rule.replacement();
+    const ReplacementTree& tree = *rule.replacement;
     CollectControls();
     if (tree.kind == ReplacementTree::Kind::kMatched) {
-      TFPLUG_RETURN_IF_ERROR(PutValue(ValueOf(tree)));
+      TFPLUG_RETURN_IF_ERROR(ReplaceByValue(ValueOf(tree)));
     } else {
-      TFPLUG_RETURN_IF_ERROR(PutNode(tree));
+      TFPLUG_RETURN_IF_ERROR(ReplaceByNode(tree));
     }
     TFPLUG_RETURN_IF_ERROR(RemoveRest());
     return true;
   }
 
-  static bool Check(const Rule& rule, const PatternVariant& variant,
+  // Returns whether Replace would succeed.
+  static bool Check(const RuleData& rule, const PatternVariant& variant,
                     const Output* bound, const PassContext& context,
                     Mismatch& mismatch) {
     PatternPlan plan;
-    if (plan.Make(rule, Matched(variant, bound, context), context)) return true;
+    if (plan.Prepare(rule, MakeMatched(variant, bound, context), context)) {
+      return true;
+    }
     mismatch = plan.mismatch();
     return false;
   }
 
  private:
+  static Matched MakeMatched(const PatternVariant& variant, const Output* bound,
+                             const PassContext& context) {
+    return Access::Construct<Matched>(variant, bound, context);
+  }
   Output ValueOf(const ReplacementTree& tree) const {
-    return Matched(*variant_, bound_, context_)[tree.matched];
+    return Access::Find(MakeMatched(*variant_, bound_, context_), tree.matched);
   }
   bool IsMatchedNode(const Node& node) const {
     for (size_t i = 0; i < variant_->slots.size(); ++i) {
-      if (variant_->slots[i]->kind == PatternSpec::Kind::kNode &&
-          bound_[i].node == node) {
-        return true;
-      }
+      if (variant_->slots[i]->is_node() && bound_[i].node == node) return true;
     }
     return false;
   }
 
-  // What the matched nodes wait for, and each other's ordering left out.
+  // Collects the matched nodes' control inputs from outside the match.
   void CollectControls() {
     controls_.clear();
     for (size_t i = 1; i < variant_->slots.size(); ++i) {
-      if (variant_->slots[i]->kind != PatternSpec::Kind::kNode) continue;
+      if (!variant_->slots[i]->is_node()) continue;
       const Node& node = bound_[i].node;
       for (int c = 0; c < node.num_controls(); ++c) {
-        const Node waited_for = node.control(c);
-        if (!IsMatchedNode(waited_for)) AddTo(controls_, waited_for);
+        const Node control = node.control(c);
+        if (!IsMatchedNode(control)) AddTo(controls_, control);
       }
     }
   }
@@ -92,14 +96,14 @@ class PatternEditor {
     }
   }
 
-  // The root gives way to a value that is there already.
-  absl::Status PutValue(Output value) {
-    bool is_waited_for = false;
+  // Replaces the root by a matched value: removes it, or turns it into an
+  // Identity where its name or its control edges must remain.
+  absl::Status ReplaceByValue(Output value) {
+    bool has_controls = root_.num_controls() > 0 || !controls_.empty();
     for (const Use use : root_.uses()) {
-      is_waited_for = is_waited_for || use.input < 0;
+      has_controls = has_controls || use.is_control();
     }
-    const bool waits = root_.num_controls() > 0 || !controls_.empty();
-    if (!is_waited_for && !waits && !context_.IsPreserved(root_.name())) {
+    if (!has_controls && !context_.IsPreserved(root_.name())) {
       const Output old{root_, variant_->root_port};
       TFPLUG_RETURN_IF_ERROR(graph_.ReplaceUses(old, value));
       return graph_.RemoveNode(root_);
@@ -107,10 +111,10 @@ class PatternEditor {
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             OutputType(root_, variant_->root_port));
     root_.SetOp("Identity");
-    TFPLUG_RETURN_IF_ERROR(PutInputs(root_, {value}));
+    TFPLUG_RETURN_IF_ERROR(SetInputs(root_, {value}));
     ClearAttrs();
     root_.SetAttr("T", type);
-    return PutControls();
+    return SetControls();
   }
 
   absl::StatusOr<DataType> OutputType(const Node& node, int port) const {
@@ -124,55 +128,54 @@ class PatternEditor {
       if (output.type_attr.empty()) return output.type;
       return node.GetAttr<DataType>(output.type_attr);
     }
-    return absl::InternalError("the type of its output " +
-                               std::to_string(port) + " is not known");
+    return absl::InternalError("the type of output " + std::to_string(port) +
+                               " of " + Describe(node) + " is unknown");
   }
 
-  // The root becomes the new node.
-  absl::Status PutNode(const ReplacementTree& tree) {
-    TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, MakeInputs(tree));
-    TFPLUG_RETURN_IF_ERROR(PutInputs(root_, inputs));
+  // Turns the root into the new node.
+  absl::Status ReplaceByNode(const ReplacementTree& tree) {
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, AddInputs(tree));
+    TFPLUG_RETURN_IF_ERROR(SetInputs(root_, inputs));
     root_.SetOp(tree.op);
     ClearAttrs();
     SetAttrs(tree, root_);
-    return PutControls();
+    return SetControls();
   }
 
-  absl::StatusOr<std::vector<Output>> MakeInputs(const ReplacementTree& tree) {
+  absl::StatusOr<std::vector<Output>> AddInputs(const ReplacementTree& tree) {
     std::vector<Output> inputs;
     for (const auto& input : tree.inputs) {
       if (input->kind == ReplacementTree::Kind::kMatched) {
         const Output value = ValueOf(*input);
-        // Part of the pattern's other ways only.
+        // Null if only other variants contain it.
         if (value.node) inputs.push_back(value);
         continue;
       }
       TFPLUG_ASSIGN_OR_RETURN(const Node node,
                               input->kind == ReplacementTree::Kind::kConst
-                                  ? MakeConst()
-                                  : MakeNode(*input));
+                                  ? AddConst()
+                                  : AddNode(*input));
       inputs.push_back(Output{node, 0});
     }
     return inputs;
   }
-  absl::StatusOr<Node> MakeNode(const ReplacementTree& tree) {
-    TFPLUG_ASSIGN_OR_RETURN(const std::vector<Output> inputs, MakeInputs(tree));
-    TFPLUG_ASSIGN_OR_RETURN(Node node, Add(tree.op));
+  absl::StatusOr<Node> AddNode(const ReplacementTree& tree) {
+    TFPLUG_ASSIGN_OR_RETURN(const std::vector<Output> inputs, AddInputs(tree));
+    TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode(tree.op));
     for (const Output& input : inputs) {
       TFPLUG_RETURN_IF_ERROR(node.AddInput(input));
     }
     SetAttrs(tree, node);
     return node;
   }
-  absl::StatusOr<Node> MakeConst() {
+  absl::StatusOr<Node> AddConst() {
     const Constant& constant = plan_.NextConstant();
-    TFPLUG_ASSIGN_OR_RETURN(Node node, Add("Const"));
+    TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode("Const"));
     constant.Write(node);
-    // In a loop's body, constants wait for something in it.
+    // In a loop's body, a constant has a control input from the loop.
     for (size_t i = 1; i < variant_->slots.size(); ++i) {
       const Node& matched = bound_[i].node;
-      if (variant_->slots[i]->kind != PatternSpec::Kind::kNode ||
-          matched.op() != "Const") {
+      if (!variant_->slots[i]->is_node() || matched.op() != "Const") {
         continue;
       }
       for (int c = 0; c < matched.num_controls(); ++c) {
@@ -181,7 +184,7 @@ class PatternEditor {
     }
     return node;
   }
-  absl::StatusOr<Node> Add(const std::string& op) {
+  absl::StatusOr<Node> AddNode(const std::string& op) {
     const std::string prefix = std::string(root_.name()) + "/" + op;
     TFPLUG_ASSIGN_OR_RETURN(Node node,
                             graph_.AddNode(graph_.UniqueName(prefix), op));
@@ -189,19 +192,19 @@ class PatternEditor {
     return node;
   }
 
-  static absl::Status PutInputs(Node node, const std::vector<Output>& inputs) {
+  static absl::Status SetInputs(Node node, const std::vector<Output>& inputs) {
     const int old = node.num_inputs();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const int number = static_cast<int>(i);
-      TFPLUG_RETURN_IF_ERROR(number < old ? node.SetInput(number, inputs[i])
-                                          : node.AddInput(inputs[i]));
+      const int index = static_cast<int>(i);
+      TFPLUG_RETURN_IF_ERROR(index < old ? node.SetInput(index, inputs[i])
+                                         : node.AddInput(inputs[i]));
     }
     for (int i = old; i-- > static_cast<int>(inputs.size());) {
       TFPLUG_RETURN_IF_ERROR(node.RemoveInput(i));
     }
     return absl::OkStatus();
   }
-  // But those that are TensorFlow's (_class, _output_shapes).
+  // Removes the root's attributes, except TensorFlow's own (_class, ...).
   void ClearAttrs() {
     names_.clear();
     Access::state(root_)->ForEachAttr(
@@ -233,15 +236,14 @@ class PatternEditor {
     plan_.SetDefaults(tree, names_, node);
   }
 
-  absl::Status PutControls() {
-    // What it waited for may be gone by now, or be an input of its own.
+  absl::Status SetControls() {
     for (int c = root_.num_controls(); c-- > 0;) {
-      const Node waited_for = root_.control(c);
-      if (waited_for != root_ && IsMatchedNode(waited_for)) {
-        TFPLUG_RETURN_IF_ERROR(root_.RemoveControl(waited_for));
+      const Node control = root_.control(c);
+      if (control != root_ && IsMatchedNode(control)) {
+        TFPLUG_RETURN_IF_ERROR(root_.RemoveControl(control));
       } else {
         const auto found =
-            std::find(controls_.begin(), controls_.end(), waited_for);
+            std::find(controls_.begin(), controls_.end(), control);
         if (found != controls_.end()) controls_.erase(found);
       }
     }
@@ -251,30 +253,30 @@ class PatternEditor {
     return absl::OkStatus();
   }
 
-  // All nodes that go, users before what they use; and of the others those that
-  // nothing uses any more.
+  // Removes the matched nodes that have no uses any more, users before their
+  // inputs. All consumed nodes must be among them.
   absl::Status RemoveRest() {
-    bool again = true;
-    std::vector<bool> gone(variant_->slots.size());
-    gone[0] = true;
-    while (again) {
+    std::vector<bool> is_removed(variant_->slots.size());
+    is_removed[0] = true;
+    for (bool again = true; again;) {
       again = false;
-      for (size_t i = 1; i < gone.size(); ++i) {
+      for (size_t i = 1; i < is_removed.size(); ++i) {
         const Node node = bound_[i].node;
-        if (gone[i] || variant_->slots[i]->kind != PatternSpec::Kind::kNode ||
+        if (is_removed[i] || !variant_->slots[i]->is_node() ||
             node.num_uses() > 0 || context_.IsPreserved(node.name())) {
           continue;
         }
         TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(node));
-        gone[i] = again = true;
+        is_removed[i] = again = true;
       }
     }
-    for (size_t i = 1; i < gone.size(); ++i) {
-      if (!gone[i] && PatternMatcher::Goes(*variant_->slots[i])) {
+    for (size_t i = 1; i < is_removed.size(); ++i) {
+      if (!is_removed[i] && variant_->slots[i]->is_consumed()) {
         return absl::InternalError(
             "the replacement still uses '" +
             std::string(bound_[i].node.name()) +
-            "', which goes: let it be MayHaveOtherUses(), or use its inputs");
+            "', which the rule removes; mark it MayHaveOtherUses(), or use "
+            "its inputs");
       }
     }
     return absl::OkStatus();
@@ -287,7 +289,7 @@ class PatternEditor {
   Node root_;
   PatternPlan plan_;
   std::vector<Node> controls_;
-  std::vector<absl::string_view> names_;  // Of attributes, for a while.
+  std::vector<absl::string_view> names_;  // Scratch: names of attributes.
 };
 
 }  // namespace tfplug::internal

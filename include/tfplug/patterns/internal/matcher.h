@@ -14,63 +14,60 @@
 
 namespace tfplug::internal {
 
-// Tries variants of patterns on nodes. What was found is valid until the next
-// try. The cheap questions come first: ops, then attributes, then what the rest
-// of the graph has to say.
+// Tries variants of patterns on nodes. The values bound by a match are valid
+// until the next try. Cheap checks come first: ops, then attributes, then the
+// surrounding graph.
 class PatternMatcher {
  public:
-  // `numbers`: see PatternTable::FindOps.
+  // `graph_ops`: see PatternTable::FindOps.
   PatternMatcher(const PassContext& context,
-                 const std::vector<uint32_t>& numbers)
-      : context_(context), numbers_(numbers) {}
+                 const std::vector<uint32_t>& graph_ops)
+      : context_(context), graph_ops_(graph_ops) {}
 
-  // Whether `variant` matches with `root` in its root's place; if not,
-  // mismatch() says why.
+  // Returns whether `variant` matches with `root` as its root; otherwise,
+  // mismatch() has the reason.
   bool Match(const PatternVariant& variant, const Node& root) {
     variant_ = &variant;
-    const PatternSpec& spec = *variant.slots[0];
-    if (!HasOp(0, root)) return Fail(Why::kRoot, 0, root, {}, 0, &spec);
-    return CheckInputCount(spec, root, 1) && MatchStructure(root) &&
+    const PatternElement& element = *variant.slots[0];
+    if (!HasOp(0, root)) return Fail(Reason::kRootOp, 0, root, {}, 0, &element);
+    return CheckInputCount(element, root, 1) && MatchStructure(root) &&
            MatchAttributes() && CheckSurroundings();
   }
 
+  // The matched values, by slot.
   const Output* bound() const { return bound_.data(); }
   const Mismatch& mismatch() const { return mismatch_; }
 
-  // Whether the node goes when the pattern is replaced, or becomes the new one.
-  static bool Goes(const PatternSpec& spec) {
-    return spec.kind == PatternSpec::Kind::kNode && !spec.may_have_other_uses;
-  }
-
  private:
-  using Why = Mismatch::Why;
+  using Reason = Mismatch::Reason;
 
-  bool Fail(Why why, int progress, const Node& node, const Node& other = Node(),
-            int number = 0, const PatternSpec* spec = nullptr,
+  bool Fail(Reason reason, int progress, const Node& node,
+            const Node& other = Node(), int index = 0,
+            const PatternElement* element = nullptr,
             const AttrCondition* attr = nullptr) {
-    mismatch_.why = why;
+    mismatch_.reason = reason;
     mismatch_.progress = progress;
     mismatch_.node = node;
     mismatch_.other = other;
-    mismatch_.number = number;
-    mismatch_.spec = spec;
+    mismatch_.index = index;
+    mismatch_.element = element;
     mismatch_.attr = attr;
     return false;
   }
 
   bool HasOp(int slot, const Node& node) const {
-    const uint32_t number = node.op_id();
+    const uint32_t node_op = node.op_id();
     for (uint32_t op : variant_->ops[Index(slot)]) {
-      if (numbers_[op] == number) return true;
+      if (graph_ops_[op] == node_op) return true;
     }
     return false;
   }
-  bool CheckInputCount(const PatternSpec& spec, const Node& node,
+  bool CheckInputCount(const PatternElement& element, const Node& node,
                        int progress) {
-    if (!spec.has_inputs) return true;
+    if (!element.has_inputs) return true;
     const int count = node.num_inputs();
-    return count == static_cast<int>(spec.inputs.size()) ||
-           Fail(Why::kInputCount, progress, node, {}, count, &spec);
+    return count == static_cast<int>(element.inputs.size()) ||
+           Fail(Reason::kInputCount, progress, node, {}, count, &element);
   }
 
   bool MatchStructure(const Node& root) {
@@ -81,14 +78,14 @@ class PatternMatcher {
       ++progress;
       const Node& parent = bound_[Index(step.parent)].node;
       const Output output = parent.input(step.input);
-      const PatternSpec& spec = *variant_->slots[Index(step.slot)];
-      const bool is_node = spec.kind == PatternSpec::Kind::kNode;
+      const PatternElement& element = *variant_->slots[Index(step.slot)];
+      const bool is_node = element.is_node();
       if (step.is_new) {
         if (!output.node || (is_node && !HasOp(step.slot, output.node))) {
-          return Fail(Why::kOp, progress, parent, output.node, step.input,
-                      &spec);
+          return Fail(Reason::kInputOp, progress, parent, output.node,
+                      step.input, &element);
         }
-        if (is_node && !CheckInputCount(spec, output.node, progress)) {
+        if (is_node && !CheckInputCount(element, output.node, progress)) {
           return false;
         }
         bound_[Index(step.slot)] = output;
@@ -96,13 +93,13 @@ class PatternMatcher {
         const Output& before = bound_[Index(step.slot)];
         if (before.node != output.node ||
             (!is_node && before.port != output.port)) {
-          return Fail(Why::kOtherValue, progress, parent, output.node,
-                      step.input, &spec);
+          return Fail(Reason::kOtherValue, progress, parent, output.node,
+                      step.input, &element);
         }
       }
       if (is_node && output.port != step.port) {
-        return Fail(Why::kPort, progress, parent, output.node, step.input,
-                    &spec);
+        mismatch_.expected = step.port;
+        return Fail(Reason::kPort, progress, parent, output.node, step.input);
       }
     }
     return true;
@@ -115,50 +112,53 @@ class PatternMatcher {
       for (const AttrCondition& condition : variant_->slots[i]->conditions) {
         ++progress;
         if (!condition.op.empty() && node.op() != condition.op) continue;
-        if (!condition.holds(node)) {
-          return Fail(Why::kAttr, progress, node, {}, 0, nullptr, &condition);
+        if (!condition.predicate(node)) {
+          return Fail(Reason::kAttr, progress, node, {}, 0, nullptr,
+                      &condition);
         }
       }
     }
     return true;
   }
 
-  // That the nodes can go, as far as the rest of the graph is concerned.
+  // Checks that the rest of the graph can do without the consumed nodes.
   bool CheckSurroundings() {
-    constexpr int kFar = 1 << 20;  // Further than any structure or attribute.
-    const std::vector<const PatternSpec*>& slots = variant_->slots;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const bool is_node = slots[i]->kind == PatternSpec::Kind::kNode;
-      for (size_t j = 0; j < i; ++j) {
-        if (bound_[i].node != bound_[j].node) continue;
-        const bool other_is_node = slots[j]->kind == PatternSpec::Kind::kNode;
-        if (is_node && other_is_node) {
-          return Fail(Why::kSameNode, kFar, bound_[i].node);
-        }
-        // A value that was looked for as just any one, of a node that goes.
-        if ((is_node && Goes(*slots[i])) ||
-            (other_is_node && Goes(*slots[j]))) {
-          return Fail(Why::kOperandGone, kFar, bound_[i].node);
-        }
-      }
+    constexpr int kFar = 1 << 20;  // Beyond any structure or attribute.
+    if (!CheckOverlap(kFar) || !CheckDevice(kFar + 1) || !CheckRoot(kFar + 1)) {
+      return false;
     }
-    if (!CheckDevice(kFar + 1) || !CheckRoot(kFar + 1)) return false;
-    for (size_t i = 1; i < slots.size(); ++i) {
-      if (Goes(*slots[i]) && !CheckInner(bound_[i].node, kFar + 2)) {
+    for (size_t i = 1; i < bound_.size(); ++i) {
+      if (variant_->slots[i]->is_consumed() &&
+          !CheckInner(bound_[i].node, kFar + 2)) {
         return false;
       }
     }
     return true;
   }
-
-  // Nodes without a device (in functions that core has not placed yet) may
-  // come to be on any.
+  // No node may match two elements, except a kept one as an operand.
+  bool CheckOverlap(int progress) {
+    const std::vector<const PatternElement*>& slots = variant_->slots;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (bound_[i].node != bound_[j].node) continue;
+        if (slots[i]->is_node() && slots[j]->is_node()) {
+          return Fail(Reason::kSameNode, progress, bound_[i].node);
+        }
+        if (slots[i]->is_consumed() || slots[j]->is_consumed()) {
+          return Fail(Reason::kOperandConsumed, progress, bound_[i].node);
+        }
+      }
+    }
+    return true;
+  }
+  // A node without a device (in a function that TensorFlow has not placed yet)
+  // may end up on any.
   bool CheckDevice(int progress) {
     const Node& root = bound_[0].node;
     return root.device().empty() || context_.IsOnDevice(root.device()) ||
-           Fail(Why::kOtherDevice, progress, root);
+           Fail(Reason::kOtherDevice, progress, root);
   }
-  // The root's name stays, and one output.
+  // The replacement keeps the root's name and one of its outputs.
   bool CheckRoot(int progress) {
     if (!variant_->slots[0]->has_many_outputs) return true;
     const Node& root = bound_[0].node;
@@ -166,33 +166,33 @@ class PatternMatcher {
       if (use.is_control()) continue;
       const int port = use.node.input(use.input).port;
       if (port != variant_->root_port) {
-        return Fail(Why::kOutputUsed, progress, root, {}, port);
+        return Fail(Reason::kOutputUsed, progress, root, {}, port);
       }
     }
-    // Which output is fetched, a name does not say.
+    // TensorFlow does not report which output of a preserved node is fetched.
     return !context_.IsPreserved(root.name()) ||
-           Fail(Why::kOutputUsed, progress, root, {},
+           Fail(Reason::kOutputUsed, progress, root, {},
                 variant_->root_port == 0 ? 1 : 0);
   }
-
-  // `node` goes, so nothing else may need it.
+  // Nothing outside the match may need `node`.
   bool CheckInner(const Node& node, int progress) {
     const Node& root = bound_[0].node;
     if (node.device() != root.device()) {
-      return Fail(Why::kDevice, progress, node, root);
+      return Fail(Reason::kDevice, progress, node, root);
     }
     for (const Use use : node.uses()) {
-      if (!IsPartOfMatch(use.node)) {
-        return Fail(use.is_control() ? Why::kWaitedFor : Why::kUsed, progress,
-                    node, use.node);
+      if (!IsConsumed(use.node)) {
+        return Fail(use.is_control() ? Reason::kControlUsed : Reason::kUsed,
+                    progress, node, use.node);
       }
     }
     return !context_.IsPreserved(node.name()) ||
-           Fail(Why::kPreserved, progress, node);
+           Fail(Reason::kPreserved, progress, node);
   }
-  bool IsPartOfMatch(const Node& node) const {
+  bool IsConsumed(const Node& node) const {
     for (size_t i = 0; i < bound_.size(); ++i) {
-      if (bound_[i].node == node && (i == 0 || Goes(*variant_->slots[i]))) {
+      if (bound_[i].node == node &&
+          (i == 0 || variant_->slots[i]->is_consumed())) {
         return true;
       }
     }
@@ -202,7 +202,7 @@ class PatternMatcher {
   static size_t Index(int slot) { return static_cast<size_t>(slot); }
 
   const PassContext& context_;
-  const std::vector<uint32_t>& numbers_;
+  const std::vector<uint32_t>& graph_ops_;
   const PatternVariant* variant_ = nullptr;
   std::vector<Output> bound_;  // By slot.
   Mismatch mismatch_;

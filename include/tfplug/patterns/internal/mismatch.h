@@ -4,120 +4,102 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "tfplug/graph/node.h"
-#include "tfplug/patterns/internal/pattern_tree.h"
+#include "tfplug/patterns/internal/describe.h"
+#include "tfplug/patterns/internal/element.h"
 
-// Why a pattern did not match: noted as pointers where it happens, and put into
-// words only for who asks.
+// Why a pattern did not match: recorded as handles and indices where it
+// happens, and turned into text only by Rules::Explain.
 namespace tfplug::internal {
 
 struct Mismatch {
-  enum class Why {
+  enum class Reason {
     kNone,
-    kRoot,         // `node` is of another op than the root.
-    kOp,           // `other`, input `number` of `node`, is of another op.
-    kInputCount,   // `node` has another number of inputs than the pattern.
-    kPort,         // Input `number` of `node` is another output of `other`.
-    kOtherValue,   // Input `number` of `node` is not the value met before.
-    kSameNode,     // `node` is met in two places.
-    kAttr,         // `attr` of `node` is not as wanted.
-    kUsed,         // `node` is used by `other` too.
-    kWaitedFor,    // `other` waits for `node` (a control edge).
-    kPreserved,    // `node` is to be preserved.
-    kOutputUsed,   // An output of `node` is used that would be gone.
-    kDevice,       // `node` is on another device than `other`.
-    kOtherDevice,  // `node` is on a device that is not the pass's.
-    kOperandGone,  // The replacement would need an output of `node`.
-    kCondition,    // One of the rule's conditions.
-    kConstant,     // A constant could not be computed.
-    kNoKernel,     // The plug-in has no kernel for the new op.
-    kUnknownOp,    // This TensorFlow has no such op, or it wants more.
+    kRootOp,           // `node` does not have the op of the root.
+    kInputOp,          // `other`, input `index` of `node`, has another op.
+    kInputCount,       // `node` has `index` inputs, not those of the pattern.
+    kPort,             // Input `index` of `node` is not output `expected`.
+    kOtherValue,       // Input `index` of `node` is not the value bound before.
+    kSameNode,         // `node` matches two elements of the pattern.
+    kAttr,             // `attr` of `node` does not meet the condition.
+    kUsed,             // `other`, outside the match, uses `node`.
+    kControlUsed,      // `other` has a control edge from `node`.
+    kPreserved,        // TensorFlow requires `node` to be preserved.
+    kOutputUsed,       // Output `index` of `node` is used, and would be gone.
+    kDevice,           // `node` is on another device than `other`.
+    kOtherDevice,      // `node` is not on the pass's device type.
+    kOperandConsumed,  // The replacement would need an output of `node`.
+    // Reasons with a text of their own:
+    kCondition,  // A condition of the rule is not met.
+    kConstant,   // A constant could not be computed.
+    kNoKernel,   // The plug-in has no kernel for the new op.
+    kOp,         // The new op is unknown, or needs other attributes.
   };
-  Why why = Why::kNone;
-  int progress = 0;  // How far the variant came: to choose the best of many.
+  Reason reason = Reason::kNone;
+  int progress = 0;  // How far the variant came; the furthest one is reported.
   Node node;
   Node other;
-  int number = 0;
-  const PatternSpec* spec = nullptr;
+  int index = 0;
+  int expected = 0;
+  const PatternElement* element = nullptr;
   const AttrCondition* attr = nullptr;
-  std::string words;
+  std::string text;
 };
 
-inline std::string Quoted(const Node& node) {
-  if (!node) return "missing";
-  return "'" + std::string(node.name()) + "' (" + std::string(node.op()) + ")";
-}
-inline std::string OpsOf(const PatternSpec& spec) {
-  std::string ops;
-  for (const std::string& op : spec.ops) ops += (ops.empty() ? "" : "|") + op;
-  return spec.label.empty() ? ops : ops + " (" + spec.label + ")";
-}
-
-// One attribute's value, in words.
-inline std::string AttrInWords(const Node& node, absl::string_view attr) {
-  if (!node.HasAttr(attr)) return "absent";
-  if (auto v = node.GetAttr<bool>(attr); v.ok()) return ToWords(*v);
-  if (auto v = node.GetAttr<int64_t>(attr); v.ok()) return ToWords(*v);
-  if (auto v = node.GetAttr<float>(attr); v.ok()) return ToWords(*v);
-  if (auto v = node.GetAttr<DataType>(attr); v.ok()) return ToWords(*v);
-  if (auto v = node.GetAttr<std::string>(attr); v.ok()) return ToWords(*v);
-  if (auto v = node.GetAttr<std::vector<int64_t>>(attr); v.ok()) {
-    return ToWords(*v);
-  }
-  return "something else";
-}
-
-inline std::string InWords(const Mismatch& m) {
-  const std::string input = "input " + std::to_string(m.number) + " of ";
-  switch (m.why) {
-    case Mismatch::Why::kNone:
-      return "it matches";
-    case Mismatch::Why::kRoot:
-      return Quoted(m.node) + " is not " + OpsOf(*m.spec);
-    case Mismatch::Why::kOp:
-      return input + Quoted(m.node) + " is " + Quoted(m.other) + ", not " +
-             OpsOf(*m.spec);
-    case Mismatch::Why::kInputCount:
-      return Quoted(m.node) + " has " + std::to_string(m.number) +
-             " inputs, not " + std::to_string(m.spec->inputs.size());
-    case Mismatch::Why::kPort:
-      return input + Quoted(m.node) + " is another output of " +
-             Quoted(m.other) + " than the pattern's";
-    case Mismatch::Why::kOtherValue:
-      return input + Quoted(m.node) + " is not the value that " +
-             (m.spec->label.empty() ? "the pattern met before"
-                                    : m.spec->label + " stands for");
-    case Mismatch::Why::kSameNode:
-      return Quoted(m.node) + " is met in two places of the pattern";
-    case Mismatch::Why::kAttr:
-      return Quoted(m.node) + ": attribute " + m.attr->attr + " is " +
-             AttrInWords(m.node, m.attr->attr) + ", not " + m.attr->words;
-    case Mismatch::Why::kUsed:
-      return Quoted(m.node) + " is also used by " + Quoted(m.other);
-    case Mismatch::Why::kWaitedFor:
-      return Quoted(m.other) + " waits for " + Quoted(m.node);
-    case Mismatch::Why::kPreserved:
-      return Quoted(m.node) + " is to be preserved";
-    case Mismatch::Why::kOutputUsed:
-      return "output " + std::to_string(m.number) + " of " + Quoted(m.node) +
-             " may be used, and the replacement has none such";
-    case Mismatch::Why::kDevice:
-      return Quoted(m.node) + " is on the device '" +
-             std::string(m.node.device()) + "', " + Quoted(m.other) + " on '" +
-             std::string(m.other.device()) + "'";
-    case Mismatch::Why::kOtherDevice:
-      return Quoted(m.node) + " is on the device '" +
-             std::string(m.node.device()) + "', which is not the pass's";
-    case Mismatch::Why::kOperandGone:
-      return Quoted(m.node) +
-             " would go, and is an operand of the pattern as well";
-    case Mismatch::Why::kCondition:
-      return "it does not hold that " + m.words;
-    case Mismatch::Why::kConstant:
-    case Mismatch::Why::kNoKernel:
-    case Mismatch::Why::kUnknownOp:
-      return m.words;
+inline std::string Describe(const Mismatch& m) {
+  using Reason = Mismatch::Reason;
+  const std::string input = "input " + std::to_string(m.index) + " of ";
+  const std::string on_device =
+      " is on device '" + (m.node ? std::string(m.node.device()) : "") + "', ";
+  switch (m.reason) {
+    case Reason::kNone:
+      return "matches";
+    case Reason::kRootOp:
+      return Describe(m.node) + " is not " + DescribeOps(*m.element);
+    case Reason::kInputOp:
+      return input + Describe(m.node) + " is " + Describe(m.other) + ", not " +
+             DescribeOps(*m.element);
+    case Reason::kInputCount:
+      return Describe(m.node) + " has " + std::to_string(m.index) +
+             " inputs, not " + std::to_string(m.element->inputs.size());
+    case Reason::kPort:
+      return input + Describe(m.node) + " is output " +
+             std::to_string(m.node.input(m.index).port) + " of " +
+             Describe(m.other) + ", not output " + std::to_string(m.expected);
+    case Reason::kOtherValue:
+      return input + Describe(m.node) + " is not the value " +
+             (m.element->label.empty()
+                  ? "that the same handle matched before"
+                  : "that " + m.element->label + " matched before");
+    case Reason::kSameNode:
+      return Describe(m.node) + " would match two nodes of the pattern";
+    case Reason::kAttr:
+      return Describe(m.node) + ": attribute " + m.attr->attr + " is " +
+             DescribeAttr(m.node, m.attr->attr) + ", not " +
+             m.attr->description;
+    case Reason::kUsed:
+      return Describe(m.node) + " is also used by " + Describe(m.other);
+    case Reason::kControlUsed:
+      return Describe(m.other) + " has a control edge from " + Describe(m.node);
+    case Reason::kPreserved:
+      return Describe(m.node) + " must be preserved";
+    case Reason::kOutputUsed:
+      return "output " + std::to_string(m.index) + " of " + Describe(m.node) +
+             " may be used, but the replacement does not provide it";
+    case Reason::kDevice:
+      return Describe(m.node) + on_device + "but " + Describe(m.other) +
+             " is on '" + std::string(m.other.device()) + "'";
+    case Reason::kOtherDevice:
+      return Describe(m.node) + on_device + "which the pass is not for";
+    case Reason::kOperandConsumed:
+      return Describe(m.node) +
+             " would be removed, but is also an operand of the match";
+    case Reason::kCondition:
+      return "condition not met: " + m.text;
+    case Reason::kConstant:
+    case Reason::kNoKernel:
+    case Reason::kOp:
+      return m.text;
   }
   return "";
 }

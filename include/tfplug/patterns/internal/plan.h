@@ -13,15 +13,15 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/op_signature.h"
+#include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/patterns/internal/mismatch.h"
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/matched.h"
-#include "tfplug/patterns/rule.h"
 
 namespace tfplug::internal {
 
-// All that a replacement needs and that can stand in its way, asked before
-// anything is changed: conditions, ops, kernels, computed values.
+// Everything that a replacement needs and that can prevent it, evaluated before
+// the graph is changed: conditions, ops, kernels, computed values.
 class PatternPlan {
  public:
   void Clear() {
@@ -32,21 +32,21 @@ class PatternPlan {
     next_value_ = next_constant_ = next_copy_ = 0;
   }
 
-  // False if the rule does not apply: see mismatch().
-  bool Make(const Rule& rule, const Matched& matched,
-            const PassContext& context) {
-    for (const Rule::Condition& condition : rule.conditions()) {
-      if (!condition.holds(matched)) {
-        return Fail(Mismatch::Why::kCondition, condition.words);
+  // Returns false if the rule does not apply: see mismatch().
+  bool Prepare(const RuleData& rule, const Matched& matched,
+               const PassContext& context) {
+    for (const RuleData::Condition& condition : rule.conditions) {
+      if (!condition.predicate(matched)) {
+        return Fail(Reason::kCondition, condition.description);
       }
     }
-    return Prepare(*rule.replacement(), matched, context);
+    return PrepareTree(*rule.replacement, matched, context);
   }
   const Mismatch& mismatch() const { return mismatch_; }
 
-  // Computed attributes and constants, in the order of the tree.
+  // The computed attributes and constants, in the order of the tree.
   const AttrValue& NextValue() { return values_[next_value_++]; }
-  // The AttrValue of an attribute to copy; null data if there is none.
+  // The serialized AttrValue to copy; null data if there is none.
   absl::string_view NextCopy() { return copies_[next_copy_++]; }
   const Constant& NextConstant() { return constants_[next_constant_++]; }
 
@@ -54,7 +54,7 @@ class PatternPlan {
   bool IsKnown(const ReplacementTree& tree, const NewAttr& attr) const {
     return !attr.if_known || SignatureOf(tree).FindAttr(attr.name) != nullptr;
   }
-  // What the op has besides `set`, and a default for.
+  // Sets the defaults of the op's attributes that are not in `set`.
   void SetDefaults(const ReplacementTree& tree,
                    const std::vector<absl::string_view>& set, Node node) const {
     for (const OpSignature::Attr& attr : SignatureOf(tree).attrs) {
@@ -67,14 +67,16 @@ class PatternPlan {
   }
 
  private:
-  // The last to be asked, so the furthest.
+  using Reason = Mismatch::Reason;
+
+  // Beyond all progress of a matcher.
   static constexpr int kProgress = 1 << 24;
 
-  bool Fail(Mismatch::Why why, std::string words) {
+  bool Fail(Reason reason, std::string text) {
     mismatch_ = Mismatch();
-    mismatch_.why = why;
+    mismatch_.reason = reason;
     mismatch_.progress = kProgress;
-    mismatch_.words = std::move(words);
+    mismatch_.text = std::move(text);
     return false;
   }
 
@@ -87,26 +89,26 @@ class PatternPlan {
     return i;
   }
 
-  // In the order in which PatternEditor makes the nodes: inputs first.
-  bool Prepare(const ReplacementTree& tree, const Matched& matched,
-               const PassContext& context) {
+  // In the order in which PatternEditor adds the nodes: inputs first.
+  bool PrepareTree(const ReplacementTree& tree, const Matched& matched,
+                   const PassContext& context) {
     if (tree.kind == ReplacementTree::Kind::kMatched) return true;
     if (tree.kind == ReplacementTree::Kind::kConst) {
       absl::StatusOr<Constant> constant = tree.value(matched);
       if (!constant.ok()) {
-        return Fail(Mismatch::Why::kConstant,
+        return Fail(Reason::kConstant,
                     std::string(constant.status().message()));
       }
       constants_.push_back(*std::move(constant));
       return true;
     }
     for (const auto& input : tree.inputs) {
-      if (!Prepare(*input, matched, context)) return false;
+      if (!PrepareTree(*input, matched, context)) return false;
     }
     const size_t first_copy = copies_.size();
     for (const NewAttr& attr : tree.attrs) {
       if (attr.copy_from != nullptr) {
-        copies_.push_back(CopiedFrom(attr, matched));
+        copies_.push_back(FindCopy(attr, matched));
       } else if (attr.function != nullptr) {
         values_.push_back(attr.function(matched));
       }
@@ -115,9 +117,10 @@ class PatternPlan {
            (!tree.needs_kernel || CheckKernel(tree, matched, context));
   }
 
-  // The attribute of the matched node, whose attributes are read once for all.
-  absl::string_view CopiedFrom(const NewAttr& attr, const Matched& matched) {
-    const Node from = matched[PatternOutput{attr.copy_from, 0}].node;
+  // Returns the attribute of the matched node; null data if there is none.
+  absl::string_view FindCopy(const NewAttr& attr, const Matched& matched) {
+    const Node from =
+        Access::Find(matched, PatternOutput{attr.copy_from, 0}).node;
     if (!from) return {};
     size_t i = 0;
     while (i < num_sources_ && sources_[i].node != from) ++i;
@@ -127,7 +130,8 @@ class PatternPlan {
     }
     return {};
   }
-  // In memory that an earlier match has left.
+  // Reads the node's attributes once for all copies, into memory of an earlier
+  // match.
   void AddSource(const Node& node) {
     if (num_sources_ == sources_.size()) sources_.emplace_back();
     Source& source = sources_[num_sources_++];
@@ -139,66 +143,65 @@ class PatternPlan {
         });
   }
 
-  // `first_copy`: that of the tree's first attribute that is copied.
+  // `first_copy`: the index of the tree's first copied attribute.
   bool CheckOp(const ReplacementTree& tree, size_t first_copy,
                const PassContext& context) {
     const size_t i = IndexOf(tree);
-    if (i == ops_.size()) ops_.push_back(AskFor(tree, context));
+    if (i == ops_.size()) ops_.push_back(LookUp(tree, context));
     const Op& op = ops_[i];
-    if (!op.problem.empty()) return Fail(Mismatch::Why::kUnknownOp, op.problem);
-    for (const Demand& demand : op.demands) {
+    if (!op.problem.empty()) return Fail(Reason::kOp, op.problem);
+    for (const RequiredAttr& attr : op.required) {
       bool is_set = false;
-      for (size_t copy : demand.copies) {
+      for (size_t copy : attr.copies) {
         is_set = is_set || copies_[first_copy + copy].data() != nullptr;
       }
       if (!is_set) {
-        return Fail(Mismatch::Why::kUnknownOp,
-                    "this TensorFlow's " + tree.op + " wants the attribute " +
-                        demand.attr + ", which the rule does not set");
+        return Fail(Reason::kOp, "this TensorFlow's " + tree.op +
+                                     " requires attribute " + attr.name +
+                                     ", which the rule does not set");
       }
     }
     return true;
   }
-  // An attribute without a default that is only set where one of the tree's
-  // copies, counted from its first, finds something.
-  struct Demand {
-    std::string attr;
+  // An attribute without a default that the rule does not Set: one of the
+  // tree's copies, counted from its first, must find it.
+  struct RequiredAttr {
+    std::string name;
     std::vector<size_t> copies;
   };
-  // What TensorFlow says of a tree's op, the same for all matches.
+  // TensorFlow's definition of a tree's op, which is the same for all matches.
   struct Op {
     const ReplacementTree* tree;
-    const OpSignature* signature;
-    std::string problem;  // Why it cannot be used.
-    std::vector<Demand> demands;
+    const OpSignature* signature = nullptr;
+    std::string problem;  // Why the op cannot be used; empty: it can.
+    std::vector<RequiredAttr> required;
   };
-  static Op AskFor(const ReplacementTree& tree, const PassContext& context) {
+  static Op LookUp(const ReplacementTree& tree, const PassContext& context) {
+    Op op = {&tree, nullptr, "", {}};
     const absl::StatusOr<const OpSignature*> signature =
         context.functions().GetSignature(tree.op);
     if (!signature.ok()) {
-      return {&tree,
-              nullptr,
-              "TensorFlow says of the op " + tree.op + ": " +
-                  std::string(signature.status().message()),
-              {}};
+      op.problem = "TensorFlow cannot look up op " + tree.op + ": " +
+                   std::string(signature.status().message());
+      return op;
     }
-    Op op = {&tree, *signature, "", {}};
-    for (const OpSignature::Attr& attr : (*signature)->attrs) {
+    op.signature = *signature;
+    for (const OpSignature::Attr& attr : op.signature->attrs) {
       if (attr.has_default) continue;
-      Demand demand = {attr.name, {}};
+      RequiredAttr required = {attr.name, {}};
       bool is_set = false;
       size_t copy = 0;
       for (const NewAttr& set : tree.attrs) {
         const bool copied = set.copy_from != nullptr;
-        if (set.name == attr.name && copied) demand.copies.push_back(copy);
+        if (set.name == attr.name && copied) required.copies.push_back(copy);
         is_set = is_set || (set.name == attr.name && !copied);
         copy += copied ? 1 : 0;
       }
-      if (!is_set) op.demands.push_back(std::move(demand));
+      if (!is_set) op.required.push_back(std::move(required));
     }
     for (const NewAttr& attr : tree.attrs) {
       if (!attr.if_known && attr.copy_from == nullptr &&
-          (*signature)->FindAttr(attr.name) == nullptr) {
+          op.signature->FindAttr(attr.name) == nullptr) {
         op.problem =
             "this TensorFlow's " + tree.op + " has no attribute " + attr.name;
         break;
@@ -207,23 +210,9 @@ class PatternPlan {
     return op;
   }
 
-  using Types = std::vector<std::pair<absl::string_view, DataType>>;
-  static bool HasKernel(const PassContext& context, const std::string& op,
-                        const Types& types) {
-    switch (types.size()) {
-      case 0:
-        return context.HasKernel(op, {});
-      case 1:
-        return context.HasKernel(op, {types[0]});
-      case 2:
-        return context.HasKernel(op, {types[0], types[1]});
-      default:  // More than any fused op has.
-        return context.HasKernel(op, {types[0], types[1], types[2]});
-    }
-  }
   bool CheckKernel(const ReplacementTree& tree, const Matched& matched,
                    const PassContext& context) {
-    Types types;
+    std::vector<TypeAttr> types;
     for (const NewAttr& attr : tree.attrs) {
       if (!attr.is_type) continue;
       if (const auto* type = std::get_if<DataType>(&attr.value);
@@ -231,34 +220,34 @@ class PatternPlan {
         types.emplace_back(attr.name, *type);
       } else if (attr.copy_from != nullptr) {
         const auto copied =
-            AttrCodec<DataType>::Decode(CopiedFrom(attr, matched));
+            AttrCodec<DataType>::Decode(FindCopy(attr, matched));
         if (copied.has_value()) types.emplace_back(attr.name, *copied);
       }
     }
     const Node root = matched.root();
     if (root.device().empty()) {
-      return Fail(Mismatch::Why::kNoKernel,
-                  Quoted(root) +
-                      " has no device yet, so that it is not known which "
-                      "kernel it will have");
+      return Fail(Reason::kNoKernel,
+                  Describe(root) +
+                      " has no device yet, so its kernel cannot be determined");
     }
-    if (HasKernel(context, tree.op, types)) return true;
-    std::string words;
+    if (context.HasKernel(tree.op, types)) return true;
+    std::string text = "no kernel is registered for " + tree.op;
+    const char* separator = " with ";
     for (const auto& [name, type] : types) {
-      words += (words.empty() ? " with " : ", ") + std::string(name) + "=" +
-               DataTypeName(type);
+      text += separator + std::string(name) + "=" + DataTypeName(type);
+      separator = ", ";
     }
-    return Fail(Mismatch::Why::kNoKernel, "there is no kernel for " + tree.op +
-                                              words + " on " +
-                                              context.device_type());
+    return Fail(Reason::kNoKernel, text + " on " + context.device_type());
   }
 
-  Mismatch mismatch_;
+  // A node from which attributes are copied.
   struct Source {
     Node node;
     std::vector<std::pair<absl::string_view, absl::string_view>> attrs;
   };
-  std::vector<Source> sources_;  // num_sources_ of them are this match's.
+
+  Mismatch mismatch_;
+  std::vector<Source> sources_;  // The first num_sources_ are this match's.
   size_t num_sources_ = 0;
   std::vector<AttrValue> values_;
   std::vector<absl::string_view> copies_;

@@ -12,33 +12,34 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/shape.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/constant.h"
-#include "tfplug/patterns/internal/pattern_tree.h"
+#include "tfplug/patterns/internal/element.h"
 #include "tfplug/patterns/matched.h"
 
-// What patterns/rule.h's New(...) builds: the new nodes, as a tree.
+// The data behind patterns/rule.h: rules, and their replacements as trees.
 namespace tfplug::internal {
 
-// The value of an attribute, before there is a node to set it on.
+using patterns::Matched;
+
+// The value of an attribute that no node has yet.
 using AttrValue =
     std::variant<bool, int64_t, float, DataType, std::string, PartialShape,
                  std::vector<bool>, std::vector<int64_t>, std::vector<float>,
                  std::vector<DataType>, std::vector<std::string>>;
 
-// Where an attribute of a new node comes from: `copy_from`, `function` or
-// `value`, the first of them that is there.
+// An attribute of a new node. Its value comes from `copy_from`, `function` or
+// `value`, the first of them that is set.
 struct NewAttr {
   std::string name;
   bool if_known = false;  // Left out where the op has no such attribute.
-  bool is_type = false;   // A DataType, by which kernels are chosen.
-  std::shared_ptr<PatternSpec> copy_from;
+  bool is_type = false;   // A DataType, by which kernels are selected.
+  std::shared_ptr<PatternElement> copy_from;
   std::function<AttrValue(const Matched&)> function;
   AttrValue value;
-  std::string bytes;  // `value`, serialised.
+  std::string bytes;  // `value`, serialized.
 };
 
 struct ReplacementTree {
@@ -53,8 +54,20 @@ struct ReplacementTree {
   std::function<absl::StatusOr<Constant>(const Matched&)> value;
 };
 
-// Whether a V is taken for an attribute of type T. A pointer is no bool, and a
-// bool no number.
+struct RuleData {
+  struct Condition {
+    std::string description;
+    std::function<bool(const Matched&)> predicate;
+  };
+  std::string name;
+  PatternOutput root;
+  int priority = 0;
+  std::vector<Condition> conditions;
+  std::shared_ptr<ReplacementTree> replacement;
+};
+
+// Whether a V can be the value of an attribute of type T. A pointer is not
+// taken for a bool, nor a bool for a number.
 template <class V, class T>
 constexpr bool IsAttrValue() {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -65,20 +78,20 @@ constexpr bool IsAttrValue() {
   }
 }
 
-// `value` as T, an attribute's type: T, or a function of the match.
+// Sets the value of an attribute of type T: a T, or a function of the match.
 template <class T, class V>
 void Assign(V value, NewAttr& attr) {
   attr.is_type = std::is_same_v<T, DataType>;
   if constexpr (std::is_invocable_v<V, const Matched&>) {
     static_assert(
         IsAttrValue<std::invoke_result_t<V, const Matched&>, T>(),
-        "tfplug: the attribute is of another type than the function returns");
+        "tfplug: the function does not return the type of the attribute");
     attr.function = [value = std::move(value)](const Matched& matched) {
       return AttrValue(std::in_place_type<T>, static_cast<T>(value(matched)));
     };
   } else {
     static_assert(IsAttrValue<V, T>(),
-                  "tfplug: the attribute is of another type");
+                  "tfplug: the value does not have the type of the attribute");
     attr.value.emplace<T>(static_cast<T>(std::move(value)));
     attr.bytes.clear();
     AttrCodec<T>::Append(attr.bytes, std::get<T>(attr.value));

@@ -17,19 +17,19 @@
 
 namespace tfplug::internal {
 
-// One run of rules over a graph. Memory is taken once for all visited nodes.
+// One run of rules over a graph. Visiting a node allocates nothing.
 class PatternRun {
  public:
   PatternRun(const PatternTable& table, Graph& graph,
              const PassContext& context)
       : table_(table),
         graph_(graph),
-        matcher_(context, numbers_),
+        matcher_(context, graph_ops_),
         editor_(graph, context),
-        // Rules that come to rest stay far below.
+        // Rules that terminate stay far below.
         limit_(4 * graph.num_nodes() + 1000) {}
 
-  // The number of replacements.
+  // Returns the number of replacements.
   absl::StatusOr<int64_t> Run() {
     do {
       again_ = false;
@@ -42,61 +42,62 @@ class PatternRun {
  private:
   using Entry = PatternTable::Entry;
 
-  // Each root once, those of the highest rank first.
+  // Visits each possible root once, the highest rank first.
   absl::Status Sweep() {
     table_.FindOps(
         [this](const std::string& op) {
           return graph_.has_op(op) ? graph_.OpId(op) : PatternTable::kAbsent;
         },
-        numbers_);
+        graph_ops_);
     bool found = false;
     for (const PatternTable::Root& root : table_.roots()) {
-      if (!PatternTable::FindPossible(root, numbers_, possible_)) continue;
+      if (!PatternTable::FindPossible(root, graph_ops_, possible_)) continue;
       if (!found) FindNodes();
       found = true;
       for (uint32_t id : nodes_[root.op]) {
-        // It may have become something else meanwhile, or be gone.
-        if (core_->op(id) != numbers_[root.op]) continue;
-        absl::Status status = Visit(Access::Construct<Node>(core_, id));
+        // An earlier replacement may have changed or removed it.
+        if (state_->op(id) != graph_ops_[root.op]) continue;
+        absl::Status status = Visit(Access::Construct<Node>(state_, id));
         if (!status.ok()) return status;
       }
     }
     return absl::OkStatus();
   }
 
-  // The nodes of each root's op, in one pass over the graph.
+  // Lists the nodes with each root's op, in one pass over the graph.
   void FindNodes() {
     const Node first = *graph_.nodes().begin();
-    core_ = Access::state(first);
-    op_of_.assign(op_of_.size(), PatternTable::kAbsent);
+    state_ = Access::state(first);
+    table_ops_.assign(table_ops_.size(), PatternTable::kAbsent);
     nodes_.resize(table_.num_root_ops());
     for (std::vector<uint32_t>& nodes : nodes_) nodes.clear();
-    for (size_t op = 0; op < numbers_.size(); ++op) {
-      const uint32_t number = numbers_[op];
-      if (number == PatternTable::kAbsent) continue;
-      if (op_of_.size() <= number) {
-        op_of_.resize(number + 1, PatternTable::kAbsent);
+    for (size_t op = 0; op < graph_ops_.size(); ++op) {
+      const uint32_t graph_op = graph_ops_[op];
+      if (graph_op == PatternTable::kAbsent) continue;
+      if (table_ops_.size() <= graph_op) {
+        table_ops_.resize(graph_op + 1, PatternTable::kAbsent);
       }
-      op_of_[number] = static_cast<uint32_t>(op);
+      table_ops_[graph_op] = static_cast<uint32_t>(op);
     }
-    const uint32_t* const ops = core_->ops().data();
-    for (uint32_t id = 0, size = core_->size(); id < size; ++id) {
-      const uint32_t op = OpOf(ops[id]);
+    const uint32_t* const ops = state_->ops().data();
+    for (uint32_t id = 0, size = state_->size(); id < size; ++id) {
+      const uint32_t op = TableOp(ops[id]);
       if (op < nodes_.size()) nodes_[op].push_back(id);
     }
   }
 
-  // The number that the table has for a number of the graph; removed nodes have
-  // one that is above all.
-  uint32_t OpOf(uint32_t number) const {
-    return number < op_of_.size() ? op_of_[number] : PatternTable::kAbsent;
+  // Returns the table's index of an op of the graph; kAbsent if no pattern has
+  // it, or the node is removed (its op is then above all others).
+  uint32_t TableOp(uint32_t graph_op) const {
+    return graph_op < table_ops_.size() ? table_ops_[graph_op]
+                                        : PatternTable::kAbsent;
   }
-  // The op of data input `i`; kAbsent if no pattern looks for it.
+  // Returns the op of data input `i`; kAbsent if no pattern has it.
   uint32_t InputOp(const Node& node, int i) const {
     const Node input = node.input(i).node;
-    return input ? OpOf(input.op_id()) : PatternTable::kAbsent;
+    return input ? TableOp(input.op_id()) : PatternTable::kAbsent;
   }
-  static bool Has(const std::vector<uint64_t>& ops, uint32_t op) {
+  static bool Contains(const std::vector<uint64_t>& ops, uint32_t op) {
     return ops.empty() ||
            (op != PatternTable::kAbsent && (ops[op / 64] >> op % 64 & 1) != 0);
   }
@@ -105,8 +106,8 @@ class PatternRun {
     const uint32_t first = InputOp(node, 0);
     const uint32_t second = InputOp(node, 1);
     for (const Entry* entry : possible_) {
-      if (!Has(entry->input_ops[0], first) ||
-          !Has(entry->input_ops[1], second) ||
+      if (!Contains(entry->input_ops[0], first) ||
+          !Contains(entry->input_ops[1], second) ||
           !matcher_.Match(entry->variant, node)) {
         continue;
       }
@@ -116,37 +117,38 @@ class PatternRun {
     return absl::OkStatus();
   }
 
-  // Whether there is no more to do at `node`.
+  // Returns whether the visit of `node` is over: replaced, or failed.
   bool Replace(const Entry& entry, const Node& node, absl::Status& status) {
-    const Rule& rule = table_.rule(entry);
+    const RuleData& rule = table_.rule(entry);
     const absl::StatusOr<bool> replaced =
         editor_.Replace(rule, entry.variant, matcher_.bound());
     if (!replaced.ok()) {
-      status = InRule(rule.name(), node, replaced.status());
+      status = AnnotateRule(rule.name, node, replaced.status());
       return true;
     }
     if (!*replaced) return false;
-    again_ = again_ || entry.may_make_more;
+    again_ = again_ || entry.may_enable_matches;
     if (++count_ > limit_) {
-      status = InRule(
-          rule.name(), node,
-          absl::InternalError("what it puts in is replaced again and again"));
+      status = AnnotateRule(
+          rule.name, node,
+          absl::InternalError("the rules replace their own results without "
+                              "end"));
     }
     return true;
   }
 
   const PatternTable& table_;
   Graph& graph_;
-  std::vector<uint32_t> numbers_;  // By op: its number in the graph.
+  std::vector<uint32_t> graph_ops_;  // By op of the table.
   PatternMatcher matcher_;
   PatternEditor editor_;
   const int64_t limit_;
   int64_t count_ = 0;
   bool again_ = false;
   std::vector<const Entry*> possible_;
-  std::vector<uint32_t> op_of_;               // The other way round.
+  std::vector<uint32_t> table_ops_;           // By op of the graph.
   std::vector<std::vector<uint32_t>> nodes_;  // By op of a root.
-  GraphState* core_ = nullptr;
+  GraphState* state_ = nullptr;
 };
 
 }  // namespace tfplug::internal

@@ -12,64 +12,63 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/graph.h"
+#include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/variant.h"
-#include "tfplug/patterns/rule.h"
 
-// Rules, prepared: all variants of their patterns by the op of the root, in the
-// order in which they are to be tried.
 namespace tfplug::internal {
 
-inline absl::Status InRule(const std::string& name, const Node& node,
-                           const absl::Status& status) {
+inline absl::Status AnnotateRule(const std::string& name, const Node& node,
+                                 const absl::Status& status) {
   return absl::Status(status.code(), "rule '" + name + "', node '" +
                                          std::string(node.name()) +
                                          "': " + std::string(status.message()));
 }
 
+// Prepared rules: all variants of their patterns, by the op of the root, in the
+// order in which to try them. Ops are indices in this table; those of roots
+// come first.
 class PatternTable {
  public:
   struct Entry {
     size_t rule;
     PatternVariant variant;
-    // Whether what replaces it can be part of a match again.
-    bool may_make_more;
-    // The ops that the root's first two inputs may be of, as a bit for each op;
-    // empty: any. Looked at before all else.
+    // Whether a replacement can lead to another match.
+    bool may_enable_matches;
+    // The ops that the root's first two inputs may have, as one bit per op;
+    // empty: any op. Checked before everything else.
     std::array<std::vector<uint64_t>, 2> input_ops;
   };
-  // The entries of one rank that begin at one op.
+  // The entries of one rank whose root may have `op`.
   struct Root {
-    uint32_t op;  // As variants count them.
+    uint32_t op;
     std::vector<const Entry*> entries;
   };
 
-  explicit PatternTable(std::vector<Rule> rules) : rules_(std::move(rules)) {
+  explicit PatternTable(std::vector<RuleData> rules)
+      : rules_(std::move(rules)) {
     for (size_t i = 0; i < rules_.size(); ++i) Prepare(i);
     std::stable_sort(entries_.begin(), entries_.end(),
                      [this](const Entry& a, const Entry& b) {
                        return RankOf(a) > RankOf(b);
                      });
-    // Ops of roots have the first numbers.
-    for (Entry& entry : entries_) NumberOps(entry, 0, 1);
+    for (Entry& entry : entries_) AddOps(entry, 0, 1);
     num_root_ops_ = ops_.size();
     for (Entry& entry : entries_) {
-      NumberOps(entry, 1, entry.variant.slots.size());
+      AddOps(entry, 1, entry.variant.slots.size());
     }
     for (Entry& entry : entries_) AddToRoots(entry);
   }
-  // Entries are pointed at.
+  // Roots hold pointers to entries.
   PatternTable(const PatternTable&) = delete;
   PatternTable& operator=(const PatternTable&) = delete;
 
-  // What is wrong with a rule.
+  // INVALID_ARGUMENT if a rule is malformed.
   const absl::Status& status() const { return status_; }
-  const std::vector<Rule>& rules() const { return rules_; }
-  const Rule& rule(const Entry& entry) const { return rules_[entry.rule]; }
+  const std::vector<RuleData>& rules() const { return rules_; }
+  const RuleData& rule(const Entry& entry) const { return rules_[entry.rule]; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // Of the highest rank first.
+  // The highest rank first.
   const std::vector<Root>& roots() const { return roots_; }
-  size_t num_ops() const { return ops_.size(); }
-  // The ops below this number are those of roots.
   size_t num_root_ops() const { return num_root_ops_; }
 
   bool HasRoot(size_t rule, absl::string_view op) const {
@@ -83,24 +82,24 @@ class PatternTable {
     return false;
   }
 
-  // By op, as variants count them: its number in this graph, or kAbsent.
-  // find(op) gives it.
+  // Stores find(op) for each op: its index in a graph, or kAbsent.
   static constexpr uint32_t kAbsent = OpTable::kNone;
   template <class F>
-  void FindOps(const F& find, std::vector<uint32_t>& numbers) const {
-    numbers.clear();
-    for (const std::string& op : ops_) numbers.push_back(find(op));
+  void FindOps(const F& find, std::vector<uint32_t>& graph_ops) const {
+    graph_ops.clear();
+    for (const std::string& op : ops_) graph_ops.push_back(find(op));
   }
-  // Those entries of `root` whose ops are all there. False if there are none.
+  // Finds the entries of `root` of which the graph has all ops. Returns false
+  // if there are none.
   static bool FindPossible(const Root& root,
-                           const std::vector<uint32_t>& numbers,
+                           const std::vector<uint32_t>& graph_ops,
                            std::vector<const Entry*>& possible) {
     possible.clear();
     for (const Entry* entry : root.entries) {
       bool all = true;
       for (const std::vector<uint32_t>& ops : entry->variant.ops) {
-        bool any = ops.empty();  // A value, not a node.
-        for (uint32_t op : ops) any = any || numbers[op] != kAbsent;
+        bool any = ops.empty();  // An Any(), not a node.
+        for (uint32_t op : ops) any = any || graph_ops[op] != kAbsent;
         all = all && any;
       }
       if (all) possible.push_back(entry);
@@ -110,20 +109,20 @@ class PatternTable {
 
  private:
   std::pair<int, int> RankOf(const Entry& entry) const {
-    return {rules_[entry.rule].priority(), entry.variant.num_nodes};
+    return {rules_[entry.rule].priority, entry.variant.num_nodes};
   }
 
   void Prepare(size_t rule) {
     std::vector<PatternVariant> variants;
-    absl::Status status = VariantBuilder::Build(rules_[rule].root(), variants);
-    if (status.ok() && rules_[rule].replacement() == nullptr) {
+    absl::Status status = VariantBuilder::Build(rules_[rule].root, variants);
+    if (status.ok() && rules_[rule].replacement == nullptr) {
       status = absl::InvalidArgumentError(
-          "it has no replacement: say ReplaceBy(...)");
+          "it has no replacement; call ReplaceBy(...)");
     }
     if (!status.ok()) {
       if (status_.ok()) {
         status_ =
-            absl::InvalidArgumentError("rule '" + rules_[rule].name() +
+            absl::InvalidArgumentError("rule '" + rules_[rule].name +
                                        "': " + std::string(status.message()));
       }
       return;
@@ -132,28 +131,29 @@ class PatternTable {
       entries_.push_back({rule, std::move(variant), true, {}});
     }
   }
-  void NumberOps(Entry& entry, size_t begin, size_t end) {
+  void AddOps(Entry& entry, size_t begin, size_t end) {
     for (size_t slot = begin; slot < end; ++slot) {
       std::vector<uint32_t>& ops = entry.variant.ops.emplace_back();
       for (const std::string& op : entry.variant.slots[slot]->ops) {
-        ops.push_back(NumberOf(op));
+        ops.push_back(AddOp(op));
       }
     }
   }
-  uint32_t NumberOf(const std::string& op) {
+  // Returns the index of `op`.
+  uint32_t AddOp(const std::string& op) {
     const auto found = std::find(ops_.begin(), ops_.end(), op);
-    const auto number = static_cast<uint32_t>(found - ops_.begin());
+    const auto index = static_cast<uint32_t>(found - ops_.begin());
     if (found == ops_.end()) ops_.push_back(op);
-    return number;
+    return index;
   }
-  // A matched value in the root's place brings its users closer to what it
-  // comes from; a new op counts only if some pattern looks for it.
-  bool MayMakeMore(const ReplacementTree& tree) const {
+  // A matched value in the root's place gives the root's users another input;
+  // a new node can only match if a pattern contains its op.
+  bool MayEnableMatches(const ReplacementTree& tree) const {
     if (tree.kind == ReplacementTree::Kind::kMatched) return true;
     if (std::find(ops_.begin(), ops_.end(), tree.op) != ops_.end()) return true;
     for (const auto& input : tree.inputs) {
       if (input->kind != ReplacementTree::Kind::kMatched &&
-          MayMakeMore(*input)) {
+          MayEnableMatches(*input)) {
         return true;
       }
     }
@@ -161,7 +161,8 @@ class PatternTable {
   }
 
   void AddToRoots(Entry& entry) {
-    entry.may_make_more = MayMakeMore(*rules_[entry.rule].replacement());
+    entry.may_enable_matches =
+        MayEnableMatches(*rules_[entry.rule].replacement);
     for (const PatternStep& step : entry.variant.steps) {
       const auto input = static_cast<size_t>(step.input);
       if (step.parent != 0 || input >= entry.input_ops.size()) continue;
@@ -185,7 +186,7 @@ class PatternTable {
     }
   }
 
-  std::vector<Rule> rules_;
+  std::vector<RuleData> rules_;
   std::vector<Entry> entries_;
   std::vector<Root> roots_;
   std::vector<std::string> ops_;

@@ -9,45 +9,45 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tfplug/patterns/internal/pattern_tree.h"
+#include "tfplug/patterns/internal/element.h"
 
-// A pattern with its choices made: which of a OneOf, with or without an
-// Optional, which way round a commutative node. What is left is a list of steps
-// from the root towards the inputs, each of which holds or does not: no step is
-// ever taken back, and a match costs no memory.
+// A pattern in which every choice is decided: the alternative of each OneOf,
+// whether each Optional is present, and the input order of each commutative
+// node. The rest is a list of steps from the root towards the inputs. Each step
+// succeeds or fails: matching needs no backtracking and allocates nothing.
 namespace tfplug::internal {
 
-// Goes from a node that is known already to one of its inputs.
+// Goes from a bound node to one of its inputs.
 struct PatternStep {
-  int slot;    // What the input is bound to, or must equal.
-  int parent;  // The slot of the node whose input it is.
-  int input;
-  int port;     // The output that it must be, if `slot` is a node.
-  bool is_new;  // Whether this step is the first one to come to `slot`.
+  int slot;     // Receives the input, or must already hold it.
+  int parent;   // The slot of the node that has the input.
+  int input;    // The index of the input.
+  int port;     // The output that the input must be, if `slot` is a node.
+  bool is_new;  // Whether this is the first step to `slot`.
 };
 
 struct PatternVariant {
-  // Slot 0 is the root, a kNode; others are kNode or kAny.
-  std::vector<const PatternSpec*> slots;
-  // By slot: the ops that a node may be of, as the PatternTable counts them.
+  // Slot 0 is the root, a kNode; other slots are kNode or kAny.
+  std::vector<const PatternElement*> slots;
+  // By slot: the ops that the node may have, as indices in the PatternTable.
   std::vector<std::vector<uint32_t>> ops;
   std::vector<PatternStep> steps;
-  // What the choices stand for: a OneOf is the chosen one.
-  std::vector<std::pair<const PatternSpec*, PatternOutput>> chosen;
+  // Each decided OneOf or Optional, and the alternative in its place.
+  std::vector<std::pair<const PatternElement*, PatternOutput>> decisions;
   int root_port = 0;
   int num_nodes = 0;
 
-  // The pattern that `output` stands for here, which may be one of `slots`.
+  // Returns the alternative in place of `output`, or `output` itself.
   PatternOutput Resolve(PatternOutput output) const {
-    for (const auto& [choice, taken] : chosen) {
-      if (choice == output.spec.get()) return Resolve(taken);
+    for (const auto& [choice, alternative] : decisions) {
+      if (choice == output.element.get()) return Resolve(alternative);
     }
     return output;
   }
-  // Its slot; -1 if it is not part of this variant.
-  int SlotOf(const PatternSpec* spec) const {
+  // Returns the slot of `element`; -1 if this variant does not contain it.
+  int SlotOf(const PatternElement* element) const {
     for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i] == spec) return static_cast<int>(i);
+      if (slots[i] == element) return static_cast<int>(i);
     }
     return -1;
   }
@@ -55,8 +55,8 @@ struct PatternVariant {
 
 class VariantBuilder {
  public:
-  // All variants of the pattern, in the order in which they are to be tried.
-  // INVALID_ARGUMENT: in words that want the rule's name before them.
+  // Finds all variants of the pattern, in the order in which to try them.
+  // INVALID_ARGUMENT for a malformed pattern; the caller adds the rule's name.
   static absl::Status Build(const PatternOutput& root,
                             std::vector<PatternVariant>& variants) {
     VariantBuilder builder(variants);
@@ -65,11 +65,11 @@ class VariantBuilder {
   }
 
  private:
-  // No sensible pattern has more, and each costs time.
+  // No sensible pattern has more variants, and each costs time.
   static constexpr size_t kMaxVariants = 256;
 
   struct Pending {
-    PatternOutput what;
+    PatternOutput output;
     int parent;
     int input;
   };
@@ -81,35 +81,32 @@ class VariantBuilder {
     while (!pending.empty() && status_.ok()) {
       Pending next = std::move(pending.front());
       pending.pop_front();
-      next.what = variant.Resolve(next.what);
-      const PatternSpec* spec = next.what.spec.get();
-      const int known = variant.SlotOf(spec);
+      next.output = variant.Resolve(next.output);
+      const PatternElement* element = next.output.element.get();
+      const int known = variant.SlotOf(element);
       if (known >= 0) {
         if (next.parent >= 0) {
           variant.steps.push_back({known, next.parent, next.input,
-                                   next.what.port, /*is_new=*/false});
+                                   next.output.port, /*is_new=*/false});
         }
         continue;
       }
-      if (spec->kind == PatternSpec::Kind::kOneOf ||
-          spec->kind == PatternSpec::Kind::kOptional) {
-        Choose(variant, pending, next);
+      if (element->kind == PatternElement::Kind::kOneOf ||
+          element->kind == PatternElement::Kind::kOptional) {
+        Decide(variant, pending, next);
         return;
       }
       const int slot = static_cast<int>(variant.slots.size());
-      if (!Take(variant, next, slot)) return;
-      if (!spec->has_inputs) continue;
-      std::vector<PatternOutput> inputs = spec->inputs;
-      if (spec->is_commutative && inputs.size() >= 2) {
-        auto other = pending;
-        std::vector<PatternOutput> swapped = inputs;
-        std::swap(swapped[0], swapped[1]);
-        // This way round first: the other one after all that comes of it.
-        auto first = pending;
-        Append(first, inputs, slot);
-        Append(other, swapped, slot);
-        Expand(variant, std::move(first));
-        Expand(std::move(variant), std::move(other));
+      if (!AddSlot(variant, next, slot)) return;
+      if (!element->has_inputs) continue;
+      std::vector<PatternOutput> inputs = element->inputs;
+      if (element->is_commutative && inputs.size() >= 2) {
+        auto in_order = pending;
+        Append(in_order, inputs, slot);
+        Expand(variant, std::move(in_order));
+        std::swap(inputs[0], inputs[1]);
+        Append(pending, inputs, slot);
+        Expand(std::move(variant), std::move(pending));
         return;
       }
       Append(pending, inputs, slot);
@@ -117,29 +114,28 @@ class VariantBuilder {
     if (!status_.ok()) return;
     if (variants_.size() == kMaxVariants) {
       status_ = absl::InvalidArgumentError(
-          "the pattern can be met in more than " +
-          std::to_string(kMaxVariants) +
-          " ways; make several rules of it, with fewer choices each");
+          "the pattern has more than " + std::to_string(kMaxVariants) +
+          " variants; split it into several rules with fewer choices each");
       return;
     }
     variants_.push_back(std::move(variant));
   }
 
-  bool Take(PatternVariant& variant, const Pending& next, int slot) {
-    const PatternSpec* spec = next.what.spec.get();
+  bool AddSlot(PatternVariant& variant, const Pending& next, int slot) {
+    const PatternElement* element = next.output.element.get();
     if (slot == 0) {
-      if (spec->kind != PatternSpec::Kind::kNode) {
+      if (!element->is_node()) {
         status_ = absl::InvalidArgumentError(
-            "a pattern's root must be a node: Match<...>(...)");
+            "the root of a pattern must be a node; use Match<...>(...)");
         return false;
       }
-      variant.root_port = next.what.port;
+      variant.root_port = next.output.port;
     } else {
       variant.steps.push_back(
-          {slot, next.parent, next.input, next.what.port, /*is_new=*/true});
+          {slot, next.parent, next.input, next.output.port, /*is_new=*/true});
     }
-    variant.slots.push_back(spec);
-    variant.num_nodes += spec->kind == PatternSpec::Kind::kNode ? 1 : 0;
+    variant.slots.push_back(element);
+    variant.num_nodes += element->is_node() ? 1 : 0;
     return true;
   }
 
@@ -150,26 +146,26 @@ class VariantBuilder {
     }
   }
 
-  void Choose(const PatternVariant& variant, const std::deque<Pending>& pending,
+  void Decide(const PatternVariant& variant, const std::deque<Pending>& pending,
               const Pending& next) {
-    const PatternSpec& spec = *next.what.spec;
-    std::vector<PatternOutput> choices = spec.inputs;
-    if (spec.kind == PatternSpec::Kind::kOptional) {
-      const PatternSpec& node = *spec.inputs[0].spec;
+    const PatternElement& choice = *next.output.element;
+    std::vector<PatternOutput> alternatives = choice.inputs;
+    if (choice.kind == PatternElement::Kind::kOptional) {
+      const PatternElement& node = *choice.inputs[0].element;
       if (node.inputs.empty()) {
         status_ = absl::InvalidArgumentError(
-            "an Optional node must have inputs: without it, its first one is "
-            "there instead");
+            "an Optional node must have inputs: the first one takes its place "
+            "where the node is absent");
         return;
       }
-      choices.push_back(node.inputs[0]);
+      alternatives.push_back(node.inputs[0]);
     }
-    for (const PatternOutput& choice : choices) {
-      PatternVariant taken = variant;
-      taken.chosen.emplace_back(&spec, choice);
+    for (const PatternOutput& alternative : alternatives) {
+      PatternVariant decided = variant;
+      decided.decisions.emplace_back(&choice, alternative);
       auto rest = pending;
-      rest.push_front({choice, next.parent, next.input});
-      Expand(std::move(taken), std::move(rest));
+      rest.push_front({alternative, next.parent, next.input});
+      Expand(std::move(decided), std::move(rest));
     }
   }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_DEFAULT_PASSES_H_
+#define TFPLUG_PASSES_DEFAULT_PASSES_H_
+
+#include <string_view>
+#include <vector>
+
+#include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/graph/internal/pipeline.h"
+#include "tfplug/graph/optimizer_settings.h"
+#include "tfplug/passes/internal/pass_list.h"
+#include "tfplug/passes/lower_variable_updates.h"
+#include "tfplug/passes/report_fallback.h"
+
+namespace tfplug::internal {
+
+// Whether a device type belongs to a plug-in rather than to TensorFlow.
+inline bool IsPluggable(std::string_view device_type) {
+  if (registered_platform.device_type != nullptr &&
+      device_type == registered_platform.device_type) {
+    return true;
+  }
+  return device_type != "CPU" && device_type != "GPU" && device_type != "TPU";
+}
+
+// The passes that run on a plug-in's device before the author's own, each with
+// the setting that turns it off.
+inline void AppendFirstPasses(std::string_view device_type,
+                              const OptimizerSettings& settings,
+                              std::vector<PassEntry>& entries) {
+  if (!IsPluggable(device_type)) return;
+  if (settings.lower_variable_updates) {
+    entries.push_back(MakePassEntry<LowerVariableUpdates>());
+  }
+}
+
+// The passes that run after the author's own.
+inline void AppendLastPasses(std::string_view device_type,
+                             std::vector<PassEntry>& entries) {
+  if (!IsPluggable(device_type)) return;
+  if (ReportFallback::IsEnabled()) {
+    entries.push_back(MakePassEntry<ReportFallback>());
+  }
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_PASSES_DEFAULT_PASSES_H_

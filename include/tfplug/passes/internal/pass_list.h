@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_PASS_LIST_H_
+#define TFPLUG_PASSES_INTERNAL_PASS_LIST_H_
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/internal/pipeline.h"
+
+namespace tfplug::internal {
+
+// Returns a class's name as spelled in the source: "my_plugin::FuseBiasAdd".
+template <class T>
+const char* ClassName() {
+  // "const char* ...ClassName() [with T = ns::Name]", or "[T = ns::Name]"
+  static const std::string* const name = [](std::string text) {
+    const size_t begin = text.find("T = ") + 4;
+    return new std::string(text, begin,
+                           text.find_first_of(";]", begin) - begin);
+  }(__PRETTY_FUNCTION__);
+  return name->c_str();
+}
+
+template <class PassT>
+PassEntry MakePassEntry() {
+  static_assert(std::is_base_of_v<GraphPass, PassT>,
+                "tfplug: a graph pass must be a class derived from "
+                "tfplug::GraphPass");
+  static_assert(!std::is_abstract_v<PassT>,
+                "tfplug: this pass does not override Run(Graph&, const "
+                "PassContext&); see the compiler's note below");
+  static_assert(std::is_default_constructible_v<PassT>,
+                "tfplug: a graph pass needs a public constructor without "
+                "arguments");
+  return {ClassName<PassT>(), []() -> std::unique_ptr<GraphPass> {
+            return std::make_unique<PassT>();
+          }};
+}
+
+// Follows the last pass in a list that a macro builds.
+struct EndOfPasses {};
+
+// The classes of an author's passes, in the order in which they run.
+template <class... PassTs>
+struct PassList {
+  static void AppendTo(std::vector<PassEntry>& entries) {
+    (Append<PassTs>(entries), ...);
+  }
+
+ private:
+  template <class PassT>
+  static void Append(std::vector<PassEntry>& entries) {
+    if constexpr (!std::is_same_v<PassT, EndOfPasses>) {
+      entries.push_back(MakePassEntry<PassT>());
+    }
+  }
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_PASSES_INTERNAL_PASS_LIST_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PATTERNS_INTERNAL_TYPED_OP_H_
+#define TFPLUG_PATTERNS_INTERNAL_TYPED_OP_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "tfplug/kernel/internal/op_enums.h"
+#include "tfplug/kernel/op.h"
+
+// Facts about typed ops (ops::MatMul, ...) by which patterns and replacements
+// are checked when they are compiled.
+namespace tfplug::internal {
+
+template <class T>
+inline constexpr bool kIsTypedOp = false;
+template <class Names>
+inline constexpr bool kIsTypedOp<Op<Names>> = true;
+
+// Whether E, an enumeration of a typed op, belongs to O.
+template <class E, class O>
+struct IsEnumOf;
+template <class E, class Names>
+struct IsEnumOf<E, Op<Names>> {
+  static constexpr bool kValue =
+      ScopeOf(SpellingOf<E>()) == SpellingOf<Names>();
+};
+template <class E, class O>
+constexpr bool BelongsTo() {
+  return IsEnumOf<E, O>::kValue;
+}
+
+// The number of enumerators of E. Not counted in kNames: with
+// -fsanitize=undefined, g++ takes no comparison of a pointer with null for a
+// constant.
+template <class E, int... i>
+constexpr int CountEnumerators(std::integer_sequence<int, i...>) {
+  return ((IsEnumerator<static_cast<E>(i)>() ? 1 : 0) + ...);
+}
+template <class E>
+inline constexpr int kEnumeratorCount =
+    CountEnumerators<E>(std::make_integer_sequence<int, kMaxEnumerators>());
+
+// The inputs and outputs that are no lists or references.
+template <class O, class = void>
+struct FixedInputs {
+  static constexpr int kCount = 0;
+};
+template <class O>
+struct FixedInputs<O, std::void_t<typename O::Inputs>> {
+  static constexpr int kCount = kEnumeratorCount<typename O::Inputs>;
+};
+template <class O, class = void>
+inline constexpr bool kHasInputLists = false;
+template <class O>
+inline constexpr bool kHasInputLists<O, std::void_t<typename O::InputLists>> =
+    true;
+template <class O, class = void>
+inline constexpr bool kHasRefInputs = false;
+template <class O>
+inline constexpr bool kHasRefInputs<O, std::void_t<typename O::RefInputs>> =
+    true;
+
+template <class O, class = void>
+struct FixedOutputs {
+  static constexpr int kCount = 0;
+};
+template <class O>
+struct FixedOutputs<O, std::void_t<typename O::Outputs>> {
+  static constexpr int kCount = kEnumeratorCount<typename O::Outputs>;
+};
+template <class O, class = void>
+inline constexpr bool kHasOutputLists = false;
+template <class O>
+inline constexpr bool kHasOutputLists<O, std::void_t<typename O::OutputLists>> =
+    true;
+
+// Whether `count` values can be the inputs of O.
+template <class O>
+constexpr bool TakesInputs(int count) {
+  constexpr int kFixed = FixedInputs<O>::kCount;
+  return kHasInputLists<O> || kHasRefInputs<O> ? count >= kFixed
+                                               : count == kFixed;
+}
+template <class O>
+constexpr bool HasManyOutputs() {
+  return FixedOutputs<O>::kCount > 1 || kHasOutputLists<O>;
+}
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_PATTERNS_INTERNAL_TYPED_OP_H_
