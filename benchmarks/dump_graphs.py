@@ -6,16 +6,16 @@ From Keras models with random weights, into ~/.cache/tfplug/graphs
 
   STEP  train: one training step (Adam); infer: the forward pass
   FORM  traced: as tf.function leaves it, with its library of functions
-        core: as core hands it to a plug-in's optimizer: the largest of the
-              calls that one step makes
+        grappler: as TensorFlow passes it to a plug-in's optimizer: the
+                  largest of the graphs of one step
 
-and MODEL_frozen.pb: inference, its variables turned into constants. What is
-there already is left alone. index.json holds bytes, nodes and functions.
+and MODEL_frozen.pb: inference, with variables converted to constants. Existing
+files are kept. index.json lists their bytes, nodes and functions.
 
   dump_graphs.py                 all of them: some minutes, 1.3 GB
   dump_graphs.py resnet50 lstm   only these models
-  dump_graphs.py --small         nothing frozen, which is most of the bytes
-  dump_graphs.py --list          what there is, as a table
+  dump_graphs.py --small         no frozen graphs, which are most of the bytes
+  dump_graphs.py --list          a table of the existing graphs
 """
 
 import argparse
@@ -28,12 +28,12 @@ import sysconfig
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-FORMS = ["train_traced", "train_core", "infer_traced", "infer_core"]
+ROOT = HERE.parent
+FORMS = ["train_traced", "train_grappler", "infer_traced", "infer_grappler"]
 NAMES = ["resnet50", "mobilenet_v2", "efficientnet_b0", "lstm", "bert12",
          "vgg16"]
 FROZEN = ["resnet50", "bert12", "vgg16"]
-FROZEN_ONLY = ["vgg16"]  # Is there for its size.
+FROZEN_ONLY = ["vgg16"]  # Included for its size.
 
 
 def folder():
@@ -49,11 +49,11 @@ def wanted(name, small):
     return [f"{name}_{form}" for form in forms]
 
 
-# ---- In a process for each model ---------------------------------------------
+# ---- In a separate process for each model ---------------------------------------------
 
 
 def hide_installed_plugins():
-    """Whatever plug-ins there are in site-packages, the graphs are the CPU's."""
+    """Keeps installed plug-ins from influencing the graphs."""
     exists = os.path.exists
     hidden = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
               for name in ("purelib", "platlib")}
@@ -73,7 +73,7 @@ def batch(kind, size):
 
 
 def functions(model, inputs, labels):
-    """{step: a concrete function}, and how to call it."""
+    """{step: (concrete function, arguments)}."""
     import keras
     import tensorflow as tf
     optimizer = keras.optimizers.Adam(1e-4)
@@ -108,23 +108,23 @@ def build_plugin(path):
 
 
 def largest_call(call, arguments):
-    """The largest of the graphs that core hands over in one call."""
+    """The largest of the graphs that TensorFlow passes during a call."""
     with tempfile.TemporaryDirectory() as dumped:
         os.environ["TFPLUG_DUMP"] = dumped
         call(*arguments)
         del os.environ["TFPLUG_DUMP"]
         graphs = list(pathlib.Path(dumped).iterdir())
         if not graphs:
-            raise SystemExit("core handed no graph to the optimizer")
-        print(f"  core handed over {len(graphs)} graphs of "
+            raise SystemExit("TensorFlow passed no graph to the optimizer")
+        print(f"  TensorFlow passed {len(graphs)} graphs of "
               f"{sorted(g.stat().st_size for g in graphs)} bytes")
-        # The first of equals: core runs its optimizers twice.
+        # The first of equal ones: TensorFlow runs its optimizers twice.
         graphs.sort(key=lambda path: int(path.stem))
         return max(graphs, key=lambda path: path.stat().st_size).read_bytes()
 
 
 def dump_model(name, files):
-    """Writes `files` of one model; to be run in a process of its own."""
+    """Writes `files` of one model. Run in a separate process."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     hide_installed_plugins()
     import keras
@@ -151,8 +151,8 @@ def dump_model(name, files):
     for step, (function, arguments) in steps.items():
         write(f"{name}_{step}_traced",
               function.graph.as_graph_def().SerializeToString())
-        if f"{name}_{step}_core" in files:
-            write(f"{name}_{step}_core", largest_call(function, arguments))
+        if f"{name}_{step}_grappler" in files:
+            write(f"{name}_{step}_grappler", largest_call(function, arguments))
     if f"{name}_frozen" in files:
         frozen = convert_to_constants.convert_variables_to_constants_v2(
             steps["infer"][0])
@@ -173,7 +173,7 @@ def describe(path):
 
 
 def write_index():
-    """Brings index.json up to what is there."""
+    """Updates index.json."""
     path = folder() / "index.json"
     index = json.loads(path.read_text()) if path.exists() else {}
     files = {file.stem: file for file in sorted(folder().glob("*.pb"))}
@@ -202,7 +202,7 @@ def main():
                    if not (folder() / f"{file}.pb").exists()]
         if missing:
             print(f"{name} ...", flush=True)
-            # A process for each: some take 3 GB, and one that dies is named.
+            # One process each: some take 3 GB, and one that dies is named.
             subprocess.run([sys.executable, str(HERE / "dump_graphs.py"),
                             "--child", name, *missing], check=True, cwd=HERE)
     for name, entry in write_index().items():

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph optimizer for the CPU that changes nothing: it writes each graph that
-// core hands it to the folder that TFPLUG_DUMP names, as 0.pb, 1.pb and so on.
-// Against the C API alone, so that one compiler command builds it:
-// dump_graphs.py does.
+// A graph optimizer for the CPU that changes nothing, but writes each graph to
+// the directory TFPLUG_DUMP, as 0.pb, 1.pb and so on. Uses only the C API, so
+// that dump_graphs.py can build it with one command.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -22,11 +21,11 @@ using namespace tfplug::capi;
 
 std::atomic<int> graphs = 0;
 
-void SetStatus(TF_Status* status, TF_Code code, const char* words) {
+void SetStatus(TF_Status* status, TF_Code code, const char* message) {
   using Function = void (*)(TF_Status*, TF_Code, const char*);
   static const auto set =
       reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "TF_SetStatus"));
-  set(status, code, words);
+  set(status, code, message);
 }
 
 void* Create() { return &graphs; }
@@ -45,7 +44,7 @@ void Optimize(void*, const TF_Buffer* graph, const TF_GrapplerItem*, TF_Buffer*,
       return SetStatus(status, TF_INTERNAL, ("cannot write " + path).c_str());
     }
   }
-  SetStatus(status, TF_ABORTED, "the graph is as it was");
+  SetStatus(status, TF_ABORTED, "the graph is unchanged");
 }
 
 }  // namespace

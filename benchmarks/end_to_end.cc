@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What core does around a pass, done with libprotobuf outside of TensorFlow,
-// and the pass of end_to_end_pass.cc over the view and over messages. See
-// end_to_end.py, which builds and calls it:
+// Does what TensorFlow does around a pass, with libprotobuf, and runs the pass
+// of end_to_end_pass.cc over the view and over messages. Built and run by
+// end_to_end.py:
 //
-//   end_to_end GRAPH ROUNDS   a line of JSON: seconds of the processor for each
-//                             step of each round
+//   end_to_end GRAPH ROUNDS   prints a line of JSON: the processor time of each
+//                             step of each round, in seconds
 #include <google/protobuf/arena.h>
 
 #include <cstdio>
@@ -40,7 +40,7 @@ void Require(bool fine, const char* what) {
   std::exit(1);
 }
 
-// Memory as core takes it: anew for each graph.
+// Memory for one graph, newly allocated, as in TensorFlow.
 struct Block {
   explicit Block(size_t bytes) : data(std::malloc(bytes)), size(bytes) {}
   ~Block() { std::free(data); }
@@ -55,15 +55,16 @@ std::unique_ptr<Block> Serialize(const GraphDef& graph) {
   return block;
 }
 
-// What core does before the plug-in and behind it.
-void Core(const std::string& bytes) {
+// TensorFlow's steps before and after the call of the plug-in.
+void TensorFlow(const std::string& bytes) {
   auto graph = std::make_unique<GraphDef>();
-  Time("core parses", [&] { Require(graph->ParseFromString(bytes), "parse"); });
-  Time("core serialises", [&] { Serialize(*graph); });
-  Time("core frees", [&] { graph.reset(); });
+  Time("TensorFlow parses",
+       [&] { Require(graph->ParseFromString(bytes), "parse"); });
+  Time("TensorFlow serializes", [&] { Serialize(*graph); });
+  Time("TensorFlow frees", [&] { graph.reset(); });
 }
 
-// The author's pass, results in memory that is kept.
+// The author's pass, which writes its results to memory that is reused.
 class Passes {
  public:
   explicit Passes(const std::string& bytes)
@@ -121,11 +122,11 @@ int main(int argc, char** argv) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   Require(!bytes.empty(), "reading the graph");
   Passes passes(bytes);
-  Core(bytes);
+  TensorFlow(bytes);
   passes.Run();
   seconds.clear();
   for (int round = std::atoi(argv[2]); round > 0; --round) {
-    Core(bytes);
+    TensorFlow(bytes);
     passes.Run();
   }
   const char* separator = "{";

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bench end_to_end: what a graph optimizer's call costs in all.
+"""tools/bench end_to_end: the total cost of a graph optimizer's call.
 
-Core serialises its graph for a plug-in, and parses what comes back. How much of
-the call that is, in stock TensorFlow, and what a faster pass can save.
+TensorFlow serializes its graph for a plug-in and parses the result. Measures the
+share of this in stock TensorFlow, and how much a faster pass can save.
 
   tools/bench end_to_end
   tools/bench end_to_end --write docs/measured/bench_graph_tensorflow.md
@@ -30,54 +30,56 @@ GRAPHS = [f"{model}_{step}" for step in ("train", "infer")
 TWINS = [(True, "changes"), (False, "does not")]
 
 TEXT = """\
-# Around a pass: what TensorFlow does
+# The cost of TensorFlow around a pass
 
 Written by `tools/bench end_to_end --write docs/measured/bench_graph_tensorflow.md`; do not
 edit. Machine: {machine}; TensorFlow {tensorflow}.
 
-Core hands a plug-in its graph as serialised bytes, and parses what it gets back:
-neither can a plug-in spare it. So how much is left of what the view gains over
-messages ([bench_graph.md](bench_graph.md))?
+TensorFlow passes its graph to a plug-in as serialized bytes, and parses the
+result. A plug-in cannot avoid either. How much remains of the view's advantage
+over messages ([bench_graph.md](bench_graph.md))?
 
 ## In TensorFlow
 
-Core's optimizer over graphs as it hands them to plug-ins, with a pass that gives
-each convolution and product an attribute ("changes") or finds nothing to do. Of
-its call of the plug-in: *in all*, by core's own log; *ours*, from entry to exit;
-*parse*, from exit to when core gives the result's memory back; *serialise*, the
-rest, with core's own book-keeping. Milliseconds on the wall, medians of {rounds}
-calls, each with a new optimizer, whose memory is cold. *Rewriters*: what core's
-own take for the same graph before, all of them at their defaults.
+TensorFlow's optimizer runs on graphs as it passes them to plug-ins, with a pass
+that sets an attribute of each convolution and product ("changes") or finds
+nothing to do ("does not"). *in all* is TensorFlow's call of the plug-in
+according to its own log. Of this, *ours* is the time in the plug-in, *parse* the
+time until TensorFlow releases the result's memory, and *serialize* the rest,
+including TensorFlow's bookkeeping. Wall time in milliseconds, medians of
+{rounds} calls, each with a new optimizer, whose memory is cold. *Rewriters*: the
+time of TensorFlow's own rewriters on the same graph, with default settings.
 
-| Graph | nodes | the pass | in all | serialise | ours | parse | ours, % | rewriters |
+| Graph | nodes | the pass | in all | serialize | ours | parse | ours, % | rewriters |
 |---|--:|---|--:|--:|--:|--:|--:|--:|
 {inside}
 
-Where nothing changed, the pass returns ABORTED, and core does not parse.
+If nothing changed, the pass returns ABORTED, and TensorFlow does not parse.
 
-## Outside of it
+## Outside of TensorFlow
 
-The same steps with protobuf {protobuf}, in the processor's milliseconds, medians of
-{rounds} rounds: a graph on the heap is serialised into new memory and parsed back,
-as core does it; the same pass over the view, and over messages in an arena, whose
-memory is there from the start. *All*: core's part and the pass; *× faster* by
-the view instead of messages.
+The same steps with protobuf {protobuf}; processor time in milliseconds, medians of
+{rounds} rounds. A graph on the heap is serialized into new memory and parsed
+back, as TensorFlow does it. The pass uses the view, or messages in an arena whose
+memory is allocated beforehand. *all* is TensorFlow's part and the pass; *× faster*
+compares the view with messages.
 
-| Graph | the pass | serialise | view | messages | parse | all, view | all, messages | × faster |
+| Graph | the pass | serialize | view | messages | parse | all, view | all, messages | × faster |
 |---|---|--:|--:|--:|--:|--:|--:|--:|
 {outside}
 
-A pass over messages that finds nothing to do is taken to return ABORTED, too. If
-it returns the graph instead, core parses it for nothing.
+A pass over messages that finds nothing to do is assumed to return ABORTED, too.
+If it returns the graph instead, TensorFlow parses it needlessly.
 
-So the factors of the last column are what a pass over the view gains in all, and
-no pass could gain much more: what is left is core's. It shrinks only with the
-number of calls: several passes belong into one pipeline, which is called once.
+The factors in the last column are the total gain of a pass over the view. No pass
+could gain much more, because the rest is TensorFlow's part. That shrinks only
+with the number of calls: put several passes into one pipeline, which is called
+once.
 """
 
 
 def graph_path(name):
-    return dump_graphs.folder() / f"{name}_core.pb"
+    return dump_graphs.folder() / f"{name}_grappler.pb"
 
 
 # ---- In TensorFlow: the child ------------------------------------------------
@@ -116,11 +118,11 @@ def optimize(path, rounds, rewriters):
         tf_optimizer.OptimizeGraph(config, graph, cluster=machine)
 
 
-# ---- In TensorFlow: what came of it ------------------------------------------
+# ---- In TensorFlow: the results ------------------------------------------
 
 
 def run_child(plugin, path, rounds, mark, rewriters, folder):
-    """(what the child says, core's log, a line of times for each event)"""
+    """(the child's output, TensorFlow's log, a line of times for each event)"""
     times = folder / "times"
     times.write_text("")
     environment = dict(
@@ -157,14 +159,14 @@ def inside(plugin, name, mark, rounds, folder):
     if not len(in_all) == len(ours) == rounds:
         raise SystemExit(f"{len(in_all)} calls logged, {len(ours)} timed")
     if len(parse) != (rounds if mark else 0):
-        raise SystemExit(f"core parsed {len(parse)} results of {name}")
+        raise SystemExit(f"TensorFlow parsed {len(parse)} results of {name}")
     parse = parse or [0] * rounds
-    serialise = [a - o - p for a, o, p in zip(in_all, ours, parse)]
+    serialize = [a - o - p for a, o, p in zip(in_all, ours, parse)]
     log = run_child(plugin, graph_path(name), 3, mark, True, folder)[1]
     rewriters = sum(log_times(log, False)) / 3
     share = median(o / a for o, a in zip(ours, in_all))
     cells = [name, nodes, dict(TWINS)[mark]]
-    cells += [f"{median(v):.2f}" for v in (in_all, serialise, ours, parse)]
+    cells += [f"{median(v):.2f}" for v in (in_all, serialize, ours, parse)]
     cells += [f"{100 * share:.0f}", f"{rewriters:.0f}"]
     return building.row(cells), release
 
@@ -198,12 +200,12 @@ def outside(program, name, mark, rounds):
     steps = json.loads(building.run(program, graph_path(name), rounds))
     verb = "mark" if mark else "idle"
     view, messages = steps[f"view {verb}s"], steps[f"messages {verb}"]
-    serialise = steps["core serialises"]
-    parse = steps["core parses"] if mark else [0] * rounds
-    around = [s + p for s, p in zip(serialise, parse)]
+    serialize = steps["TensorFlow serializes"]
+    parse = steps["TensorFlow parses"] if mark else [0] * rounds
+    around = [s + p for s, p in zip(serialize, parse)]
     with_view = [a + v for a, v in zip(around, view)]
     with_messages = [a + m for a, m in zip(around, messages)]
-    columns = [serialise, view, messages, parse, with_view, with_messages]
+    columns = [serialize, view, messages, parse, with_view, with_messages]
     faster = median(m / v for v, m in zip(with_view, with_messages))
     return ([name, dict(TWINS)[mark]]
             + [f"{1e3 * median(values):.2f}" for values in columns]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer for the CPU that says when core calls it: end_to_end.py builds
-// it and reads what it writes to the file that TFPLUG_TIMES names, a line for
-// each call: "call NANOSECONDS BYTES_IN BYTES_OUT", and behind it, once core
-// has parsed the result, "parse NANOSECONDS". TFPLUG_MARK: whether its pass
-// gives every convolution and product an attribute, or finds nothing to do.
+// An optimizer for the CPU that records TensorFlow's calls. Built by
+// end_to_end.py, which reads the file TFPLUG_TIMES: a line for each call, "call
+// NANOSECONDS BYTES_IN BYTES_OUT", and after it, when TensorFlow has parsed the
+// result, "parse NANOSECONDS". If TFPLUG_MARK is 1, its pass sets an attribute
+// of each convolution and product; otherwise it finds nothing to do.
 #include <tfplug/graph_pass.h>
 
 #include <chrono>
@@ -44,14 +44,14 @@ std::FILE* Times() {
   return file;
 }
 
-// Of the one result that is on its way: calls follow one another.
+// Of the result that TensorFlow parses now. Calls do not overlap.
 Clock::time_point left;
-void (*give_back)(void*, size_t);
+void (*deallocate)(void*, size_t);
 
 void Parsed(void* data, size_t size) {
   std::fprintf(Times(), "parse %lld\n", NanosecondsSince(left));
   std::fflush(Times());
-  give_back(data, size);
+  deallocate(data, size);
 }
 
 void (*optimize)(void*, const tfplug::capi::TF_Buffer*,
@@ -67,7 +67,7 @@ void Timed(void* optimizer, const tfplug::capi::TF_Buffer* graph,
                graph->length, result->length);
   std::fflush(Times());
   if (result->data_deallocator != nullptr) {
-    give_back = result->data_deallocator;
+    deallocate = result->data_deallocator;
     result->data_deallocator = &Parsed;
   }
   left = Clock::now();

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the jobs of graph_jobs.h. See benchmarks/graph.py, which builds
-// and calls it.
+// Times the jobs of graph_jobs.h. Built and run by benchmarks/graph.py.
 //
 //   graph pairs GRAPH ROUNDS MS
 //                              each job in turns on views and on messages, and
-//                              memcpy, in each turn as many calls as take MS
-//                              milliseconds, or one; a line of JSON with the
-//                              seconds of a call
+//                              memcpy; each turn makes as many calls as take MS
+//                              milliseconds, at least one; prints a line of
+//                              JSON with the seconds of a call
 //   graph cold SIDE JOB GRAPH  the first call of a process: seconds, and the
 //                              peak of its memory in KiB; SIDE copy: a memcpy
-//   graph nodes GRAPH          how many it has
-//   graph count SIDE JOB GRAPH what callgrind looks at: one call, after another
+//   graph nodes GRAPH          prints the number of nodes
+//   graph count SIDE JOB GRAPH for callgrind: one call, after another one
 //
 // GRAPH is a file or synthetic:NODES[:shuffled]; SIDE view or messages.
 #include "tfplug/graph/graph.h"
@@ -33,7 +32,7 @@ namespace {
 
 constexpr const char* kJobs[] = {"order", "fuse", "idle"};
 
-// What no side can do without: to write as many bytes as there are.
+// The lower bound for each side: copies the graph.
 class CopyWorker : public Worker {
  public:
   int Run(Job, absl::string_view graph, OutputBuffer& out) override {
@@ -46,11 +45,12 @@ Job JobOf(const std::string& name) {
   for (int i = 0; i < 3; ++i) {
     if (name == kJobs[i]) return static_cast<Job>(i);
   }
-  std::fprintf(stderr, "no job %s\n", name.c_str());
+  std::fprintf(stderr, "there is no job %s\n", name.c_str());
   std::exit(2);
 }
 
-// Turns of calls: as many in each as take `least` seconds, by the first one.
+// The turns of one side. Each makes as many calls as take `least` seconds
+// according to the first call.
 class Turns {
  public:
   template <class F>
@@ -78,7 +78,7 @@ int Pairs(const std::string& graph, int rounds, double least) {
   Turns by_view[3], by_messages[3], by_copy;
   int fused[2] = {};
   for (int round = -2; round < rounds; ++round) {  // The first ones warm up.
-    // The second knows how long a call takes with memory that is there.
+    // The second one measures how long a call takes with allocated memory.
     if (round == -1) {
       for (Turns* turns : {by_view, by_messages}) {
         std::fill_n(turns, 3, Turns());
@@ -106,7 +106,7 @@ int Pairs(const std::string& graph, int rounds, double least) {
     });
   }
   if (fused[0] != fused[1]) {
-    std::fprintf(stderr, "fused: %d and %d\n", fused[0], fused[1]);
+    std::fprintf(stderr, "the sides fused %d and %d\n", fused[0], fused[1]);
     return 1;
   }
   const auto print = [](const std::string& name, const Turns& turns) {
@@ -124,7 +124,7 @@ int Pairs(const std::string& graph, int rounds, double least) {
   return 0;
 }
 
-// A line of /proc/self/status, in KiB.
+// Reads a line of /proc/self/status, in KiB.
 long StatusKib(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -137,7 +137,7 @@ long StatusKib(const std::string& name) {
 
 }  // namespace
 
-// What callgrind's --toggle-collect names.
+// The function that callgrind's --toggle-collect names.
 extern "C" __attribute__((noinline)) int measured(Worker& worker, Job job,
                                                   const std::string& graph,
                                                   OutputBuffer& out) {
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
       : args[1] == "copy" ? std::unique_ptr<Worker>(new CopyWorker)
                           : MakeMessageWorker(is_cold ? "" : graph);
   OutputBuffer out(args[1] == "view");
-  // Memory that reading the graph took is given back, its peak forgotten.
+  // Releases the memory that reading the graph took, and resets the peak.
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
   const long before = StatusKib("VmRSS");

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bench graph: the view of a graph beside messages and memcpy.
+"""tools/bench graph: tfplug::Graph compared with messages and memcpy.
 
   tools/bench graph                            the structural graphs
-  tools/bench graph --large                    frozen ones and 10^6 nodes too
+  tools/bench graph --large                    also frozen ones and 10^6 nodes
   tools/bench graph --write docs/measured/bench_graph.md
-  tools/bench graph --only resnet50_train_core synthetic:10000 --rounds 50
+  tools/bench graph --only resnet50_train_grappler synthetic:10000 --rounds 50
+  tools/bench graph --stress                   edits of nodes with up to 10^6
+                                               inputs; with --write, replaces
+                                               only that section
 
-Real graphs are those of benchmarks/dump_graphs.py, which makes them once;
+Real graphs are those of benchmarks/dump_graphs.py, which writes them once;
 without them only synthetic ones are measured. On two cores, the structural ones
-take some three minutes, of which building takes one and callgrind half a one;
+take about three minutes, of which building takes one and callgrind half a one;
 --large takes six more, most of them for the graphs of 10^6 nodes.
 """
 
@@ -27,7 +30,7 @@ import main as bench
 
 MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "bert12", "lstm"]
 STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
-              for model in MODELS for form in ("core", "traced")]
+              for model in MODELS for form in ("grappler", "traced")]
 STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
 LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
          "bert12_frozen", "vgg16_frozen"]
@@ -35,31 +38,33 @@ COLD_RUNS = 15
 LARGE_COLD_RUNS = 5
 LARGE_ROUNDS = 3
 TURN_MS = 5
-COUNTED = ["resnet50_train_core", "bert12_train_core", "lstm_train_core",
-           "synthetic:10000", "synthetic:100000"]
+COUNTED = ["resnet50_train_grappler", "bert12_train_grappler",
+           "lstm_train_grappler", "synthetic:10000", "synthetic:100000"]
+STRESS_SIZES = [10**3, 10**4, 10**5, 10**6]
+STRESS_SECTION = "## Wide nodes\n"
 
 TEXT = """\
-# Graphs: the view beside messages
+# Graphs compared with messages
 
 Written by `tools/bench graph --write docs/measured/bench_graph.md`; do not edit. Machine:
-{machine}. One thread, in seconds of the processor for it; *view* is
-`tfplug::Graph`, *messages* the same over protobuf {protobuf} (static, `-O2`) in
-an arena whose memory is there from the start, *copy* a `memcpy` of the graph.
-Both sides do the same work and write into memory that is kept; their results
-were held against each other, message for message, in the same run.
+{machine}. One thread, processor time. *view* is `tfplug::Graph`; *messages* does the
+same with protobuf {protobuf} (static, `-O2`) in an arena whose memory is
+allocated beforehand; *copy* is a `memcpy` of the graph. Both sides do the same
+work and write into memory that is reused. Their results are compared, message
+for message, in the same run.
 
-* **order**: read, topological order, write everything.
-* **fuse**: read; find bias(product(x, w), b) and an activation behind it,
-  where nobody else uses what is inside, on one device; make one node of it;
-  write. Over messages with a map of names and lists of users, as an author needs.
-* **idle**: read, and see that an op is not there. Nothing is written.
+* **order**: parse, sort topologically, write everything.
+* **fuse**: parse; find bias(product(x, w), b) with an optional activation, where
+  the inner nodes have no other users and all are on one device; replace them
+  by one node; write. With messages, this takes a map of names and lists of users.
+* **idle**: parse, and find that an op is absent. Nothing is written.
 
-In each round, each side in turn makes as many calls as take it {turn} ms, at least
-one. Ratios are medians of those within each of {rounds} rounds (fewer on large
-graphs). *Call by call*: the same with one call in a turn, where each finds the
-processor's caches and guesses as the other side has left them; a pass in
-TensorFlow is called between other work, too. So is *÷ copy*: a copy that is
-repeated would stay within the caches.
+In each round, each side in turn makes as many calls as take {turn} ms, at least
+one. Ratios are medians of the ratios within each of {rounds} rounds (fewer on
+large graphs). *Call by call* has one call in a turn, so that each call finds the
+processor's caches and branch predictors in the state in which the other side has
+left them; TensorFlow also does other work between the calls of a pass. The same
+applies to *÷ copy*: a repeated copy would stay within the caches.
 
 | Graph | MB | fused | order: view, ms | ÷ copy | × faster | fuse: view, ms | ÷ copy | × faster | call by call | idle: × faster |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -69,15 +74,15 @@ repeated would stay within the caches.
 
 ## The first call of a process
 
-No memory is there yet, neither for tables and arena nor for the result; page
-faults rule. Calls of other libraries are bound already, as they are when core
-has loaded a plug-in. The result of a view goes where the pipeline puts it
-(`internal/output_block.h`), that of messages into memory of `malloc`. *Copy* is
-a `memcpy` of the graph into new memory of `malloc`, and *bound* how much faster
-than messages that is: core wants the result in one piece of memory, so nothing
-that writes one is much faster. Peak is what the call adds to the process's
-resident memory, result included. Medians of {cold_runs} processes of each, in turns
-(fewer on large graphs).
+No memory is allocated yet, neither for tables and arena nor for the result, so
+page faults dominate. Symbols of other libraries are bound already, as they are
+after TensorFlow has loaded a plug-in. The view writes its result to the memory
+that the pipeline uses (`graph/internal/output_block.h`), messages to memory of
+`malloc`. *Copy* is a `memcpy` of the graph into new memory of `malloc`, and
+*bound* is how much faster than messages it is: TensorFlow requires the result in
+one piece of memory, so nothing that writes one can be much faster. Peak is the
+growth of the process's resident memory, including the result. Medians of
+{cold_runs} processes of each, in turns (fewer on large graphs).
 
 | Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -85,12 +90,25 @@ resident memory, result included. Medians of {cold_runs} processes of each, in t
 
 ## Instructions
 
-By callgrind, for a call after another one; a node. `memcpy` counts what its loop
-takes with vectors of 32 bytes.
+Instructions per node by callgrind, for the second call. A `memcpy` counts as its
+loop with vectors of 32 bytes.
 
 | Graph | order: view | messages | ratio | fuse: view | messages | ratio | idle: view |
 |---|--:|--:|--:|--:|--:|--:|--:|
 {instructions}
+
+{stress}"""
+
+STRESS_TEXT = STRESS_SECTION + """
+Written by `tools/bench graph --stress --write docs/measured/bench_graph.md`.
+A node with N inputs, control inputs, users or attributes is edited N times, or
+an edit that affects all N is made once: nanoseconds of processor time for each
+of the N. If the time is linear in N, a row is constant, apart from cache misses,
+which begin at about 10⁵ nodes. Machine: {machine}.
+
+| Edit | {sizes} |
+|---|{columns}
+{rows}
 """
 
 
@@ -110,8 +128,40 @@ def build(folder):
     return program
 
 
+def build_stress(folder):
+    program = folder / "graph_stress"
+    building.run(*building.CXX, "-std=c++17", "-O2", *building.INCLUDE,
+                 *building.abseil("--cflags"),
+                 building.ROOT / "benchmarks/graph_stress.cc", "-o", program,
+                 *building.abseil("--libs"), "-pthread")
+    return program
+
+
+def stress():
+    """The section about wide nodes."""
+    found = {}  # By name of the edit: nanoseconds for each size.
+    with tempfile.TemporaryDirectory() as scratch:
+        program = build_stress(pathlib.Path(scratch))
+        for size in STRESS_SIZES:
+            for line in building.run(program, size).splitlines():
+                name, nanoseconds = line.split("\t")
+                found.setdefault(name, []).append(nanoseconds)
+    rows = [building.row([name, *cells]) for name, cells in found.items()]
+    return STRESS_TEXT.format(
+        machine=bench.machine(), rows="\n".join(rows),
+        sizes=" | ".join(f"{size:,}" for size in STRESS_SIZES),
+        columns="--:|" * len(STRESS_SIZES))
+
+
+def split_stress(path):
+    """The file without and with only its section about wide nodes."""
+    text = path.read_text() if path and path.exists() else ""
+    before, section, after = text.partition(STRESS_SECTION)
+    return before, section + after
+
+
 def place(name):
-    """What the program calls a graph; None if it is not there."""
+    """The program's name for a graph; None if the graph does not exist."""
     if name.startswith("synthetic:"):
         return name
     path = dump_graphs.folder() / f"{name}.pb"
@@ -148,7 +198,7 @@ def pairs(program, name, rounds):
 
 
 def summarize(ratios):
-    """Of the structural graphs: (by turns, call by call) each."""
+    """`ratios`: (in turns, call by call) for each structural graph."""
     words = [f"{median(each):.1f} times in the median and {min(each):.1f} at "
              "least" for each in zip(*ratios)]
     return (f"Of these {len(ratios)} graphs of up to 10⁵ nodes, fuse is faster "
@@ -204,7 +254,15 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="GRAPH")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--stress", action="store_true")
     args = parser.parse_args()
+    before, section = split_stress(args.write)
+    if args.stress:
+        section = stress()
+        print(section)
+        if args.write:
+            args.write.write_text(before.rstrip("\n") + "\n\n" + section)
+        return 0
     names = args.only or STRUCTURAL + (LARGE if args.large else [])
     names = [name for name in names if place(name)]
     with tempfile.TemporaryDirectory() as scratch:
@@ -224,10 +282,11 @@ def main():
         protobuf=building.run("pkg-config", "--modversion", "protobuf").strip(),
         rows="\n".join(rows), turn=TURN_MS,
         summary=summarize(ratios) if ratios else "", cold="\n".join(first),
-        instructions="\n".join(counted))
+        instructions="\n".join(counted), stress=section)
     print(text)
     if args.write:
         args.write.write_text(text)
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,15 +11,15 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/output_block.h"
 
-// The same work on a GraphDef twice: on tfplug::Graph, and as the author of a
-// pass writes it over messages.
+// Jobs on a GraphDef, implemented with tfplug::Graph and, as the author of a
+// pass would, with messages.
 //
-// order: read, put in topological order, write.
-// fuse:  read, find `activation(bias(contraction(x, w), b))` with or without
-//        the activation, where nobody else uses what is inside and all is on
-//        one device; make the outermost node the fused one and remove the
-//        others; write.
-// idle:  read, see that an op of a pass is not there.
+// order: parse, sort topologically, write.
+// fuse:  parse; find `activation(bias(contraction(x, w), b))`, with or without
+//        the activation, where the inner nodes have no other users and all are
+//        on one device; fuse into the outermost node and remove the others;
+//        write.
+// idle:  parse, and find that an op is absent.
 enum class Job { kOrder, kFuse, kIdle };
 
 inline constexpr std::initializer_list<absl::string_view> kContractions = {
@@ -30,8 +30,8 @@ inline constexpr std::initializer_list<absl::string_view> kBiases = {"BiasAdd",
 inline constexpr std::initializer_list<absl::string_view> kActivations = {
     "Relu", "Relu6", "Tanh", "Sigmoid"};
 
-// Where results go: kept from one time to the next, as a pipeline does. Views
-// have the memory that the pipeline has, messages that of malloc.
+// Memory for results, reused by later calls, as a pipeline does. Views use the
+// pipeline's memory, messages that of malloc.
 class OutputBuffer {
  public:
   explicit OutputBuffer(bool is_views = true) : is_views_(is_views) {}
@@ -71,23 +71,23 @@ class OutputBuffer {
 class Worker {
  public:
   virtual ~Worker() = default;
-  // How many nodes were fused.
+  // Returns the number of fused nodes.
   virtual int Run(Job job, absl::string_view graph, OutputBuffer& out) = 0;
 };
 
 std::unique_ptr<Worker> MakeViewWorker();
-// With memory for its arena from the start, as much as `graph` will need.
+// Allocates as much memory for its arena as `graph` will need.
 std::unique_ptr<Worker> MakeMessageWorker(absl::string_view graph);
 
-// Whether both are the same message.
+// Whether both are serializations of the same message.
 bool SameMessage(absl::string_view a, absl::string_view b);
 
-// `nodes` nodes of a convolutional network, serialised; in the order of their
-// names' hashes if `shuffled`.
+// Returns a serialized convolutional network of `nodes` nodes, in random order
+// if `shuffled`.
 std::string SyntheticGraph(int nodes, bool shuffled);
 
-// The bytes of a file, or of synthetic:NODES[:shuffled]; ends the process if
-// there are none.
+// Returns the bytes of a file, or of synthetic:NODES[:shuffled]; exits if there
+// are none.
 std::string ReadGraph(const std::string& name);
 
 #endif  // TFPLUG_TOOLS_BENCHMARKS_GRAPH_JOBS_H_

@@ -18,8 +18,8 @@ using tfplug::proto::DataType;
 using tfplug::proto::GraphDef;
 using tfplug::proto::NodeDef;
 
-// Units of ten nodes, each a convolution with what belongs to it, that follow
-// on each other; names and attributes are like those of a Keras model.
+// A chain of units of ten nodes, each a convolution with its variables and
+// activation. Names and attributes resemble those of a Keras model.
 class Network {
  public:
   explicit Network(int nodes) {

@@ -19,14 +19,14 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-// A set of ops, by number.
+// A set of ops, by id.
 class Ops {
  public:
   Ops(Graph& graph, std::initializer_list<absl::string_view> names) {
     for (absl::string_view name : names) {
-      const uint32_t number = graph.OpId(name);
-      if (number >= has_.size()) has_.resize(number + 1);
-      has_[number] = true;
+      const uint32_t op = graph.OpId(name);
+      if (op >= has_.size()) has_.resize(op + 1);
+      has_[op] = true;
     }
   }
   bool Has(Node node) const {
@@ -60,7 +60,7 @@ class ViewWorker : public Worker {
     const Ops biases(graph, kBiases);
     const Ops activations(graph, kActivations);
     int fused = 0;
-    // Where `inner` of one of `ops` is at input 0, for `outer` alone.
+    // The node at input 0 of `outer`, if it has one of `ops` and no other use.
     const auto inside = [](Node outer, const Ops& ops) {
       const Node inner = outer.input(0).node;
       const bool fits = inner && ops.Has(inner) && inner.num_uses() == 1 &&
@@ -88,7 +88,7 @@ class ViewWorker : public Worker {
     }
     return fused;
   }
-  // Whether an activation will take it in.
+  // Whether an activation will be fused with the bias.
   static bool Outermost(Node bias, const Ops& activations) {
     if (bias.num_uses() != 1) return false;
     for (tfplug::Use use : bias.uses()) {

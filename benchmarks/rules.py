@@ -16,8 +16,8 @@ import tempfile
 import building
 import graph
 
-GRAPHS = ["resnet50_train_core", "mobilenet_v2_train_core", "bert12_train_core",
-          "resnet50_infer_core", "bert12_infer_core", "synthetic:10000",
+GRAPHS = ["resnet50_train_grappler", "mobilenet_v2_train_grappler", "bert12_train_grappler",
+          "resnet50_infer_grappler", "bert12_infer_grappler", "synthetic:10000",
           "synthetic:100000"]
 OTHERS = [1, 10, 100]
 HEAD = ("| graph | fused | messages, ms | by hand | rules | × faster than "

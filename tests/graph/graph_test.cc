@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "graph/build_graph.h"
 
 namespace tfplug {
@@ -286,6 +287,110 @@ TEST_CASE("A workspace is reused") {
   }
   CHECK_FALSE(Graph::Parse("\x0a", &workspace).ok());
   CHECK(Graph::Parse(bytes, &workspace)->num_nodes() == 1);
+}
+
+TEST_CASE("A temporary string is kept by the graph") {
+  Graph graph;
+  Add(graph, std::string(100, 'a'), "Const");
+  Graph copy = Graph::Parse(graph.ToString()).value();
+  const std::string other(graph.ByteSize(), '\xff');
+  Graph moved = std::move(copy);
+  CHECK(moved.FindNode(std::string(100, 'a')).op() == "Const");
+  CHECK(moved.ToString() == graph.ToString());
+  CHECK_FALSE(moved.changed());
+  CHECK_FALSE(Graph::Parse(std::string("\x0a")).ok());
+}
+
+TEST_CASE("Names that an input could not refer to are refused") {
+  Graph graph;
+  const Node a = graph.AddNode("a", "X").value();
+  CHECK(graph.AddNode("b:1", "X").status().message() ==
+        "AddNode: the name of a node cannot be 'b:1', which as an input refers "
+        "to an output of node 'b'");
+  CHECK(graph.AddNode("^b", "X").status().message() ==
+        "AddNode: the name of a node cannot be '^b', which as an input refers "
+        "to a control edge from node 'b'");
+  CHECK(a.SetName("a:3").message() ==
+        "node 'a' (X): cannot be renamed: the name of a node cannot be 'a:3', "
+        "which as an input refers to an output of node 'a'");
+  CHECK(absl::IsInvalidArgument(a.SetName("")));
+  CHECK(graph.num_nodes() == 1);
+  CHECK(a.name() == "a");
+  for (const char* name : {"7", "a:", "a:b", "a^b", "a:1b"}) {
+    CHECK_MESSAGE(graph.AddNode(name, "X").ok(), name);
+  }
+}
+
+TEST_CASE("An edited input refers to a node with an unusual name") {
+  Graph graph = Parsed(InGraph({NodeDef("^a", "X"), NodeDef("b:2", "X"),
+                                NodeDef("n", "Y", {"c"}), NodeDef("c", "X")}));
+  const Node n = graph.FindNode("n");
+  REQUIRE(n.SetInput(0, graph.FindNode("^a")).ok());
+  REQUIRE(n.AddInput(graph.FindNode("b:2")).ok());
+  REQUIRE(n.AddInput({graph.FindNode("b:2"), 1}).ok());
+  Graph written = Graph::Parse(graph.ToString()).value();
+  CHECK(Describe(written.FindNode("n")) == "n = Y(^a, b:2, b:2:1)");
+  CHECK(written.FindNode("n").num_controls() == 0);
+  CHECK(written.status().ok());
+}
+
+TEST_CASE("Ports from 2^31 on survive edits") {
+  Graph graph = Parsed(InGraph({
+      NodeDef("a", "X"),
+      NodeDef("n", "Y", {"a:2147483648", "a:4294967294", "a:2147483647"}),
+  }));
+  REQUIRE(graph.FindNode("a").SetName("b").ok());
+  CHECK(graph.ToString() ==
+        InGraph({
+            NodeDef("b", "X"),
+            NodeDef("n", "Y", {"b:2147483648", "b:4294967294", "b:2147483647"}),
+        }));
+}
+
+TEST_CASE("A colon without digits is part of the name") {
+  Graph graph = Parsed(InGraph(
+      {NodeDef("a", "X"), NodeDef("a:", "X"), NodeDef("n", "Y", {"a:", "a"})}));
+  const Node n = graph.FindNode("n");
+  CHECK(n.input(0) == Output(graph.FindNode("a:")));
+  CHECK(n.input(1) == Output(graph.FindNode("a")));
+  // TensorFlow takes 32 digits for none, because 10^32 is 0 modulo 2^32.
+  const std::string digits = "a:" + std::string(32, '1');
+  Graph many =
+      Parsed(InGraph({NodeDef(digits, "X"), NodeDef("n", "Y", {digits})}));
+  CHECK(many.FindNode("n").input(0) == Output(many.FindNode(digits)));
+}
+
+TEST_CASE("More ops than the table of ops has room for at first") {
+  Graph graph;
+  for (int i = 0; i < 1000; ++i) {
+    REQUIRE(graph.AddNode(absl::StrCat("n", i), absl::StrCat("Op", i)).ok());
+  }
+  for (int i = 0; i < 1000; ++i) {
+    const std::string op = absl::StrCat("Op", i);
+    REQUIRE(graph.has_op(op));
+    for (Node node : graph.nodes(op)) {
+      REQUIRE(node.name() == absl::StrCat("n", i));
+    }
+  }
+  Graph parsed = Graph::Parse(graph.ToString()).value();
+  CHECK(parsed.FindNode("n999").op() == "Op999");
+}
+
+// With more than 32768 names, they are looked up in batches.
+TEST_CASE("Inputs of a large graph are resolved in batches") {
+  constexpr int kNodes = 40000;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kNodes; ++i) {
+    nodes.push_back(NodeDef(absl::StrCat("n", i), "X",
+                            {absl::StrCat("n", (i * 7 + 1) % kNodes)}));
+  }
+  Graph graph = Parsed(InGraph(nodes));
+  int i = 0;
+  for (Node node : graph.nodes()) {
+    REQUIRE(node.input(0).node.name() ==
+            absl::StrCat("n", (i++ * 7 + 1) % kNodes));
+  }
+  CHECK(graph.status().ok());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <tfplug/graph_pass.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -319,6 +321,10 @@ TEST_CASE("more bytes than core can parse are not written") {
         "TensorFlow cannot read more than 2147483647; keep large constants in "
         "variables");
   CHECK(out.data == nullptr);
+  Graph graph = Graph::Parse(large.bytes()).value();
+  CHECK(graph.Check().ok());
+  REQUIRE(first_run(graph, PassContext("SIM", "", &item)).ok());
+  CHECK(absl::IsResourceExhausted(graph.Check()));
   // Read as before, and left alone.
   first_run = Nothing;
   CHECK(absl::IsAborted(pipeline.Optimize(large.bytes(), &item, &out)));
@@ -345,6 +351,44 @@ TEST_CASE("the memory of one graph serves the next one") {
   OutputBlock::data_deallocator(small, 0);
   OutputBlock::RemoveUser();
   CHECK(fixture.Optimize(5).changed);
+}
+
+TEST_CASE("A cached block is neither too small nor released too early") {
+  using internal::OutputBlock;
+  // Of these sizes, malloc() has no spare bytes at the end of a block.
+  constexpr size_t kSize = (1 << 20) - 32, kHeader = 16;
+  OutputBlock::AddUser();
+  void* const block = OutputBlock::Allocate(kSize);
+  REQUIRE(block != nullptr);
+  OutputBlock::data_deallocator(block, kSize);
+  // The block is cached, so malloc() does not return it.
+  void* const other = std::malloc(kSize + kHeader);
+  CHECK(other != static_cast<char*>(block) - kHeader);
+  CHECK(OutputBlock::Allocate(kSize) == block);
+  OutputBlock::data_deallocator(block, kSize);
+  void* const larger = OutputBlock::Allocate(kSize + 12);
+  CHECK(malloc_usable_size(static_cast<char*>(larger) - kHeader) >=
+        kSize + 12 + kHeader);
+  OutputBlock::data_deallocator(larger, kSize + 12);
+  OutputBlock::RemoveUser();
+  std::free(other);
+}
+
+TEST_CASE("Names to preserve that are not in the graph are ignored") {
+  Fixture fixture;
+  for (int i = 0; i < 1000; ++i) {
+    fixture.item.nodes_to_preserve.push_back("absent" + std::to_string(i));
+  }
+  first_run = [](Graph& graph, const PassContext&) {
+    graph.FindNode("b").SetOp("Sign");
+    return absl::OkStatus();
+  };
+  CHECK(fixture.Optimize(1).changed);
+  first_run = [](Graph& graph, const PassContext&) {
+    return graph.FindNode("c").SetName("absent7");
+  };
+  CHECK(fixture.Failure().find("node 'c' must be preserved") !=
+        std::string::npos);
 }
 
 }  // namespace tfplug::pipeline_test
