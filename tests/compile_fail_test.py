@@ -4,7 +4,8 @@
   compile_fail_test.py COMPILE_COMMANDS DIRECTORY COMPILER [FLAG]...
 
 Each *.cc in DIRECTORY lists texts that the compiler's errors must contain, one
-`// expect: TEXT` per line. At least one file, marked `// expect-success`, must
+`// expect: TEXT` per line, and the number of errors that it may cause at most,
+`// expect-errors: NUMBER`. At least one file, marked `// expect-success`, must
 compile, which shows that the flags are right. In the directory `device`, two
 files that each register a device must not link.
 """
@@ -31,6 +32,10 @@ def run(command):
     return result.returncode, re.sub(r"\s+", " ", result.stdout)
 
 
+def count_errors(output):
+    return len(re.findall(r":\d+: (?:fatal )?error: ", output))
+
+
 def check(compile_command, case):
     """Returns the problem with the result of compiling `case`, or None."""
     source = case.read_text()
@@ -46,6 +51,9 @@ def check(compile_command, case):
     missing = [text for text in expected if text not in errors]
     if missing:
         return f"fails without the texts {missing}: {output[:2000]}"
+    allowed = re.search(r"^// expect-errors: (\d+)$", source, re.MULTILINE)
+    if allowed and count_errors(output) > int(allowed.group(1)):
+        return f"fails with {count_errors(output)} errors: {output[:2000]}"
     return None
 
 

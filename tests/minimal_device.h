@@ -103,7 +103,9 @@ class Memory : public tfplug::Allocator {
  public:
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
                                                 int64_t) override {
-    return tfplug::DeviceMemory(std::malloc(size), size);
+    constexpr uint64_t kMask = tfplug::kRequiredAlignment - 1;
+    return tfplug::DeviceMemory(
+        std::aligned_alloc(kMask + 1, (size + kMask) & ~kMask), size);
   }
   absl::Status Deallocate(tfplug::DeviceMemory memory) override {
     std::free(memory.opaque());

@@ -104,6 +104,15 @@ void allocate(const SP_Device* device, uint64_t size, int64_t,
     mem->payload = 0;
     return;
   }
+  if (__builtin_expect(reinterpret_cast<uintptr_t>(memory) % 256 != 0, false)) {
+    // TensorFlow 2.22 aborts on it.
+    Log(DRV_OUT_OF_MEMORY, "allocate: misaligned");
+    drv_free(self.driver, memory);
+    mem->opaque = nullptr;
+    mem->size = 0;
+    mem->payload = 0;
+    return;
+  }
   self.statistics.Add(size);
   mem->opaque = memory;
   mem->size = size;
@@ -121,8 +130,8 @@ void deallocate(const SP_Device* device, SP_DeviceMemoryBase* mem) {
 }
 
 void* host_memory_allocate(const SP_Device*, uint64_t size) {
-  if (size > UINT64_MAX - 63) return nullptr;
-  void* memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
+  if (size > UINT64_MAX - 255) return nullptr;
+  void* memory = std::aligned_alloc(256, (size + 255) / 256 * 256);
   if (memory == nullptr && size != 0) {
     Log(DRV_OUT_OF_MEMORY, "host_memory_allocate");
   }

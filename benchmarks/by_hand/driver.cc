@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMemory = uint64_t{1} << 30;
 constexpr unsigned kSmallest = 6, kClasses = 24;
 
-struct alignas(64) Block {
+struct alignas(256) Block {
   Block* next;
   unsigned size_class;
 };
@@ -118,7 +118,8 @@ int drv_alloc(drv_device* device, uint64_t size, void** memory) {
   if (block != nullptr) {
     device->free_blocks[size_class] = block->next;
   } else {
-    block = static_cast<Block*>(std::aligned_alloc(64, sizeof(Block) + bytes));
+    block = static_cast<Block*>(
+        std::aligned_alloc(alignof(Block), sizeof(Block) + bytes));
     if (block == nullptr) return DRV_OUT_OF_MEMORY;
     block->size_class = size_class;
   }

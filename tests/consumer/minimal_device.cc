@@ -60,7 +60,7 @@ class Stream : public tfplug::Stream<Stream, Event> {
 class Memory : public tfplug::Allocator {
  public:
   StatusOr<DeviceMemory> Allocate(uint64_t size, int64_t) override {
-    void* memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
+    void* memory = std::aligned_alloc(256, (size + 255) / 256 * 256);
     if (memory == nullptr) return absl::ResourceExhaustedError("no memory");
     return DeviceMemory(memory, size);
   }

@@ -104,11 +104,11 @@ TEST_CASE_FIXTURE(Recording,
 }
 
 TEST_CASE_FIXTURE(Minimal, "the default host memory") {
-  for (uint64_t size : {1, 63, 64, 65, 1000}) {
+  for (uint64_t size : {1, 255, 256, 257, 1000}) {
     CAPTURE(size);
     void* memory = device().AllocateHost(size);
     REQUIRE(memory != nullptr);
-    CHECK(reinterpret_cast<uintptr_t>(memory) % 64 == 0);
+    CHECK(reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment == 0);
     std::memset(memory, 1, size);
     device().DeallocateHost(memory);
   }
@@ -117,8 +117,8 @@ TEST_CASE_FIXTURE(Minimal, "the default host memory") {
 
 TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
   for (uint64_t size : {std::numeric_limits<uint64_t>::max(),
-                        std::numeric_limits<uint64_t>::max() - 62,
-                        std::numeric_limits<uint64_t>::max() - 63}) {
+                        std::numeric_limits<uint64_t>::max() - 254,
+                        std::numeric_limits<uint64_t>::max() - 255}) {
     CAPTURE(size);
     CHECK(device().AllocateHost(size) == nullptr);
   }
@@ -126,6 +126,67 @@ TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
   CHECK(log().lines()[0] ==
         "tfplug: host_memory_allocate: RESOURCE_EXHAUSTED: out of host memory "
         "allocating 18446744073709551615 bytes");
+}
+
+// Memory 64 bytes past a multiple of kRequiredAlignment.
+class Misaligned : public minimal::Memory {
+ public:
+  absl::StatusOr<DeviceMemory> Allocate(uint64_t size, int64_t) override {
+    return DeviceMemory(recording::Memory::Address(0x1040), size);
+  }
+  absl::Status Deallocate(DeviceMemory memory) override {
+    CHECK(memory.opaque() == recording::Memory::Address(0x1040));
+    ++released;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<void*> AllocateHost(uint64_t) override {
+    return recording::Memory::Address(0x20c0);
+  }
+  absl::Status DeallocateHost(void* memory) override {
+    CHECK(memory == recording::Memory::Address(0x20c0));
+    ++released;
+    return absl::OkStatus();
+  }
+  static inline int released = 0;
+};
+using MisalignedDevice = minimal::DeviceOf<minimal::Stream, Misaligned>;
+
+TEST_CASE("memory on which TensorFlow 2.22 aborts is refused") {
+  Fixture<minimal::PlatformOf<MisalignedDevice>> fixture;
+  Misaligned::released = 0;
+  CHECK(fixture.device().Allocate(100).is_null());
+  CHECK(fixture.device().AllocateHost(100) == nullptr);
+  CHECK(Misaligned::released == 2);
+  REQUIRE(fixture.log().lines().size() == 2);
+  CHECK(fixture.log().lines()[0] ==
+        "tfplug: allocate: FAILED_PRECONDITION: Allocator::Allocate returned "
+        "memory 64 bytes past a multiple of 256, on which TensorFlow 2.22 "
+        "aborts; align it to tfplug::kRequiredAlignment");
+  CHECK(fixture.log().lines()[1] ==
+        "tfplug: host_memory_allocate: FAILED_PRECONDITION: "
+        "Allocator::AllocateHost returned memory 192 bytes past a multiple of "
+        "256, on which TensorFlow 2.22 aborts; align it to "
+        "tfplug::kRequiredAlignment");
+}
+
+class WithoutBfc : public minimal::PlatformOf<MisalignedDevice> {
+ public:
+  PlatformOptions Options() override {
+    PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+};
+
+TEST_CASE("without the BFC allocator device memory may be less aligned") {
+  Fixture<WithoutBfc> fixture;
+  Misaligned::released = 0;
+  const DeviceMemory memory = fixture.device().Allocate(100);
+  CHECK(memory.opaque() == recording::Memory::Address(0x1040));
+  CHECK(memory.size() == 100);
+  CHECK(Misaligned::released == 0);
+  CHECK(fixture.log().lines().empty());
+  fixture.device().Deallocate(memory);
 }
 
 TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {

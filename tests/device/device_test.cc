@@ -66,6 +66,45 @@ TEST_CASE("a device constructed with its platform") {
   CHECK(fixture.device().hardware_name() == "a driver's 0");
 }
 
+// Records the construction and destruction of each part; the framework creates
+// a stream and an event for the synchronous copies.
+class OrderEvent : public minimal::Event {
+ private:
+  recording::Lifetime lifetime_{"Event"};
+};
+class OrderStream
+    : public minimal::StreamHooks<OrderStream,
+                                  tfplug::Stream<OrderStream, OrderEvent>> {
+ private:
+  recording::Lifetime lifetime_{"Stream"};
+};
+class OrderMemory : public minimal::Memory {
+ private:
+  recording::Lifetime lifetime_{"Memory"};
+};
+class OrderDevice : public minimal::DeviceOf<OrderStream, OrderMemory> {
+ private:
+  recording::Lifetime lifetime_{"Device"};
+};
+
+TEST_CASE("streams and events are destroyed before allocator and device") {
+  testing::ScopedFakeTensorFlow fake;
+  testing::HostOptions options;
+  options.create_streams = false;
+  auto host =
+      testing::Host::Register(&internal::PlatformRegistration<
+                                  minimal::PlatformOf<OrderDevice>>::InitPlugin,
+                              options)
+          .value();
+  Record::Get().Take();
+  REQUIRE(host->Device(0).ok());
+  CHECK(Record::Get().Take() ==
+        Calls{"+Device", "+Memory", "+Stream", "+Event"});
+  host.reset();
+  CHECK(Record::Get().Take() ==
+        Calls{"-Event", "-Stream", "-Memory", "-Device"});
+}
+
 TEST_CASE_FIXTURE(Recording, "the properties of a device") {
   CHECK(device().ordinal() == 0);
   CHECK(host().Device(1).value()->ordinal() == 1);

@@ -15,7 +15,7 @@ namespace cpu_sim::rt {
 namespace {
 
 // A cache line, and enough for any vector instruction.
-constexpr std::align_val_t kHostAlignment{64};
+constexpr std::align_val_t kHostAlignment{256};
 
 absl::StatusOr<void*> AllocateFrom(Heap& heap, const Arena& arena,
                                    size_t bytes) {

@@ -22,8 +22,9 @@ struct SP_StreamExecutor {
   // Reserved.
   void* ext;
 
-  // Allocates `size` bytes of device memory into `mem`; a null `opaque` means
-  // that it failed. `memory_space` is 0.
+  // Allocates `size` bytes of device memory into `mem`, aligned to 256 bytes if
+  // TensorFlow uses its BFC allocator; a null `opaque` means that it failed.
+  // `memory_space` is 0.
   void (*allocate)(const SP_Device* device, uint64_t size, int64_t memory_space,
                    SP_DeviceMemoryBase* mem);
 
@@ -31,7 +32,7 @@ struct SP_StreamExecutor {
   void (*deallocate)(const SP_Device* device, SP_DeviceMemoryBase* mem);
 
   // Allocates host memory for copies to and from the device, page-locked if
-  // need be.
+  // need be, aligned to 256 bytes.
   void* (*host_memory_allocate)(const SP_Device* device, uint64_t size);
 
   // Frees what host_memory_allocate returned.

@@ -10,8 +10,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/base/device_memory.h"
+#include "tfplug/base/internal/access.h"
+#include "tfplug/device/internal/allocator_state.h"
 
 namespace tfplug {
+
+// The alignment in bytes of what Allocator::Allocate and AllocateHost return.
+// TensorFlow 2.22 and newer abort on less ("SubAllocator must return memory
+// aligned to at least 256 bytes"). Allocate may return less without
+// TensorFlow's BFC allocator (PlatformOptions::use_bfc_allocator).
+inline constexpr uint64_t kRequiredAlignment = 256;
 
 // The fields of SP_AllocatorStats, all in bytes except num_allocs. Report only
 // values that were counted: invented ones mislead users who tune by them.
@@ -49,10 +57,11 @@ class Allocator {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // allocate: returns `size` bytes of device memory, aligned to at least 64
-  // bytes; `memory_space` is 0 in every release so far. ResourceExhausted (or
-  // std::bad_alloc) means that memory has run out, and reaches TensorFlow's
-  // user. Every failure is logged, because the C slot has no status.
+  // allocate: returns `size` bytes of device memory, aligned to
+  // kRequiredAlignment; `memory_space` is 0 in every release so far.
+  // ResourceExhausted (or std::bad_alloc) means that memory has run out, and
+  // reaches TensorFlow's user. Every failure is logged, because the C slot has
+  // no status. Memory that is not aligned is released and counts as a failure.
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 
@@ -62,11 +71,14 @@ class Allocator {
   virtual absl::Status Deallocate(DeviceMemory memory) = 0;
 
   // host_memory_allocate: returns host memory for copies between host and
-  // device, page-locked if the driver supports that. Default: ordinary memory,
-  // aligned to 64 bytes.
+  // device, aligned to kRequiredAlignment, page-locked if the driver supports
+  // that. Memory that is not aligned is released and counts as a failure.
+  // Default: ordinary memory, aligned to 256 bytes.
   virtual absl::StatusOr<void*> AllocateHost(uint64_t size) {
-    if (size > UINT64_MAX - 63) return OutOfHostMemory(size);
-    void* memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
+    constexpr uint64_t kMask = kRequiredAlignment - 1;
+    if (size > UINT64_MAX - kMask) return OutOfHostMemory(size);
+    void* memory =
+        std::aligned_alloc(kRequiredAlignment, (size + kMask) & ~kMask);
     if (memory == nullptr && size != 0) return OutOfHostMemory(size);
     return memory;
   }
@@ -99,10 +111,14 @@ class Allocator {
   virtual absl::StatusOr<MemoryUsage> Usage() = 0;
 
  private:
+  friend struct internal::Access;
+
   static absl::Status OutOfHostMemory(uint64_t size) {
     return absl::ResourceExhaustedError("out of host memory allocating " +
                                         std::to_string(size) + " bytes");
   }
+
+  internal::AllocatorState state_;
 };
 
 }  // namespace tfplug

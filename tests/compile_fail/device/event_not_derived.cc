@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: must be derived from tfplug::Event
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Event {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: takes a class derived from tfplug::Platform<Device>
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Platform {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: the first argument must be the class itself
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Stream {

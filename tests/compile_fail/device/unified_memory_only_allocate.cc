@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: override both AllocateUnified and DeallocateUnified, or neither
+// expect-errors: 1
 #include "minimal_device.h"
 
 class Memory : public minimal::Memory {

@@ -147,7 +147,7 @@ class Memory : public tfplug::Allocator {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<void*>& free = free_[size];
     if (free.empty()) {
-      void* const block = std::aligned_alloc(64, (size + 63) / 64 * 64);
+      void* const block = std::aligned_alloc(256, (size + 255) / 256 * 256);
       sizes_[block] = size;
       free.push_back(block);
     }

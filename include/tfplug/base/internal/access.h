@@ -21,7 +21,7 @@ struct Access {
     return T(std::forward<Args>(args)...);
   }
 
-  // ---- device/: Device, Stream; kernel/: KernelContext; graph/: Node ---------
+  // ---- device/: Allocator, Device, Stream; kernel/: KernelContext; graph/: Node
 
   template <class T>
   static auto& state(T& object) {

@@ -53,7 +53,8 @@ Owned<T> Construct(Arguments&&... arguments) {
   static_assert(!std::is_abstract_v<T>,
                 "tfplug: this class does not override every required hook; "
                 "the compiler lists the missing ones (\"pure virtual\") below");
-  static_assert(std::is_constructible_v<T, Arguments...> ||
+  static_assert(std::is_abstract_v<T> ||
+                    std::is_constructible_v<T, Arguments...> ||
                     std::is_default_constructible_v<T>,
                 "tfplug: this class needs a public constructor; the header of "
                 "its base class lists the arguments that it may take");

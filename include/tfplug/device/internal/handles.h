@@ -17,7 +17,7 @@
 namespace tfplug::internal {
 
 // Converts TensorFlow's handles to the author's objects, the first step of each
-// trampoline. Validates at compile time the classes that a Device names.
+// trampoline.
 template <class DeviceT>
 struct Handles {
   using AllocatorT = typename DeviceT::Allocator;
@@ -27,36 +27,8 @@ struct Handles {
   using DeviceBase = tfplug::Device<StreamT, AllocatorT>;
   using StreamBase = tfplug::Stream<StreamT, EventT, TimerT>;
 
-  static_assert(std::is_base_of_v<DeviceBase, DeviceT>,
-                "tfplug: the argument of tfplug::Platform must be derived from "
-                "tfplug::Device<Stream, Allocator>");
-  static_assert(std::is_base_of_v<StreamBase, StreamT>,
-                "tfplug: derive the stream with `class MyStream : public "
-                "tfplug::Stream<MyStream, MyEvent>`: the first argument must "
-                "be the class itself");
-  static_assert(std::is_base_of_v<tfplug::Event, EventT>,
-                "tfplug: the second argument of tfplug::Stream must be derived "
-                "from tfplug::Event");
-  static_assert(std::is_base_of_v<tfplug::Timer, TimerT>,
-                "tfplug: the third argument of tfplug::Stream must be derived "
-                "from tfplug::Timer");
-  static_assert(std::is_base_of_v<tfplug::Allocator, AllocatorT>,
-                "tfplug: the second argument of tfplug::Device must be derived "
-                "from tfplug::Allocator");
-
   static constexpr bool kHasUnifiedMemory =
       Overrides(&AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
-  static_assert(kHasUnifiedMemory == Overrides(&AllocatorT::DeallocateUnified,
-                                               &Allocator::DeallocateUnified),
-                "tfplug: override both AllocateUnified and DeallocateUnified, "
-                "or neither");
-
-  static_assert(std::is_base_of_v<HostTimer, TimerT> ||
-                    (Overrides(&StreamT::StartTimer, &StreamBase::StartTimer) &&
-                     Overrides(&StreamT::StopTimer, &StreamBase::StopTimer)),
-                "tfplug: a stream whose timer is not a HostTimer must override "
-                "StartTimer and StopTimer");
-
   static constexpr bool kTakesStreamOptions =
       std::is_constructible_v<StreamT, DeviceT&, StreamOptions>;
 

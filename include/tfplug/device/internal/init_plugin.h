@@ -6,6 +6,7 @@
 
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/device/internal/class_checks.h"
 #include "tfplug/device/internal/platform_table.h"
 
 namespace tfplug::internal {
@@ -13,10 +14,6 @@ namespace tfplug::internal {
 // The entry point SE_InitPlugin for an author's Platform.
 template <class PlatformT>
 struct PlatformRegistration {
-  static_assert(std::is_base_of_v<tfplug::Platform<typename PlatformT::Device>,
-                                  PlatformT>,
-                "tfplug: TFPLUG_REGISTER_DEVICE takes a class derived from "
-                "tfplug::Platform<Device>");
   static_assert(IsDeviceType(PlatformT::kName),
                 "tfplug: kName must begin with a capital letter and contain "
                 "only capital letters and underscores; TensorFlow aborts on "
@@ -37,46 +34,53 @@ struct PlatformRegistration {
   // SE_InitPlugin.
   static void InitPlugin(capi::SE_PlatformRegistrationParams* params,
                          capi::TF_Status* status) {
-    if (!LoadTensorFlow()) {
-      LogError("SE_InitPlugin",
-               "found no TensorFlow in this process; load the plug-in through "
-               "TensorFlow");
-      return;
+    // Of invalid classes nothing else is compiled, so that their mistake is the
+    // compiler's only message.
+    if constexpr (ClassesAreValid<PlatformT>()) {
+      if (!LoadTensorFlow()) {
+        LogError(
+            "SE_InitPlugin",
+            "found no TensorFlow in this process; load the plug-in through "
+            "TensorFlow");
+        return;
+      }
+      Guard(status, "SE_InitPlugin", [&] { return Fill(*params); });
     }
-    Guard(status, "SE_InitPlugin", [&]() -> absl::Status {
-      if (auto s = CheckStruct(*params); !s.ok()) return s;
-      if (params->major_version != 0) {
-        return absl::FailedPreconditionError(
-            "this TensorFlow has version " +
-            std::to_string(params->major_version) +
-            " of the StreamExecutor C API, but this plug-in was built for "
-            "version 0; rebuild it with a newer tfplug");
-      }
-      PlatformOptions options;
-      Owned<PlatformT> platform = CreateOrLog(&options);
-
-      capi::SP_Platform ours = {};
-      ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
-      ours.ext = platform.get();
-      ours.name = PlatformT::kName;
-      ours.type = PlatformT::kType;
-      ours.supports_unified_memory =
-          Handles<typename PlatformT::Device>::kHasUnifiedMemory;
-      ours.use_bfc_allocator = options.use_bfc_allocator;
-      ours.force_memory_growth = options.force_memory_growth;
-      if (auto s = FillStruct(params->platform, ours); !s.ok()) return s;
-      using Table = PlatformFnsTable<PlatformT>;
-      if (auto s = FillStruct(params->platform_fns, Table::Make()); !s.ok()) {
-        return s;
-      }
-      params->destroy_platform = &Table::destroy_platform;
-      params->destroy_platform_fns = &Table::destroy_platform_fns;
-      platform.release();
-      return absl::OkStatus();
-    });
   }
 
  private:
+  static absl::Status Fill(capi::SE_PlatformRegistrationParams& params) {
+    if (auto s = CheckStruct(params); !s.ok()) return s;
+    if (params.major_version != 0) {
+      return absl::FailedPreconditionError(
+          "this TensorFlow has version " +
+          std::to_string(params.major_version) +
+          " of the StreamExecutor C API, but this plug-in was built for "
+          "version 0; rebuild it with a newer tfplug");
+    }
+    PlatformOptions options;
+    Owned<PlatformT> platform = CreateOrLog(&options);
+
+    capi::SP_Platform ours = {};
+    ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
+    ours.ext = platform.get();
+    ours.name = PlatformT::kName;
+    ours.type = PlatformT::kType;
+    ours.supports_unified_memory =
+        Handles<typename PlatformT::Device>::kHasUnifiedMemory;
+    ours.use_bfc_allocator = options.use_bfc_allocator;
+    ours.force_memory_growth = options.force_memory_growth;
+    if (auto s = FillStruct(params.platform, ours); !s.ok()) return s;
+    using Table = PlatformFnsTable<PlatformT>;
+    if (auto s = FillStruct(params.platform_fns, Table::Make()); !s.ok()) {
+      return s;
+    }
+    params.destroy_platform = &Table::destroy_platform;
+    params.destroy_platform_fns = &Table::destroy_platform_fns;
+    platform.release();
+    return absl::OkStatus();
+  }
+
   // Creates the platform and reads its options. Returns null after a failure,
   // which is logged.
   static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {

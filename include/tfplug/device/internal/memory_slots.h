@@ -3,12 +3,14 @@
 #define TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "tfplug/abi/sp_allocator_stats.h"
 #include "tfplug/abi/sp_device.h"
 #include "tfplug/abi/sp_device_memory_base.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/override.h"
 #include "tfplug/base/internal/struct_copy.h"
@@ -26,10 +28,12 @@ struct MemorySlots {
   static void allocate(const capi::SP_Device* device, uint64_t size,
                        int64_t memory_space, capi::SP_DeviceMemoryBase* mem) {
     if (ABSL_PREDICT_FALSE(!IsLargeEnough(*mem))) return;
-    Store(mem, ValueOrLog("allocate", DeviceMemory(), [&] {
-            return H::ToAllocator(device).AllocatorT::Allocate(size,
-                                                               memory_space);
-          }));
+    AllocatorT& self = H::ToAllocator(device);
+    const DeviceMemory memory = ValueOrLog("allocate", DeviceMemory(), [&] {
+      return self.AllocatorT::Allocate(size, memory_space);
+    });
+    Store(mem, memory);
+    if (ABSL_PREDICT_FALSE(!IsAligned(memory.opaque()))) Refuse(self, mem);
   }
 
   static void deallocate(const capi::SP_Device* device,
@@ -42,9 +46,11 @@ struct MemorySlots {
 
   static void* host_memory_allocate(const capi::SP_Device* device,
                                     uint64_t size) {
-    return ValueOrLog<void*>("host_memory_allocate", nullptr, [&] {
-      return H::ToAllocator(device).AllocatorT::AllocateHost(size);
-    });
+    AllocatorT& self = H::ToAllocator(device);
+    void* const memory =
+        ValueOrLog<void*>("host_memory_allocate", nullptr,
+                          [&] { return self.AllocatorT::AllocateHost(size); });
+    return ABSL_PREDICT_TRUE(IsAligned(memory)) ? memory : Refuse(self, memory);
   }
 
   static void host_memory_deallocate(const capi::SP_Device* device, void* mem) {
@@ -90,6 +96,46 @@ struct MemorySlots {
   static bool IsLargeEnough(const capi::SP_DeviceMemoryBase& memory) {
     return memory.struct_size >=
            capi::StructInfo<capi::SP_DeviceMemoryBase>::kSize;
+  }
+
+  static bool IsAligned(const void* memory) {
+    return reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment == 0;
+  }
+
+  // Releases memory on which TensorFlow would abort. Without its BFC allocator
+  // TensorFlow accepts device memory of any alignment.
+  [[gnu::cold, gnu::noinline]] static void Refuse(
+      AllocatorT& self, capi::SP_DeviceMemoryBase* memory) {
+    if (!Access::state(static_cast<Allocator&>(self)).uses_bfc_allocator) {
+      return;
+    }
+    const DeviceMemory refused = H::ToMemory(memory);
+    Store(memory, DeviceMemory());
+    GuardOrLog("allocate", [&] {
+      return Misaligned("Allocator::Allocate", refused.opaque(),
+                        self.AllocatorT::Deallocate(refused));
+    });
+  }
+  [[gnu::cold, gnu::noinline]] static void* Refuse(AllocatorT& self,
+                                                   void* host_memory) {
+    GuardOrLog("host_memory_allocate", [&] {
+      return Misaligned("Allocator::AllocateHost", host_memory,
+                        self.AllocatorT::DeallocateHost(host_memory));
+    });
+    return nullptr;
+  }
+
+  // Returns the error; `released` is the status of releasing the memory.
+  static absl::Status Misaligned(const char* hook, const void* memory,
+                                 const absl::Status& released) {
+    const uintptr_t offset =
+        reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment;
+    std::string message =
+        std::string(hook) + " returned memory " + std::to_string(offset) +
+        " bytes past a multiple of 256, on which TensorFlow 2.22 aborts; align "
+        "it to tfplug::kRequiredAlignment";
+    if (!released.ok()) message += "; releasing it: " + released.ToString();
+    return absl::FailedPreconditionError(message);
   }
 
   static void Store(capi::SP_DeviceMemoryBase* to, DeviceMemory memory) {

@@ -90,7 +90,7 @@ struct PlatformFnsTable {
                             capi::SE_CreateDeviceParams* params,
                             capi::TF_Status* status) {
     Guard(status, "create_device",
-          [&] { return FillDevice(ToPlatform(platform), *params); });
+          [&] { return FillDevice(*platform, *params); });
   }
 
   static void destroy_device(const capi::SP_Platform*,
@@ -177,15 +177,18 @@ struct PlatformFnsTable {
   }
 
   // Creates a device and its parts, and fills params.device.
-  static absl::Status FillDevice(PlatformT* platform,
+  static absl::Status FillDevice(const capi::SP_Platform& platform,
                                  const capi::SE_CreateDeviceParams& params) {
     if (auto s = CheckStruct(params); !s.ok()) return s;
-    auto created = CreateDevice(platform, static_cast<int>(params.ordinal));
+    auto created =
+        CreateDevice(ToPlatform(&platform), static_cast<int>(params.ordinal));
     if (!created.ok()) return created.status();
     DeviceOwner device(created->release());
     auto allocator = Create<typename H::AllocatorT>(*device);
     if (!allocator.ok()) return allocator.status();
     State(*device).allocator = *std::move(allocator);
+    Allocator& base = *State(*device).allocator;
+    Access::state(base).uses_bfc_allocator = platform.use_bfc_allocator;
     if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
 
     capi::SP_Device ours = {};

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_
+#define TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_
+
+namespace tfplug::internal {
+
+// State of a tfplug::Allocator.
+struct AllocatorState {
+  bool uses_bfc_allocator = true;  // PlatformOptions::use_bfc_allocator
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_

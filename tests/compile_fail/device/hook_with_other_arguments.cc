@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: a hook of this class has other arguments
+// expect-errors: 1
+#include "minimal_device.h"
+
+// Without `override` this is not Stream::Memset32, although it has its name.
+class Stream
+    : public minimal::StreamHooks<Stream,
+                                  tfplug::Stream<Stream, minimal::Event>> {
+ public:
+  absl::Status Memset32(tfplug::DeviceMemory, uint32_t, uint64_t) {
+    return absl::OkStatus();
+  }
+};
+TFPLUG_REGISTER_DEVICE(minimal::PlatformOf<minimal::DeviceOf<Stream>>);
