@@ -18,8 +18,8 @@
 
 namespace tfplug {
 
-// A driver of memory that does not exist: every address is one that nobody may
-// touch. Regions lie side by side.
+// A driver for memory that does not exist: its addresses must not be accessed.
+// Regions are adjacent.
 struct Driver {
   enum Failure { kExhausted, kBroken, kNull, kShort, kThrows };
 
@@ -27,14 +27,14 @@ struct Driver {
   uint64_t next = 0x7f0000000000;
   std::map<uint64_t, uint64_t> live;  // address -> size
   uint64_t in_use = 0;
-  int allocations = 0;  // calls, failed ones too
-  int fail_at = -1;     // the call that fails
+  int allocations = 0;  // calls, including failed ones
+  int fail_at = -1;     // the index of the call that fails
   Failure failure = kExhausted;
   bool gave_short = false;
-  absl::Status free_result;  // what giving back says
+  absl::Status free_result;  // the result of Deallocate
   CachingAllocatorOptions options;
 
-  // What happened since the last look.
+  // Regions since the test last cleared the lists.
   std::vector<std::pair<uint64_t, uint64_t>> allocated, freed;
 };
 

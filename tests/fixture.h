@@ -26,14 +26,14 @@ struct StringMaker<std::vector<std::string>> {
 
 namespace tfplug {
 
-// A platform registered in the stand-in for core, and its device 0. Sees that
-// at the end nothing is wrong and no TF_Status is left. As the core has TF_Log,
-// the log can be read.
+// A platform that is registered with the fake of TensorFlow, and its device 0.
+// Checks at the end that the plug-in made no mistake and leaked no TF_Status.
+// The release has TF_Log, so the log can be read.
 template <class PlatformT>
 class Fixture {
  public:
   explicit Fixture(const testing::HostOptions& options = {})
-      : live_before_(testing::LiveStatusCount()), core_(WithLog()) {
+      : live_before_(testing::LiveStatusCount()), tensorflow_(WithLog()) {
     auto host = testing::Host::Register(
         &internal::PlatformRegistration<PlatformT>::InitPlugin, options);
     REQUIRE_MESSAGE(host.ok(), host.status().ToString());
@@ -64,7 +64,7 @@ class Fixture {
 
  private:
   const int64_t live_before_;
-  testing::ScopedFakeTensorFlow core_;
+  testing::ScopedFakeTensorFlow tensorflow_;
   testing::LogCapture log_;
   std::unique_ptr<testing::Host> host_;
   testing::FakeDevice* device_ = nullptr;

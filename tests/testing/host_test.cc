@@ -10,62 +10,62 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// The stand-in for core finds what is wrong with a plug-in. Each plug-in here
-// is a good one with one thing spoilt.
+// Host finds mistakes of a plug-in. Each plug-in here is the correct one with
+// one mistake.
 namespace tfplug {
 namespace {
 
 using testing::Host;
 
-using Good = internal::PlatformRegistration<minimal::Platform>;
-using GoodFns = internal::PlatformFnsTable<minimal::Platform>;
+using Correct = internal::PlatformRegistration<minimal::Platform>;
+using CorrectFns = internal::PlatformFnsTable<minimal::Platform>;
 
-std::function<void(capi::SE_PlatformRegistrationParams&)> spoil_params;
-std::function<void(capi::SP_StreamExecutor&)> spoil_executor;
+std::function<void(capi::SE_PlatformRegistrationParams&)> break_params;
+std::function<void(capi::SP_StreamExecutor&)> break_executor;
 
 void CreateStreamExecutor(const capi::SP_Platform* platform,
                           capi::SE_CreateStreamExecutorParams* params,
                           capi::TF_Status* status) {
-  GoodFns::create_stream_executor(platform, params, status);
-  spoil_executor(*params->stream_executor);
+  CorrectFns::create_stream_executor(platform, params, status);
+  break_executor(*params->stream_executor);
 }
 
 void InitPlugin(capi::SE_PlatformRegistrationParams* params,
                 capi::TF_Status* status) {
-  Good::InitPlugin(params, status);
-  if (spoil_executor) {
+  Correct::InitPlugin(params, status);
+  if (break_executor) {
     params->platform_fns->create_stream_executor = &CreateStreamExecutor;
   }
-  if (spoil_params) spoil_params(*params);
+  if (break_params) break_params(*params);
 }
 
-class SpoiltFixture {
+class BrokenFixture {
  protected:
-  ~SpoiltFixture() {
-    spoil_params = nullptr;
-    spoil_executor = nullptr;
+  ~BrokenFixture() {
+    break_params = nullptr;
+    break_executor = nullptr;
   }
 
   std::string Error(const testing::HostOptions& options = {}) {
     return std::string(Host::Register(&InitPlugin, options).status().message());
   }
   std::string ErrorWithParams(
-      std::function<void(capi::SE_PlatformRegistrationParams&)> spoil) {
-    spoil_params = std::move(spoil);
+      std::function<void(capi::SE_PlatformRegistrationParams&)> change) {
+    break_params = std::move(change);
     return Error();
   }
   std::unique_ptr<Host> HostWithExecutor(
-      std::function<void(capi::SP_StreamExecutor&)> spoil) {
-    spoil_executor = std::move(spoil);
+      std::function<void(capi::SP_StreamExecutor&)> change) {
+    break_executor = std::move(change);
     auto host = Host::Register(&InitPlugin);
     REQUIRE_MESSAGE(host.ok(), host.status().ToString());
     return *std::move(host);
   }
 
-  testing::ScopedFakeTensorFlow core_;
+  testing::ScopedFakeTensorFlow tensorflow_;
 };
 
-TEST_CASE_FIXTURE(SpoiltFixture, "the good one is good") {
+TEST_CASE_FIXTURE(BrokenFixture, "the correct plug-in is accepted") {
   CHECK(Error() == "");
   const auto host = Host::Register(&InitPlugin).value();
   CHECK(host->Device(0).ok());
@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "the good one is good") {
   CHECK(host->Problems().ok());
 }
 
-TEST_CASE_FIXTURE(SpoiltFixture, "what core aborts on") {
+TEST_CASE_FIXTURE(BrokenFixture, "mistakes that make TensorFlow abort") {
   using Params = capi::SE_PlatformRegistrationParams;
   CHECK(ErrorWithParams([](Params& p) { p.struct_size = 0; }) ==
         "SE_PlatformRegistrationParams::struct_size is 0");
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "what core aborts on") {
         }) == "SP_StreamExecutor::unified_memory_allocate is null");
 }
 
-TEST_CASE_FIXTURE(SpoiltFixture, "each function that core needs") {
+TEST_CASE_FIXTURE(BrokenFixture, "each function that TensorFlow requires") {
   const auto slot_at = [](capi::SP_StreamExecutor& se, size_t offset) {
     return reinterpret_cast<char*>(&se) + offset;
   };
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "each function that core needs") {
   for (size_t offset = offsetof(capi::SP_StreamExecutor, allocate);
        offset < sizeof(capi::SP_StreamExecutor); offset += sizeof(void*)) {
     CAPTURE(offset);
-    spoil_executor = [&](capi::SP_StreamExecutor& se) {
+    break_executor = [&](capi::SP_StreamExecutor& se) {
       std::memset(slot_at(se, offset), 0, sizeof(void*));
     };
     ++(Error().empty() ? optional : required);
@@ -114,21 +114,23 @@ TEST_CASE_FIXTURE(SpoiltFixture, "each function that core needs") {
   CHECK(required == 31);
 }
 
-TEST_CASE_FIXTURE(SpoiltFixture, "writing beyond a struct") {
+TEST_CASE_FIXTURE(BrokenFixture, "writing beyond a struct") {
   testing::HostOptions options;
   options.sizes = testing::StructSizes({2, 21});
-  spoil_executor = [](capi::SP_StreamExecutor& se) {
-    se.create_stream_with_options = nullptr;  // 2.22's, in 2.21's 288 bytes
+  break_executor = [](capi::SP_StreamExecutor& se) {
+    se.create_stream_with_options =
+        nullptr;  // a field of 2.22, beyond the 288 bytes of 2.21
   };
   CHECK(Error(options) == "the plug-in wrote beyond an SP_StreamExecutor");
   options.sizes = testing::StructSizes({2, 5});
-  spoil_executor = nullptr;
-  spoil_params = [](capi::SE_PlatformRegistrationParams& params) {
-    params.platform->force_memory_growth = 1;  // 2.9's, in 2.5's 34 bytes
+  break_executor = nullptr;
+  break_params = [](capi::SE_PlatformRegistrationParams& params) {
+    params.platform->force_memory_growth =
+        1;  // a field of 2.9, beyond the 34 bytes of 2.5
   };
   CHECK(Error(options) == "SE_InitPlugin wrote beyond a struct");
 
-  spoil_params = nullptr;
+  break_params = nullptr;
   const auto host = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.allocate = [](const capi::SP_Device*, uint64_t, int64_t,
                      capi::SP_DeviceMemoryBase* memory) {
@@ -142,7 +144,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "writing beyond a struct") {
         "allocate wrote beyond its SP_DeviceMemoryBase");
 }
 
-TEST_CASE_FIXTURE(SpoiltFixture, "OK without an object") {
+TEST_CASE_FIXTURE(BrokenFixture, "OK without an object") {
   const auto host = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.create_event = [](const capi::SP_Device*, capi::SP_Event*,
                          capi::TF_Status*) {};
@@ -158,7 +160,7 @@ std::string HostTaskProblem(Host& host) {
   return std::string(host.Problems().message());
 }
 
-TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
+TEST_CASE_FIXTURE(BrokenFixture, "host tasks that do not run exactly once") {
   using Device = const capi::SP_Device;
   const auto never = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.host_callback = [](Device*, capi::SP_Stream, capi::SE_StatusCallbackFn,
@@ -189,7 +191,7 @@ TEST_CASE_FIXTURE(SpoiltFixture, "host tasks that do not run once") {
         "a host task that was rejected ran 1 times");
 }
 
-TEST_CASE("a library that is none, and one that is no plug-in") {
+TEST_CASE("a file that is not a library, and a library that is not a plug-in") {
   CHECK(Host::Load("/nowhere/plugin.so").status().code() ==
         absl::StatusCode::kNotFound);
   const absl::Status no_plugin = Host::Load("libm.so.6").status();
@@ -197,37 +199,37 @@ TEST_CASE("a library that is none, and one that is no plug-in") {
   CHECK(no_plugin.message().find("SE_InitPlugin") != absl::string_view::npos);
 }
 
-TEST_CASE("the core that is played has its release's functions") {
-  const auto core = [](uint8_t minor) {
+TEST_CASE("the fake has the functions of its release") {
+  const auto fake = [](uint8_t minor) {
     testing::FakeOptions options;
     options.release = {2, minor};
     return testing::MakeFakeTensorFlow(options);
   };
   const auto has = [](auto function) { return function != nullptr; };
-  CHECK(has(core(5).TF_NewStatus));
-  CHECK_FALSE(has(core(6).TF_SetPayload));
-  CHECK(has(core(7).TF_SetPayload));
-  CHECK_FALSE(has(core(13).TF_ForEachPayload));
-  CHECK(has(core(14).TF_ForEachPayload));
-  CHECK(has(core(20).TF_Log));
-  CHECK_FALSE(has(core(21).TF_Log));
-  CHECK(has(core(22).TF_Message));
+  CHECK(has(fake(5).TF_NewStatus));
+  CHECK_FALSE(has(fake(6).TF_SetPayload));
+  CHECK(has(fake(7).TF_SetPayload));
+  CHECK_FALSE(has(fake(13).TF_ForEachPayload));
+  CHECK(has(fake(14).TF_ForEachPayload));
+  CHECK(has(fake(20).TF_Log));
+  CHECK_FALSE(has(fake(21).TF_Log));
+  CHECK(has(fake(22).TF_Message));
   testing::FakeOptions options;
   options.missing = {"TF_Message"};
   CHECK_FALSE(has(testing::MakeFakeTensorFlow(options).TF_Message));
   CHECK(has(testing::MakeFakeTensorFlow(options).TF_GetCode));
 }
 
-TEST_CASE("ScopedFakeTensorFlow puts back what was there") {
-  const auto has_core = [] {
+TEST_CASE("ScopedFakeTensorFlow restores the previous functions") {
+  const auto has_functions = [] {
     return internal::tensorflow.TF_NewStatus != nullptr;
   };
-  CHECK_FALSE(has_core());
+  CHECK_FALSE(has_functions());
   {
-    testing::ScopedFakeTensorFlow core;
-    CHECK(has_core());
+    testing::ScopedFakeTensorFlow tensorflow;
+    CHECK(has_functions());
   }
-  CHECK_FALSE(has_core());
+  CHECK_FALSE(has_functions());
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-// A plug-in as it is shipped, cpu_sim's .so, loaded with dlopen into the
-// stand-in for core. TFPLUG_TEST_PLUGIN says where it is. Its memory is strict:
-// what touches it from the host crashes.
+// Loads cpu_sim's .so with dlopen, as TensorFlow does, into the fake.
+// TFPLUG_TEST_PLUGIN is its path. Device memory is strict: accesses by the host
+// crash.
 namespace tfplug {
 namespace {
 
@@ -24,7 +24,7 @@ using testing::KernelRun;
 class LoadFixture {
  protected:
   LoadFixture() {
-    testing::MakeFakeTensorFlow();  // so that TF_Version has one
+    testing::MakeFakeTensorFlow();  // sets the result of TF_Version
     const char* const path = std::getenv("TFPLUG_TEST_PLUGIN");
     REQUIRE(path != nullptr);
     auto host = testing::Host::Load(path);
@@ -45,7 +45,7 @@ class LoadFixture {
   std::unique_ptr<testing::Host> host_;
 };
 
-TEST_CASE_FIXTURE(LoadFixture, "its devices") {
+TEST_CASE_FIXTURE(LoadFixture, "the plug-in's devices") {
   CHECK(host_->device_type() == "SIM");
   REQUIRE(host_->DeviceCount().value() == 2);
   CHECK(device(1).ordinal() == 1);
@@ -53,7 +53,8 @@ TEST_CASE_FIXTURE(LoadFixture, "its devices") {
   CHECK(device(0).Usage()->free > 0);
 }
 
-// To the device on one stream, over the device on another, back on a third.
+// Copies to the device on one stream, on the device on a second, back on a
+// third.
 absl::Status RoundTrip(FakeDevice& device, std::vector<int>& data) {
   const uint64_t size = data.size() * sizeof(int);
   const DeviceMemory a = device.Allocate(size), b = device.Allocate(size);
@@ -91,7 +92,7 @@ TEST_CASE_FIXTURE(LoadFixture, "copies over the four streams") {
   CHECK(data == expected);
 }
 
-TEST_CASE_FIXTURE(LoadFixture, "many threads at once on the same streams") {
+TEST_CASE_FIXTURE(LoadFixture, "many threads use the same streams at once") {
   FakeDevice& shared = device(0);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -107,7 +108,7 @@ TEST_CASE_FIXTURE(LoadFixture, "many threads at once on the same streams") {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_CASE_FIXTURE(LoadFixture, "its kernels") {
+TEST_CASE_FIXTURE(LoadFixture, "the plug-in's kernels") {
   auto kernel = FakeKernel::Create(
       {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
   REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
@@ -120,7 +121,7 @@ TEST_CASE_FIXTURE(LoadFixture, "its kernels") {
   CHECK(run.Output<float>(0).elements == std::vector<float>{0, 0, 1, 2});
 }
 
-TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory says so") {
+TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory fails") {
   auto kernel = FakeKernel::Create(
       {"Relu", "relu", {{"T", DataType::kFloat}}, {}}, "SIM");
   REQUIRE(kernel.ok());

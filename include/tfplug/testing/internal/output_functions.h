@@ -71,8 +71,8 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context,
   if (tensor != nullptr) output.tensor = *tensor;
   return tensor;
 }
-// Forwards an input of the same type, size and kind of memory whose buffer
-// nobody else holds, the kernel included.
+// Forwards an input of the same type, size and kind of memory if there is no
+// other reference to its buffer; a tensor that the kernel holds is one.
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_ForwardInputOrAllocateOutput(
     TF_OpKernelContext* context, const int* candidates, int num_candidates,
     int i, const int64_t* dims, int num_dims, int* forwarded_input,
