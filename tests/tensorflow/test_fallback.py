@@ -3,33 +3,40 @@
 
 import harness
 
+# Has a kernel for AddV2 of float32 only.
+PLUGIN = harness.small_plugin_path("sum_device")
+
 
 def run_twice():
-    """Runs ops that cpu_sim has no kernel for, in two functions."""
+    """Runs an op that the device has no kernel for in two functions."""
     import tensorflow as tf
 
     def compute(x):
-        y = tf.math.erfinv(tf.nn.relu(x) / 4)
-        return tf.nn.relu(y) + tf.math.erfinv(y / 4)
+        y = tf.math.erfinv(x + x)
+        return tf.math.erfinv(y + y) + x
 
     for shape in ([2], [3]):
-        tf.function(compute)(tf.ones(shape))
+        result = tf.function(compute)(tf.fill(shape, 0.1))
+        assert "SUM" in result.device, result.device
     return "done"
 
 
-def lines(log):
+def lines_of(log):
     return [line for line in log.splitlines() if "runs on the CPU" in line]
 
 
-def test_each_op_is_logged_once():
-    result = harness.run(run_twice, env={"TFPLUG_LOG_FALLBACK": "1"})
+def run(**env):
+    result = harness.run(run_twice, plugin=False, env={
+        "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PLUGIN), **env})
     assert result.ok, result
-    [line] = lines(result.log)
+    return lines_of(result.log)
+
+
+def test_each_op_is_logged_once():
+    [line] = run(TFPLUG_LOG_FALLBACK="1")
     assert "Erfinv (T=float)" in line
-    assert "this library has no kernel for it on SIM" in line
+    assert "this library has no kernel for it on SUM" in line
 
 
 def test_nothing_is_logged_by_default():
-    result = harness.run(run_twice)
-    assert result.ok, result
-    assert not lines(result.log)
+    assert not run()
