@@ -36,12 +36,16 @@ class GraphEditor {
   // Removes a node without uses by other nodes, with its inputs.
   void Remove(uint32_t n) {
     state_.EnsureUses();
-    for (const bool control : {false, true}) {
-      uint32_t edge;
-      for (uint32_t slot = 0;
-           (edge = state_.NextInput(n, control, &slot)) != kNoEdge; ++slot) {
-        EndEdge(edge);
+    const NodeEdit* const edit = state_.overlay_.Find(n);
+    if (edit != nullptr && edit->own_inputs) {
+      for (const InputList* list : {&edit->inputs, &edit->controls}) {
+        for (const InputEdit& input : *list) {
+          if (input.edge != kNoEdge) EndEdge(input.edge);
+        }
       }
+    } else if (n < state_.num_parsed_) {
+      const uint32_t end = state_.index_.first_edge(n + 1);
+      for (uint32_t e = state_.index_.first_edge(n); e < end; ++e) EndEdge(e);
     }
     state_.index_.names.Erase(n);
     --state_.op_table().count(state_.op(n));

@@ -163,6 +163,11 @@ class GraphState {
     if (is_function_) {
       return !name.empty() && name[0] != '^' && name.find(':') == name.npos;
     }
+    // Most names do not end with a digit, and so have no port.
+    if (!name.empty() && name[0] != '^' &&
+        static_cast<unsigned char>(name.back() - '0') > 9) {
+      return true;
+    }
     const Reference reference = ParseReference(name);
     return reference.port == 0 && reference.name.size() == name.size();
   }
@@ -254,7 +259,8 @@ class GraphState {
   void BuildNames();
   template <class F>
   void Resolve(const F& parse);
-  void PutControlsLast();
+  static bool ControlsAreLast(const Edge* begin, const Edge* end);
+  void PutControlsLast(uint32_t n);
   void BuildEdges();
   void BuildUses();
   void NoteDuplicate(uint32_t n);

@@ -94,11 +94,12 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
 
 // ---- Edges ----
 
-// Fills edges_ in, reading inputs with `parse`.
+// Fills edges_ in, reading inputs with parse(text, &num_controls).
 template <class F>
 void GraphState::Resolve(const F& parse) {
   NodeNames::Search search(index_.names);
   Edge* edge = edges_.data();
+  uint32_t num_controls = 0;  // Of the current node.
   for (uint32_t n = 0; n < num_parsed_; ++n) {
     if (n + kAhead < num_parsed_) {
       const char* const soon = index_.base + index_.records[n + kAhead].inputs;
@@ -108,31 +109,31 @@ void GraphState::Resolve(const F& parse) {
     const char* p = input_bytes(n);
     const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
     for (const Edge* const end = edge + count; edge < end; ++edge) {
-      const Reference reference = parse(ReadInput(&p));
+      const Reference reference = parse(ReadInput(&p), &num_controls);
       edge->port = reference.port;
       search.Add(reference.name, &edge->source);
     }
+    if (ABSL_PREDICT_FALSE(num_controls > 0)) {
+      num_controls = 0;
+      if (!ControlsAreLast(edge - count, edge)) mixed_.push_back(n);
+    }
   }
   search.Finish();
-  PutControlsLast();
+  for (uint32_t n : mixed_) PutControlsLast(n);
   if (ABSL_PREDICT_FALSE(search.missing() > 0)) NoteMissing();
 }
 
-inline void GraphState::PutControlsLast() {
-  const auto is_data = [](const Edge& edge) {
-    return edge.port != kControlPort;
-  };
-  Edge* edge = edges_.data();
-  for (uint32_t n = 0; n < num_parsed_; ++n) {
-    Edge* const begin = edge;
-    Edge* const end = edges_.data() + index_.first_edge(n + 1);
-    while (edge < end && is_data(*edge)) ++edge;
-    while (edge < end && !is_data(*edge)) ++edge;
-    if (ABSL_PREDICT_TRUE(edge == end)) continue;
-    mixed_.push_back(n);
-    std::stable_partition(begin, end, is_data);
-    edge = end;
-  }
+inline bool GraphState::ControlsAreLast(const Edge* begin, const Edge* end) {
+  while (begin < end && begin->port != kControlPort) ++begin;
+  while (begin < end && begin->port == kControlPort) ++begin;
+  return begin == end;
+}
+
+inline void GraphState::PutControlsLast(uint32_t n) {
+  std::stable_partition(
+      edges_.data() + index_.first_edge(n),
+      edges_.data() + index_.first_edge(n + 1),
+      [](const Edge& edge) { return edge.port != kControlPort; });
 }
 
 inline void GraphState::BuildEdges() {
@@ -140,9 +141,15 @@ inline void GraphState::BuildEdges() {
   has_edges_ = true;
   edges_.Resize(num_parsed_edges());
   if (ABSL_PREDICT_FALSE(is_function_)) {
-    Resolve([this](absl::string_view text) { return ParseInput(text); });
+    Resolve([this](absl::string_view text, uint32_t* num_controls) {
+      const Reference reference = ParseBodyReference(text, ports_);
+      *num_controls += reference.port == kControlPort;
+      return reference;
+    });
   } else {
-    Resolve([](absl::string_view text) { return ParseReference(text); });
+    Resolve([](absl::string_view text, uint32_t* num_controls) {
+      return ParseReference(text, num_controls);
+    });
   }
   for (const Result& result : results_) {
     NodeEdit& edit = *overlay_.Find(result.node);

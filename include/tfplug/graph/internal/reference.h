@@ -23,8 +23,10 @@ struct Reference {
   int32_t port;
 };
 
-// Parses any text; ParseReference() is faster for texts without a port.
-inline Reference ParseReferenceWithPort(absl::string_view text) {
+// Parses any text; ParseReference() is faster for texts without a port. Adds
+// one to `num_controls` for a control input.
+inline Reference ParseReferenceWithPort(absl::string_view text,
+                                        uint32_t* num_controls) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   const char* digits = end;
@@ -42,27 +44,37 @@ inline Reference ParseReferenceWithPort(absl::string_view text) {
     }
   }
   if (*begin == '^') {
+    ++*num_controls;
     return {absl::string_view(begin + 1, text.size() - 1), kControlPort};
   }
   return {text, 0};
 }
 
-inline Reference ParseReference(absl::string_view text) {
+inline Reference ParseReference(absl::string_view text,
+                                uint32_t* num_controls) {
   // Most texts have no colon among their last eight characters and no digit
   // before the last seven, and hence no port.
   constexpr uint64_t kOnes = 0x0101010101010101;
   if (ABSL_PREDICT_FALSE(text.empty())) return {text, 0};
-  if (ABSL_PREDICT_FALSE(text.size() < 8)) return ParseReferenceWithPort(text);
+  if (ABSL_PREDICT_FALSE(text.size() < 8)) {
+    return ParseReferenceWithPort(text, num_controls);
+  }
   const char* const last = text.data() + text.size() - 8;
   const uint64_t colons = LoadWord<uint64_t>(last) ^ kOnes * ':';
   const bool has_colon = ((colons - kOnes) & ~colons & kOnes << 7) != 0;
   if (has_colon || (*last >= '0' && *last <= '9')) {
-    return ParseReferenceWithPort(text);
+    return ParseReferenceWithPort(text, num_controls);
   }
   if (text.data()[0] == '^') {
+    ++*num_controls;
     return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};
   }
   return {text, 0};
+}
+
+inline Reference ParseReference(absl::string_view text) {
+  uint32_t ignored = 0;
+  return ParseReference(text, &ignored);
 }
 
 // Parses a reference in a function's body: "argument", "name:output:index" or

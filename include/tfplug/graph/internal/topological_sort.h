@@ -35,9 +35,12 @@ class TopologicalSort {
     order_.clear();
     order_.Reserve(size);
     if (IsSorted()) {
+      uint32_t* next = order_.data();
       for (uint32_t n = 0; n < size; ++n) {
-        if (state_.live(n)) order_.PushBack(n);
+        *next = n;
+        next += state_.live(n) ? 1 : 0;
       }
+      order_.Resize(state_.num_live());
       return absl::OkStatus();
     }
     waiting_.Resize(size);
