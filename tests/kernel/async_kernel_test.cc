@@ -30,6 +30,7 @@ using Table = Scripted::TableOf<Scripted>;
 // The result of one run, as TensorFlow receives it.
 struct Seen {
   absl::Status status;
+  int deferred_ops = 0;
   int done_calls = 0;
 };
 
@@ -48,6 +49,7 @@ Seen Run(
     std::function<void()> done = [&] {
       ++calls;
       seen.status = context->failure;
+      seen.deferred_ops = context->deferred_ops;
       context.reset();  // TensorFlow may destroy it in the callback
     };
     Table::compute_async_func(
@@ -152,6 +154,25 @@ TEST_CASE("a destroyed run fails, before and after the hook returns") {
         absl::string_view::npos);
 }
 
+TEST_CASE("the context is destroyed before TensorFlow is notified") {
+  LeakCheckedFake fake;
+  std::unique_ptr<AsyncRun> kept;
+  for (bool later : {false, true}) {
+    const Seen seen = Run(
+        [&](AsyncRun& run) {
+          const absl::Status deferred = run.context().BeginDeferredOp();
+          if (later) kept = std::make_unique<AsyncRun>(std::move(run));
+          return deferred;
+        },
+        [&] {
+          if (later) kept->Finish(absl::OkStatus());
+        });
+    CHECK(seen.done_calls == 1);
+    CHECK(seen.status.ok());
+    CHECK(seen.deferred_ops == 0);
+  }
+}
+
 TEST_CASE("finishing races with the return of the hook") {
   LeakCheckedFake fake;
   for (int i = 0; i < 300; ++i) {
@@ -208,6 +229,16 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   }
   CHECK(absl::IsAborted(context.failure));
   Table::delete_func(kernel);
+}
+
+TEST_CASE("the done callback is copied in the examined releases only") {
+  for (const char* version : {"2.13.0", "2.22.0", "2.22.0-rc0", "2.9.1"}) {
+    CHECK(internal::HasCopyableDoneCallback(version));
+  }
+  for (const char* version :
+       {"2.23.0", "2.100.0", "3.0.0", "1.15.0", "", "2"}) {
+    CHECK_FALSE(internal::HasCopyableDoneCallback(version));
+  }
 }
 
 TEST_CASE("releases before 2.13: TensorFlow's thread waits") {

@@ -4,6 +4,7 @@
 #include <tfplug/kernel/kernel.h>
 #include <tfplug/kernel/register_kernel.h>
 
+#include <algorithm>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -185,6 +186,19 @@ TEST_CASE("arguments on which TensorFlow would abort are errors") {
             CHECK(absl::IsInvalidArgument(
                 c.AllocateTemp(DataType::kFloat, bad).status()));
           }
+          CHECK(absl::IsInvalidArgument(
+              c.AllocateOutput(0, {int64_t{1} << 62}).status()));
+          for (int candidate : {-1, 3, 7}) {
+            CHECK(c.ForwardOrAllocateOutput(0, {0, candidate}, {1}).status() ==
+                  absl::OutOfRangeError("there is no input " +
+                                        std::to_string(candidate) +
+                                        ": the node has 3 inputs"));
+          }
+          for (int type : {0, -1, 99, 101}) {
+            const auto dtype = static_cast<DataType>(type);
+            CHECK(absl::IsInvalidArgument(c.AllocateTemp(dtype, {1}).status()));
+          }
+          CHECK(absl::IsInvalidArgument(c.SetOutput(0, Tensor())));
           CHECK(absl::IsFailedPrecondition(c.GetOutput(0).status()));
           CHECK(absl::IsInvalidArgument(c.GetResourceHandle(0).status()));
           return absl::AbortedError("enough");
@@ -294,6 +308,45 @@ TEST_CASE("OK with an output unset is an error that names the output") {
           c.AllowUnsetOutput(1);
           return absl::OkStatus();
         }) == absl::OkStatus());
+}
+
+// Runs a node with `outputs` outputs that sets the first `set` of them.
+absl::Status RunOutputs(int outputs, int set) {
+  TF_OpKernelContext context = MakeContext();
+  context.outputs.assign(static_cast<size_t>(outputs),
+                         {capi::TF_FLOAT, false, {}});
+  return Run(context, [&](KernelContext& c) -> absl::Status {
+    CHECK(absl::IsOutOfRange(c.AllocateOutput(outputs, {1}).status()));
+    for (int i = 0; i < set; ++i) {
+      TFPLUG_RETURN_IF_ERROR(c.AllocateOutput(i, {1}).status());
+      CHECK(c.output_dtype(i) == DataType::kFloat);
+    }
+    CHECK(absl::IsOutOfRange(c.AllocateOutput(outputs, {1}).status()));
+    CHECK(c.output_dtype(outputs) == DataType(0));
+    return absl::OkStatus();
+  });
+}
+
+TEST_CASE("the first 64 outputs have to be set") {
+  LeakCheckedFake fake;
+  for (int outputs : {1, 2, 63, 64, 65, 70}) {
+    CAPTURE(outputs);
+    const int required = std::min(outputs, 64);
+    CHECK(RunOutputs(outputs, outputs).ok());
+    CHECK(RunOutputs(outputs, required).ok());
+    CHECK(RunOutputs(outputs, required - 1)
+              .message()
+              .find("without setting output " + std::to_string(required - 1) +
+                    " of " + std::to_string(outputs)) !=
+          absl::string_view::npos);
+  }
+  TF_OpKernelContext context = MakeContext();
+  context.outputs.assign(66, {capi::TF_FLOAT, false, {}});
+  const absl::Status first = Run(context, [](KernelContext& c) {
+    for (int i = 1; i < 66; ++i) c.AllowUnsetOutput(i);
+    return absl::OkStatus();
+  });
+  CHECK(first.message().find("output 0 of 66") != absl::string_view::npos);
 }
 
 TEST_CASE("deferred ops end at the latest when the run ends") {

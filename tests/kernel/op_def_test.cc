@@ -19,6 +19,7 @@ template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
   internal::RegisteredOpDefs().clear();
+  testing::KnownOps() = {"MatMul"};
   add();
   TF_InitKernel();
   return log.text();
@@ -62,6 +63,7 @@ TEST_CASE("an op with everything") {
                          .Attr("T: {float, half} = DT_FLOAT")
                          .Input("x: T")
                          .Output("y: T")
+                         .Output("z: T")
                          .SetIsCommutative()
                          .SetIsAggregate()
                          .SetIsStateful()
@@ -75,7 +77,7 @@ TEST_CASE("an op with everything") {
   CHECK(op.name == "MyScale");
   CHECK(op.attrs == std::vector<std::string>{"T: {float, half} = DT_FLOAT"});
   CHECK(op.inputs == std::vector<std::string>{"x: T"});
-  CHECK(op.outputs == std::vector<std::string>{"y: T"});
+  CHECK(op.outputs == std::vector<std::string>{"y: T", "z: T"});
   CHECK(op.flags ==
         std::vector<std::string>{"commutative", "aggregate", "stateful",
                                  "allows uninitialized input",
@@ -199,6 +201,43 @@ TEST_CASE("indices out of range, and releases that accept only 0") {
   CHECK(Infer(old, def.shape_fn()).ok());
   CHECK(!old.outputs[0].has_rank());
   CHECK(!old.outputs[1].has_rank());
+}
+
+absl::Status SetTooMany(ShapeInference& s) {
+  TFPLUG_ASSIGN_OR_RETURN(const ShapeHandle x, s.GetInput(0));
+  TFPLUG_RETURN_IF_ERROR(s.SetOutput(1, x));
+  return s.SetOutput(9, x);
+}
+
+TEST_CASE("an output that the op does not have is an error") {
+  LeakCheckedFake fake({{2, 20}, {}});
+  CHECK(Init([] {
+          RegisterOp(OpDef("A").Output("x: float").SetShapeFn<&SetTooMany>());
+          RegisterOp(OpDef("B")
+                         .SetShapeFn<&SetTooMany>()
+                         .Output("x: float")
+                         .Output("y: float"));
+        }).empty());
+  const auto infer = [] {
+    auto context = MakeContext();
+    return Infer(context, RegisteredOps()[0]->shape_function);
+  };
+  CHECK(infer() == absl::OutOfRangeError(
+                       "shape function: there is no output 9: the op has 2 "
+                       "outputs"));
+  // The number of outputs is unknown, and TensorFlow's error cannot be told
+  // from the limit of old releases.
+  CHECK(Init([] {
+          RegisterOp(OpDef("C")
+                         .Attr("N: int")
+                         .Output("x: N * float")
+                         .SetShapeFn<&SetTooMany>());
+          RegisterOp(OpDef("D")
+                         .Attr("T: list(type)")
+                         .Output("x: T")
+                         .SetShapeFn<&SetTooMany>());
+        }).empty());
+  CHECK(infer().ok());
 }
 
 TEST_CASE("a lambda as shape function; exceptions") {

@@ -134,6 +134,24 @@ TEST_CASE("of two kernels for the same op and types the second is skipped") {
   CHECK(RegisteredKernels()[4]->device_type == "CPU");
 }
 
+TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
+  LeakCheckedFake fake({{2, 20}, {}});
+  const auto add = [] {
+    RegisterKernel<Nothing>(KernelDef("Relu").TypeConstraint<float>("T"));
+    RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<float>("T"));
+    RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<double>("T"));
+    RegisterKernel<Nothing>(KernelDef("New").OnlyIf([] { return false; }));
+  };
+  testing::KnownOps() = {"MatMul", "Relu"};
+  CHECK(Init(add) ==
+        "tfplug: TF_InitKernel: TensorFlow has no op \"Rellu\", so its kernel "
+        "cannot be used; check the spelling, or use a typed op such as "
+        "tfplug::ops::MatMul()\n");
+  CHECK(RegisteredKernels().size() == 3);
+  testing::KnownOps().clear();  // no list of ops
+  CHECK(Init(add).find("no op") == std::string::npos);
+}
+
 TEST_CASE("conditions, devices and asynchronous kernels") {
   {
     LeakCheckedFake fake({{2, 20}, {}});

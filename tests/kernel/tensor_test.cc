@@ -96,8 +96,21 @@ TEST_CASE("SetShape keeps the number of elements and needs 2.11") {
     Tensor y = Make({2, 3}, std::vector<float>(6));
     CHECK(y.SetShape({6}).ok());
     CHECK(y.shape() == Shape({6}));
-    CHECK(y.SetShape({5}).code() == absl::StatusCode::kInvalidArgument);
+    Tensor empty = Make({0}, {});
+    constexpr int64_t kBig = int64_t{1} << 32;
+    const Shape deep(absl::MakeConstSpan(std::vector<int64_t>(302, 1)));
+    for (const Shape& bad :
+         {Shape{5}, Shape{-2, -3}, Shape{kBig, kBig}, deep}) {
+      CHECK(absl::IsInvalidArgument(y.SetShape(bad)));
+      CHECK(absl::IsInvalidArgument(empty.SetShape(bad)));
+      CHECK(absl::IsInvalidArgument(y.Reshape(bad).status()));
+    }
     CHECK(y.shape() == Shape({6}));
+    CHECK(empty.shape() == Shape({0}));
+    for (int type : {0, -1, 99, 101}) {
+      CHECK(absl::IsInvalidArgument(
+          y.Bitcast(static_cast<DataType>(type), {6}).status()));
+    }
   }
   LeakCheckedFake old({{2, 10}, {}});
   Tensor z = Make({2, 3}, std::vector<float>(6));
@@ -147,6 +160,70 @@ TEST_CASE("host tensors: new ones, wrapped ones, strings") {
   testing::Fault fault(1);
   CHECK(!WrapHostTensor(DataType::kFloat, {2}, data, 8, release).ok());
   CHECK(released == 4);
+}
+
+TEST_CASE("host tensors: sizes that overflow, ranks and types are checked") {
+  LeakCheckedFake fake;
+  constexpr int64_t kBig = int64_t{1} << 62;
+  const Shape deep(absl::MakeConstSpan(std::vector<int64_t>(300, 1)));
+  // 24 bytes per string wrap around to 8.
+  for (const auto& [dtype, shape] :
+       {std::pair<DataType, Shape>{DataType::kString, {0x0AAAAAAAAAAAAAAB}},
+        {DataType::kFloat, {kBig + 1}},
+        {DataType::kFloat, deep},
+        {DataType::kFloat, {int64_t{1} << 32, int64_t{1} << 32}},
+        {DataType::kVariant, {1}},
+        {DataType(0), {1}},
+        {DataType(99), {1}},
+        {DataType(101), {1}}}) {
+    CAPTURE(DataTypeName(dtype) + shape.ToString());
+    CHECK(absl::IsInvalidArgument(NewHostTensor(dtype, shape).status()));
+    bool released = false;
+    CHECK(absl::IsInvalidArgument(
+        WrapHostTensor(dtype, shape, &released, 1, [&](void*, size_t) {
+          released = true;
+        }).status()));
+    CHECK(released);
+  }
+  char data[24];
+  const auto wrap = [&](DataType dtype, const Shape& shape, size_t size) {
+    return WrapHostTensor(dtype, shape, data, size, [](void*, size_t) {})
+        .status();
+  };
+  CHECK(absl::IsInvalidArgument(wrap(DataType::kFloat, {kBig}, 4)));
+  CHECK(absl::IsInvalidArgument(wrap(DataType::kString, {10}, 24)));
+  CHECK(absl::IsInvalidArgument(wrap(DataType::kVariant, {1}, 24)));
+  CHECK(wrap(DataType::kFloat, {2}, 8).ok());
+  CHECK(wrap(DataType::kFloat, {2}, 7) ==
+        absl::InvalidArgumentError(
+            "a tensor float[2] needs 8 bytes, but the buffer has 7"));
+}
+
+int string_inits, string_deallocs;
+
+TEST_CASE("host tensors of strings initialize and release each element") {
+  LeakCheckedFake fake;
+  static capi::Functions original;
+  original = internal::tensorflow;
+  internal::tensorflow.TF_StringInit = [](capi::TF_TString* s) {
+    ++string_inits;
+    original.TF_StringInit(s);
+  };
+  internal::tensorflow.TF_StringDealloc = [](capi::TF_TString* s) {
+    ++string_deallocs;
+    original.TF_StringDealloc(s);
+  };
+  for (int n : {0, 1, 7, 8, 9}) {  // 8 strings fill 3 units of the alignment
+    string_inits = string_deallocs = 0;
+    {
+      const Tensor x = NewHostTensor(DataType::kString, {n}).value();
+      CHECK(x.num_elements() == n);
+      CHECK(x.byte_size() == 24 * static_cast<uint64_t>(n));
+      for (TString& s : x.flat<TString>()) s.Assign("x");
+    }
+    CHECK(string_inits == n);
+    CHECK(string_deallocs == n);
+  }
 }
 
 TEST_CASE("strings are read and written by TensorFlow's functions") {

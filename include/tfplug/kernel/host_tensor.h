@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tfplug/base/internal/tensor_size.h"
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/tensor.h"
 
@@ -36,16 +37,6 @@ struct Releaser {
   }
 };
 
-inline absl::Status CheckKnown(const Shape& shape) {
-  for (int64_t dim : shape.dims()) {
-    if (dim < 0) {
-      return absl::InvalidArgumentError("a tensor cannot have the shape " +
-                                        shape.ToString());
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace internal
 
 // Returns a tensor that uses `data`, `size` bytes of the author's memory.
@@ -56,17 +47,14 @@ template <class Release>
 absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
                                       void* data, size_t size,
                                       Release release) {
-  if (auto s = internal::CheckKnown(shape); !s.ok()) {
+  const auto needed = internal::CheckedSize(dtype, shape);
+  if (!needed.ok() || size < needed->bytes) {
     release(data, size);
-    return s;
-  }
-  const size_t needed =
-      DataTypeSize(dtype) * static_cast<size_t>(shape.num_elements());
-  if (size < needed) {
-    release(data, size);
-    return absl::InvalidArgumentError(DataTypeName(dtype) + shape.ToString() +
-                                      " needs " + std::to_string(needed) +
-                                      " bytes, not " + std::to_string(size));
+    if (!needed.ok()) return needed.status();
+    return absl::InvalidArgumentError(
+        "a tensor " + DataTypeName(dtype) + shape.ToString() + " needs " +
+        std::to_string(needed->bytes) + " bytes, but the buffer has " +
+        std::to_string(size));
   }
   auto* const argument = new Release(std::move(release));
   Tensor tensor(internal::tensorflow.TF_NewTensor(
@@ -81,36 +69,30 @@ absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
 // empty.
 inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
                                             const Shape& shape) {
-  if (auto s = internal::CheckKnown(shape); !s.ok()) return s;
-  const size_t n = static_cast<size_t>(shape.num_elements());
+  const auto size = internal::CheckedSize(dtype, shape);
+  if (!size.ok()) return size.status();
   if (dtype == DataType::kString) {
     // TensorFlow's own deallocator would not free the memory that long strings
     // own.
-    const size_t bytes = n * sizeof(TString);
+    const size_t alignment = TensorAlignment();
     void* const data = std::aligned_alloc(
-        TensorAlignment(), (bytes / TensorAlignment() + 1) * TensorAlignment());
+        alignment, (size->bytes / alignment + 1) * alignment);
     if (data == nullptr)
       return absl::ResourceExhaustedError("out of host memory");
     auto* const strings = static_cast<capi::TF_TString*>(data);
-    for (size_t i = 0; i < n; ++i)
+    for (int64_t i = 0; i < size->elements; ++i)
       internal::tensorflow.TF_StringInit(&strings[i]);
     return WrapHostTensor(
-        dtype, shape, data, bytes, [](void* data, size_t bytes) {
+        dtype, shape, data, size->bytes, [](void* data, size_t bytes) {
           auto* strings = static_cast<capi::TF_TString*>(data);
           for (size_t i = 0; i < bytes / sizeof(TString); ++i)
             internal::tensorflow.TF_StringDealloc(&strings[i]);
           std::free(data);
         });
   }
-  const size_t size = DataTypeSize(dtype);
-  if (size == 0) {
-    return absl::InvalidArgumentError(
-        "a plug-in cannot allocate a host tensor of type " +
-        DataTypeName(dtype));
-  }
   Tensor tensor(internal::tensorflow.TF_AllocateTensor(
       static_cast<capi::TF_DataType>(dtype), shape.dims().data(), shape.rank(),
-      n * size));
+      size->bytes));
   if (!tensor)
     return absl::ResourceExhaustedError("TensorFlow allocated no tensor");
   return tensor;

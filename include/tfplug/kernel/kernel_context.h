@@ -82,10 +82,8 @@ class KernelContext : public RunOutputs {
  private:
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const Shape& shape,
                                       bool on_host) {
-    int64_t n = 0;
-    if (ABSL_PREDICT_FALSE(!internal::CountElements(shape, &n))) {
-      return internal::AssumeError(internal::CheckShape(shape));
-    }
+    if (auto s = internal::CheckShape(shape); !s.ok()) return s;
+    if (auto s = internal::CheckAllocatable(dtype); !s.ok()) return s;
     capi::TF_AllocatorAttributes attributes = {};
     attributes.struct_size =
         capi::StructInfo<capi::TF_AllocatorAttributes>::kSize;

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_KERNEL_OP_DEF_H_
 #define TFPLUG_KERNEL_OP_DEF_H_
 
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,10 +21,11 @@ namespace internal {
 // absl::Status. A failure that is due to this release's limits (see
 // ShapeInference::GetInput) leaves all outputs unknown instead.
 template <class F>
-void InferShapes(const F& shape_fn, capi::TF_ShapeInferenceContext* c_context,
+void InferShapes(const F& shape_fn, int declared_outputs,
+                 capi::TF_ShapeInferenceContext* c_context,
                  capi::TF_Status* status) {
   Guard(status, "shape function", [&]() -> absl::Status {
-    ShapeInference inference(c_context);
+    ShapeInference inference(c_context, declared_outputs);
     absl::Status result = shape_fn(inference);
     if (!result.ok() && Access::hit_index_limit(inference)) {
       return inference.SetUnknownShape();
@@ -36,6 +38,11 @@ void InferShapes(const F& shape_fn, capi::TF_ShapeInferenceContext* c_context,
 // type.
 template <class Lambda>
 inline const Lambda* shape_lambda = nullptr;
+
+// The largest number of outputs of the registered ops with this shape function,
+// a lambda's type or an integral_constant.
+template <class Function>
+inline int declared_outputs = std::numeric_limits<int>::max();
 
 }  // namespace internal
 
@@ -110,17 +117,23 @@ class OpDef {
                   "tfplug: a shape function must be a lambda without captures; "
                   "for a function write SetShapeFn<&Function>()");
     internal::shape_lambda<Lambda> = new Lambda(std::move(lambda));
+    declared_outputs_ = &internal::declared_outputs<Lambda>;
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
-      internal::InferShapes(*internal::shape_lambda<Lambda>, context, status);
+      internal::InferShapes(*internal::shape_lambda<Lambda>,
+                            internal::declared_outputs<Lambda>, context,
+                            status);
     };
     return std::move(*this);
   }
   template <absl::Status (*function)(ShapeInference&)>
   OpDef SetShapeFn() && {
+    using Function = std::integral_constant<decltype(function), function>;
+    declared_outputs_ = &internal::declared_outputs<Function>;
     shape_fn_ = [](capi::TF_ShapeInferenceContext* context,
                    capi::TF_Status* status) {
-      internal::InferShapes(function, context, status);
+      internal::InferShapes(function, internal::declared_outputs<Function>,
+                            context, status);
     };
     return std::move(*this);
   }
@@ -140,6 +153,8 @@ class OpDef {
   ShapeFunction shape_fn() const { return shape_fn_; }
 
  private:
+  friend struct internal::Access;
+
   std::string name_;
   std::vector<std::string> attrs_, inputs_, outputs_;
   bool is_commutative_ = false;
@@ -149,6 +164,7 @@ class OpDef {
   int deprecated_since_ = 0;
   std::string deprecation_;
   ShapeFunction shape_fn_ = nullptr;
+  int* declared_outputs_ = nullptr;  // Of shape_fn_.
 };
 
 }  // namespace tfplug

@@ -45,11 +45,16 @@ class RunOutputs : public RunInputs {
     }
     const capi::TF_DataType dtype =
         internal::tensorflow.TF_ExpectedOutputDataType(get(), i);
-    const size_t bytes =
-        static_cast<size_t>(n) * DataTypeSize(static_cast<DataType>(dtype));
+    int64_t bytes;
+    if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(
+            n, static_cast<int64_t>(DataTypeSize(static_cast<DataType>(dtype))),
+            &bytes))) {
+      return internal::AssumeError(
+          internal::CheckedSize(static_cast<DataType>(dtype), shape).status());
+    }
     return TakeOutput(i, internal::tensorflow.TF_AllocateOutput(
                              get(), i, dtype, shape.dims().data(), shape.rank(),
-                             bytes, state_.status()));
+                             static_cast<size_t>(bytes), state_.status()));
   }
 
   // Forwards to output `i` the buffer of the first input in `candidates` that
@@ -66,6 +71,10 @@ class RunOutputs : public RunInputs {
     if (ABSL_PREDICT_FALSE(!state_.HasOutput(i) ||
                            !internal::CountElements(shape, &n))) {
       return internal::AssumeError(BadOutput(i, shape));
+    }
+    // TensorFlow aborts on an index that is out of range.
+    for (const int candidate : candidates) {
+      if (auto s = CheckInput(candidate); !s.ok()) return s;
     }
     int forwarded_input = -1;
     capi::TF_Tensor* tensor =
@@ -86,6 +95,7 @@ class RunOutputs : public RunInputs {
 
   // Makes output `i` share `tensor`'s buffer.
   absl::Status SetOutput(int i, const Tensor& tensor) {
+    if (ABSL_PREDICT_FALSE(!tensor)) return EmptyTensor(i);
     internal::tensorflow.TF_SetOutput(get(), i, tensor.get(), state_.status());
     if (ABSL_PREDICT_FALSE(!state_.status_ok())) {
       return state_.TakeFailure("TensorFlow did not set the output");
@@ -143,6 +153,10 @@ class RunOutputs : public RunInputs {
   using RunInputs::RunInputs;
 
  private:
+  [[gnu::cold, gnu::noinline]] static absl::Status EmptyTensor(int i) {
+    return absl::InvalidArgumentError("SetOutput: the Tensor for output " +
+                                      std::to_string(i) + " is empty");
+  }
   [[gnu::cold, gnu::noinline]] absl::Status BadOutput(
       int i, const Shape& shape) const {
     if (!state_.HasOutput(i)) return OutOfRange("output", i, num_outputs());

@@ -3,6 +3,7 @@
 #define TFPLUG_KERNEL_SHAPE_INFERENCE_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,8 +68,10 @@ class ShapeHandle {
 // the node's inputs and sets those of its outputs. Valid during the call only.
 class ShapeInference {
  public:
-  explicit ShapeInference(capi::TF_ShapeInferenceContext* context)
-      : context_(context) {}
+  // The C API does not give the number of outputs; the op's OpDef does.
+  explicit ShapeInference(capi::TF_ShapeInferenceContext* context,
+                          int num_outputs = std::numeric_limits<int>::max())
+      : context_(context), num_outputs_(num_outputs) {}
   ShapeInference(const ShapeInference&) = delete;
   ShapeInference& operator=(const ShapeInference&) = delete;
 
@@ -95,8 +98,10 @@ class ShapeInference {
 
   // Sets the shape of output `i`.
   absl::Status SetOutput(int i, const ShapeHandle& shape) {
-    if (i < 0) {
-      return absl::OutOfRangeError("an output's index must not be negative");
+    if (i < 0 || i >= num_outputs_) {
+      return absl::OutOfRangeError("there is no output " + std::to_string(i) +
+                                   ": the op has " +
+                                   std::to_string(num_outputs_) + " outputs");
     }
     OwnedStatus status;
     internal::tensorflow.TF_ShapeInferenceContextSetOutput(
@@ -247,6 +252,7 @@ class ShapeInference {
   }
 
   capi::TF_ShapeInferenceContext* const context_;
+  const int num_outputs_;
   // A call failed although its index was valid, because of an old release.
   bool hit_index_limit_ = false;
 };

@@ -17,12 +17,30 @@
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/device_memory.h"
+#include "tfplug/base/internal/tensor_size.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/shape.h"
 #include "tfplug/base/status.h"
 #include "tfplug/base/tensor_view.h"
 
 namespace tfplug {
+namespace internal {
+
+// Returns INVALID_ARGUMENT for types on which TensorFlow would abort: reference
+// types and types that the release does not know.
+inline absl::Status CheckAllocatable(DataType dtype) {
+  const int i = static_cast<int>(dtype);
+  // Every release knows the types up to uint64.
+  if (i > 0 && i < kDataTypeCount &&
+      (dtype <= DataType::kUint64 || DataTypeSizeInTensorFlow(dtype) != 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("this TensorFlow has no tensors of " +
+                                    std::string(i > 0 ? "" : "the invalid ") +
+                                    DataTypeName(dtype));
+}
+
+}  // namespace internal
 
 // A reference to a TF_Tensor, which shares its buffer. Move-only; nothing here
 // copies elements. host_tensor.h allocates new tensors.
@@ -115,6 +133,8 @@ class Tensor {
   // INVALID_ARGUMENT if its size in bytes differs, or if elements of a type
   // have no fixed size.
   absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
+    if (auto s = internal::CheckShape(shape); !s.ok()) return s;
+    if (auto s = internal::CheckAllocatable(dtype); !s.ok()) return s;
     const int64_t no_elements = 0;
     Tensor to(internal::tensorflow.TF_AllocateTensor(
         static_cast<capi::TF_DataType>(dtype), &no_elements, 1, 0));
@@ -135,6 +155,7 @@ class Tensor {
   // output of the run keeps the shape it was allocated with. Since 2.11.
   absl::Status SetShape(const Shape& shape) {
     if (auto s = Require(&CApi::TF_SetShape); !s.ok()) return s;
+    if (auto s = internal::CheckShape(shape); !s.ok()) return s;
     if (shape.num_elements() != num_elements()) {
       return absl::InvalidArgumentError(
           "a tensor " + ToString() + " cannot take the shape " +

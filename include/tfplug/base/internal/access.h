@@ -21,14 +21,15 @@ struct Access {
     return T(std::forward<Args>(args)...);
   }
 
-  // ---- device/: Allocator, Device, Stream; kernel/: KernelContext; graph/: Node
+  // ---- device/: Allocator, Device, Stream; kernel/: KernelContext; graph/:
+  // Node
 
   template <class T>
   static auto& state(T& object) {
     return object.state_;
   }
 
-  // ---- kernel/: Kernel and AsyncKernel, ShapeInference -----------------------
+  // ---- kernel/: Kernel, AsyncKernel, ShapeInference, OpDef -----------------
 
   template <class KernelBase>
   static auto& run_cache(KernelBase& kernel) {
@@ -37,6 +38,10 @@ struct Access {
   template <class Inference>
   static bool hit_index_limit(const Inference& inference) {
     return inference.hit_index_limit_;
+  }
+  template <class Def>
+  static int* declared_outputs(const Def& def) {
+    return def.declared_outputs_;
   }
 
   // ---- patterns/: Pattern, Matched, Replacement, Rule ----------------------

@@ -13,12 +13,19 @@ namespace tfplug::internal {
 // Writes a line to TensorFlow's log where TF_Log exists (until 2.20), otherwise
 // to standard error. For failures that no TF_Status can carry. `where` is a C
 // name.
-inline void LogError(const char* where, const char* what) {
+inline void Log(capi::TF_LogLevel level, const char* where, const char* what) {
   if (tensorflow.TF_Log != nullptr) {
-    tensorflow.TF_Log(capi::TF_ERROR, "tfplug: %s: %s", where, what);
+    tensorflow.TF_Log(level, "tfplug: %s: %s", where, what);
   } else {
     std::fprintf(stderr, "tfplug: %s: %s\n", where, what);
   }
+}
+
+inline void LogWarning(const char* where, const char* what) {
+  Log(capi::TF_WARNING, where, what);
+}
+inline void LogError(const char* where, const char* what) {
+  Log(capi::TF_ERROR, where, what);
 }
 
 inline void LogError(const char* where, const absl::Status& status) {

@@ -26,15 +26,16 @@ namespace tfplug::internal {
 // A run that continues needs a copy. Copying is safe with the C++ library of
 // TensorFlow's wheels and in the releases that were examined; elsewhere
 // TensorFlow's thread has to wait.
+inline bool HasCopyableDoneCallback(const char* version) {
+  char* rest = nullptr;
+  const long major = std::strtol(version, &rest, 10);
+  if (major != 2 || *rest != '.') return false;
+  return std::strtol(rest + 1, nullptr, 10) <= 22;
+}
 inline bool CanCopyDoneCallback() {
 #if defined(__GLIBCXX__)
-  static const bool can_copy = [] {
-    if (tensorflow.TF_Version == nullptr) return false;
-    char* rest = nullptr;
-    const long major = std::strtol(tensorflow.TF_Version(), &rest, 10);
-    if (major != 2 || *rest != '.') return false;
-    return std::strtol(rest + 1, nullptr, 10) <= 22;
-  }();
+  static const bool can_copy = tensorflow.TF_Version != nullptr &&
+                               HasCopyableDoneCallback(tensorflow.TF_Version());
   return can_copy;
 #else
   return false;

@@ -16,6 +16,7 @@
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
 #include "tfplug/kernel/internal/kernel_registry.h"
+#include "tfplug/kernel/internal/op_list.h"
 
 // TF_InitKernel: registers the library's kernels with TensorFlow. Every file
 // that registers a kernel compiles this: few templates.
@@ -203,6 +204,25 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
   }
 }
 
+// Logs a warning for each kernel whose op TensorFlow does not have: mostly a
+// misspelt name, because TensorFlow accepts a kernel for any name.
+inline void WarnAboutUnknownOps() {
+  if (RegisteredKernels().empty()) return;
+  const OpList ops;
+  if (!ops.is_known()) return;
+  std::vector<std::string> warned;
+  for (const KernelRegistration& registration : RegisteredKernels()) {
+    const std::string& op = registration.def.op();
+    if (ops.Has(op) || !registration.def.IsEnabled()) continue;
+    if (!AddName(warned, op)) continue;
+    LogWarning("TF_InitKernel",
+               ("TensorFlow has no op \"" + op +
+                "\", so its kernel cannot be used; check the spelling, or use "
+                "a typed op such as tfplug::ops::MatMul()")
+                   .c_str());
+  }
+}
+
 // Registers this library's ops; null if it has none. A pointer, so that a file
 // that registers only kernels does not compile init_op.h.
 __attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
@@ -226,6 +246,7 @@ inline void InitKernels() {
       return absl::OkStatus();
     });
   }
+  WarnAboutUnknownOps();
 }
 
 }  // namespace tfplug::internal

@@ -2,17 +2,23 @@
 #ifndef TFPLUG_KERNEL_INTERNAL_INIT_OP_H_
 #define TFPLUG_KERNEL_INTERNAL_INIT_OP_H_
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
+#include "tfplug/kernel/internal/init_kernel.h"
 #include "tfplug/kernel/internal/op_def_validator.h"
-#include "tfplug/kernel/internal/registered_ops.h"
+#include "tfplug/kernel/internal/op_list.h"
 #include "tfplug/kernel/op_def.h"
 
 namespace tfplug::internal {
@@ -29,6 +35,34 @@ struct OpBuilderDeleter {
     tensorflow.TF_DeleteOpDefinitionBuilder(builder);
   }
 };
+
+// Returns the number of outputs of a valid `def`; the largest int if one of
+// them is a list.
+inline int CountOutputs(const OpDef& def) {
+  const auto name_of = [](absl::string_view spec) {
+    return absl::StripAsciiWhitespace(spec.substr(0, spec.find(':')));
+  };
+  for (const std::string& output : def.outputs()) {
+    const absl::string_view type = absl::StripAsciiWhitespace(
+        absl::string_view(output).substr(output.find(':') + 1));
+    bool is_list = type.find('*') != type.npos;
+    for (const std::string& attr : def.attrs()) {
+      is_list = is_list || (name_of(attr) == type &&
+                            attr.find("list(") != std::string::npos);
+    }
+    if (is_list) return std::numeric_limits<int>::max();
+  }
+  return static_cast<int>(def.outputs().size());
+}
+
+// Lets the shape function reject outputs that no op has which uses it.
+inline void DeclareOutputs(const OpDef& def, std::set<const int*>& declared) {
+  int* const limit = Access::declared_outputs(def);
+  if (limit == nullptr) return;
+  const int count = CountOutputs(def);
+  const bool is_first = declared.insert(limit).second;
+  *limit = is_first ? count : std::max(*limit, count);
+}
 
 inline absl::Status Register(const OpDef& def) {
   const OwnedStatus status;
@@ -79,15 +113,21 @@ inline absl::Status Register(const OpDef& def) {
 // logged.
 inline void InitOps() {
   if (RegisteredOpDefs().empty() || !LoadTensorFlow()) return;
-  std::set<std::string> names = GetRegisteredOpNames();
+  const OpList registered;
+  std::vector<std::string> names;
+  std::set<const int*> declared;
   for (const OpDef& def : RegisteredOpDefs()) {
     GuardOrLog("TF_InitKernel", [&] {
       absl::Status status = OpDefValidator::Validate(def);
-      if (status.ok() && !names.insert(def.name()).second) {
+      if (status.ok() &&
+          (registered.Has(def.name()) || !AddName(names, def.name()))) {
         status = absl::AlreadyExistsError(
             "TensorFlow already has an op of this name");
       }
-      if (status.ok()) status = Register(def);
+      if (status.ok()) {
+        DeclareOutputs(def, declared);
+        status = Register(def);
+      }
       return status.ok() ? status
                          : Annotate(status, ("op " + def.name()).c_str());
     });

@@ -31,6 +31,7 @@ class KernelRegistry {
   };
   Iterator begin() const { return Iterator(first_); }
   Iterator end() const { return Iterator(nullptr); }
+  bool empty() const { return first_ == nullptr; }
 
   void Add(KernelDef def, const KernelFunctions& functions) {
     auto* const added = new KernelRegistration{std::move(def), functions};

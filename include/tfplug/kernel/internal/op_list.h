@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
+#define TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
+
+#include "absl/strings/string_view.h"
+#include "tfplug/base/buffer.h"
+#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/internal/wire.h"
+
+namespace tfplug::internal {
+
+// The ops that are registered with TensorFlow when this object is constructed,
+// including those of other plug-ins.
+class OpList {
+ public:
+  OpList() {
+    if (tensorflow.TF_GetAllOpList != nullptr &&
+        tensorflow.TF_GetBuffer != nullptr) {
+      op_list_ = Buffer(tensorflow.TF_GetAllOpList());
+    }
+  }
+
+  // False where TensorFlow does not export the list.
+  bool is_known() const { return !op_list_.bytes().empty(); }
+
+  bool Has(absl::string_view name) const {
+    for (WireReader list(op_list_.bytes()); list.Next();) {
+      WireReader op(list.bytes());
+      if (list.number() == 1 && op.Next() && op.number() == 1 &&
+          op.bytes() == name) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  Buffer op_list_;  // A serialized tensorflow.OpList.
+};
+
+}  // namespace tfplug::internal
+
+#endif  // TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
