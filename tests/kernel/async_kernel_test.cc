@@ -32,6 +32,7 @@ struct Seen {
   absl::Status status;
   int deferred_ops = 0;
   int done_calls = 0;
+  int deferred_ops = -1;  // at the time of the done callback
 };
 
 // Runs the kernel as TensorFlow does: the callback is destroyed when the call
@@ -61,6 +62,14 @@ Seen Run(
   seen.done_calls = calls;
   Table::delete_func(kernel);
   return seen;
+}
+
+TEST_CASE("the context is released before TensorFlow's done callback") {
+  LeakCheckedFake fake;
+  const Seen seen =
+      Run([](AsyncRun& run) { return run.context().BeginDeferredOp(); });
+  CHECK(seen.done_calls == 1);
+  CHECK(seen.deferred_ops == 0);
 }
 
 TEST_CASE("a run that is finished when the hook returns") {
