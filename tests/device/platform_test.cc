@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<testing::Host>> Register(
 }
 
 TEST_CASE("a platform is constructed, initialized and destroyed") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   Record::Get().Take();
   auto host = Register<recording::Platform>().value();
   CHECK(Record::Get().Take() ==
@@ -38,7 +38,7 @@ TEST_CASE("a platform is constructed, initialized and destroyed") {
 }
 
 TEST_CASE("the options of a platform reach TensorFlow") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   const auto recorder = Register<recording::Platform>().value();
   CHECK(recorder->platform().use_bfc_allocator == 0);
   CHECK(recorder->platform().force_memory_growth == 1);
@@ -49,7 +49,7 @@ TEST_CASE("the options of a platform reach TensorFlow") {
 
 TEST_CASE(
     "names are the class's constants, which live as long as the library") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   const auto host = Register<recording::Platform>().value();
   CHECK(host->platform().name == recording::Platform::kName);
   CHECK(host->platform().type == recording::Platform::kType);
@@ -58,7 +58,7 @@ TEST_CASE(
 TEST_CASE(
     "a platform that cannot be constructed has no devices, and the log has "
     "the reason") {
-  testing::ScopedFakeTensorFlow core(Fixture<minimal::Platform>::WithLog());
+  testing::ScopedFakeTensorFlow fake(Fixture<minimal::Platform>::WithLog());
   const int64_t before = testing::LiveStatusCount();
   std::vector<Fault> faults = {Fault::kStatus};
 #if defined(__cpp_exceptions)
@@ -113,7 +113,7 @@ class Counting : public minimal::Platform {
 };
 
 TEST_CASE("a negative count is zero") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   const auto host = Register<Counting>().value();
   for (int count : {-1, 0, 1, 7}) {
     reported_count = count;
@@ -122,7 +122,7 @@ TEST_CASE("a negative count is zero") {
 }
 
 TEST_CASE("another major version is refused with the remedy") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   testing::HostOptions options;
   options.major_version = 1;
   Record::Get().Take();
@@ -135,7 +135,7 @@ TEST_CASE("another major version is refused with the remedy") {
 }
 
 TEST_CASE("another minor version is accepted") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   testing::HostOptions options;
   options.minor_version = 9;
   options.patch_version = 9;

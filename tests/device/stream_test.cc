@@ -94,9 +94,9 @@ TEST_CASE_FIXTURE(StreamFixture, "RunOnHost receives TensorFlow's task") {
 }
 
 TEST_CASE_FIXTURE(StreamFixture, "a stream's lifetime") {
-  const Calls made = {"+Stream", "Stream(0, 0)", "Stream::Init()"};
+  const Calls created = {"+Stream", "Stream(0, 0)", "Stream::Init()"};
   auto stream = device().CreateStream().value();
-  CHECK(Record::Get().Take() == made);
+  CHECK(Record::Get().Take() == created);
   const void* const handle = stream->handle();
   stream.reset();
   CHECK(Record::Get().Take() ==

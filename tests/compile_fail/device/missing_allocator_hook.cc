@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: this class does not override every required hook
 // expect: Usage
+// expect-errors: 2
 #include "minimal_device.h"
 
 class Memory : public tfplug::Allocator {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: this class does not override every required hook
 // expect: BlockHost
+// expect-errors: 3
 #include "minimal_device.h"
 
 class Event : public tfplug::Event {

@@ -2,6 +2,7 @@
 // expect: this class does not override every required hook
 // expect: CopyDeviceToDevice
 // expect: RunOnHost
+// expect-errors: 2
 #include "minimal_device.h"
 
 class Stream : public tfplug::Stream<Stream, minimal::Event> {

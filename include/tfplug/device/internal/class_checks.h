@@ -135,24 +135,30 @@ struct DeviceChecks {
       std::is_base_of_v<tfplug::Event, EventT> &&
       std::is_base_of_v<tfplug::Timer, TimerT> &&
       std::is_base_of_v<tfplug::Allocator, AllocatorT>;
-  static_assert(std::is_base_of_v<DeviceBase, DeviceT>,
-                "tfplug: the argument of tfplug::Platform must be derived from "
-                "tfplug::Device<Stream, Allocator>");
-  static_assert(std::is_base_of_v<StreamBase, StreamT>,
-                "tfplug: derive the stream with `class MyStream : public "
-                "tfplug::Stream<MyStream, MyEvent>`: the first argument must "
-                "be the class itself");
-  static_assert(std::is_base_of_v<tfplug::Event, EventT>,
-                "tfplug: the second argument of tfplug::Stream must be derived "
-                "from tfplug::Event");
-  static_assert(std::is_base_of_v<tfplug::Timer, TimerT>,
-                "tfplug: the third argument of tfplug::Stream must be derived "
-                "from tfplug::Timer");
-  static_assert(std::is_base_of_v<tfplug::Allocator, AllocatorT>,
-                "tfplug: the second argument of tfplug::Device must be derived "
-                "from tfplug::Allocator");
 
+  // The assertions are in a function because clang goes on to instantiate the
+  // code behind `if constexpr` after one that fails in a class.
   static constexpr bool AreValid() {
+    static_assert(
+        std::is_base_of_v<DeviceBase, DeviceT>,
+        "tfplug: the argument of tfplug::Platform must be derived from "
+        "tfplug::Device<Stream, Allocator>");
+    static_assert(std::is_base_of_v<StreamBase, StreamT>,
+                  "tfplug: derive the stream with `class MyStream : public "
+                  "tfplug::Stream<MyStream, MyEvent>`: the first argument must "
+                  "be the class itself");
+    static_assert(
+        std::is_base_of_v<tfplug::Event, EventT>,
+        "tfplug: the second argument of tfplug::Stream must be derived "
+        "from tfplug::Event");
+    static_assert(
+        std::is_base_of_v<tfplug::Timer, TimerT>,
+        "tfplug: the third argument of tfplug::Stream must be derived "
+        "from tfplug::Timer");
+    static_assert(
+        std::is_base_of_v<tfplug::Allocator, AllocatorT>,
+        "tfplug: the second argument of tfplug::Device must be derived "
+        "from tfplug::Allocator");
     if constexpr (!kAreDerived) {
       return false;
     } else if constexpr (
