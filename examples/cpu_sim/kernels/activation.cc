@@ -8,13 +8,13 @@
 namespace cpu_sim {
 namespace {
 
-// The same number everywhere.
+// Returns an array like `like` with every element equal to `value`.
 template <typename X>
 auto Constant(const X& like, float value) {
   return Row<float>::Constant(like.size(), value);
 }
 
-// Selu: what makes the mean 0 and the variance 1.
+// The constants of Selu, which give the result mean 0 and variance 1.
 constexpr float kSeluScale = 1.0507009873554804934f;
 constexpr float kSeluScaleAlpha = 1.7580993408473768599f;
 
@@ -24,16 +24,16 @@ constexpr auto kElu = [](const auto& x) {
 constexpr auto kSelu = [](const auto& x) {
   return (x < 0).select(x.expm1() * kSeluScaleAlpha, x * kSeluScale);
 };
-// log(1 + exp(x)), which is x or exp(x) where the other part has no digits
-// left.
+// log(1 + exp(x)); at the extremes x or exp(x), where the other term is below
+// float precision.
 constexpr auto kSoftplus = [](const auto& x) {
   const float limit = std::log(std::numeric_limits<float>::epsilon()) + 2;
   return (x > -limit).select(x, (x < limit).select(x.exp(), x.exp().log1p()));
 };
 constexpr auto kSoftsign = [](const auto& x) { return x / (1 + x.abs()); };
 
-// Gradients, as TensorFlow orders their arguments. By the gradient and what
-// went in; for Elu and Selu, what came out.
+// Gradients, with TensorFlow's argument order: the incoming gradient, then the
+// function's input or, for Elu and Selu, its output.
 constexpr auto kEluGrad = [](const auto& dy, const auto& y) {
   return (y < 0).select(dy * (y + 1), dy);
 };

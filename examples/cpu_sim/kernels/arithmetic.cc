@@ -8,15 +8,15 @@
 #include "kernels/elementwise.h"
 #include "kernels/number_ops.h"
 
-// int32 is left to core, which has it for every device, in host memory.
+// TensorFlow has kernels for int32, in host memory, on every device.
 namespace cpu_sim {
 namespace {
 
 using tfplug::BFloat16, tfplug::Half;
 
-// ---- Of two tensors --------------------------------------------------------
+// ---- Binary ops -----------------------------------------------------------
 
-[[maybe_unused]] const bool of_two =
+[[maybe_unused]] const bool binary_ops =
     RegisterNumbers<Binary::kAdd, float, int64_t>("Add") &&
     RegisterFloatsAndIntegers<Binary::kAdd>("AddV2") &&
     RegisterFloatsAndIntegers<Binary::kSub>("Sub") &&
@@ -31,23 +31,23 @@ using tfplug::BFloat16, tfplug::Half;
     RegisterFloats<Binary::kMulNoNan>("MulNoNan");
 
 constexpr auto kPow = [](const auto& a, const auto& b) { return a.pow(b); };
-// With the sign of the divisor; by 0 it is 0, since a device cannot stop the
-// host to tell.
+// The remainder has the divisor's sign. Division by 0 gives 0, because a device
+// cannot raise an error on the host.
 constexpr auto kFloorMod = [](const auto& a, const auto& b) {
   return a.binaryExpr(b, [](auto x, auto y) {
     if (y == 0) return y;
-    if (y == -1) return y - y;  // of the smallest number a processor's trap
+    if (y == -1) return y - y;  // INT64_MIN % -1 traps on x86
     const auto rest = x % y;
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   });
 };
-[[maybe_unused]] const bool without_vectors =
+[[maybe_unused]] const bool scalar_loops =
     RegisterBinary<kPow, float>("Pow") &&
     RegisterBinary<kFloorMod, int64_t>("FloorMod");
 
-// ---- Of one tensor ---------------------------------------------------------
+// ---- Unary ops ------------------------------------------------------------
 
-[[maybe_unused]] const bool of_one =
+[[maybe_unused]] const bool unary_ops =
     RegisterFloatsAndIntegers<Unary::kNeg>("Neg") &&
     RegisterNumbers<Unary::kAbs, float, int64_t>("Abs") &&
     RegisterNumbers<Unary::kSign, float>("Sign") &&
@@ -62,9 +62,9 @@ constexpr auto kFloorMod = [](const auto& a, const auto& b) {
     RegisterFloats<Unary::kLog1p>("Log1p") &&
     RegisterNumbers<Unary::kFloor, float>("Floor");
 
-// ---- Of any number of tensors ----------------------------------------------
+// ---- AddN ------------------------------------------------------------------
 
-// y = a + b, on the device; y may be a.
+// y = a + b, on the device; y may alias a.
 template <typename T>
 void AddTwo(T* y, const T* a, const T* b, int64_t size) {
   if constexpr (std::is_same_v<T, float>) {

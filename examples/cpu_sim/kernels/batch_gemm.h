@@ -9,10 +9,10 @@
 
 namespace cpu_sim {
 
-// Many products of matrices, c = op(a) * op(b). Plain data.
+// A batch of matrix products, c = op(a) * op(b). Plain data.
 struct BatchGemm {
-  // How the operands lie in memory: elements from row to row, and whether the
-  // transpose is meant.
+  // The layout of the operands: the distance between rows, and whether to
+  // transpose.
   struct Layout {
     int64_t stride = 0;
     bool transpose = false;
@@ -21,10 +21,10 @@ struct BatchGemm {
   int64_t m = 0, n = 0, k = 0;
   Layout a, b;
   int64_t c_stride = 0;
-  Loop<3> batch;  // where the matrices begin: of c, a and b
+  Loop<3> batch;  // offsets of the matrices c, a and b
 };
 
-// On the device.
+// Runs on the device.
 inline void MultiplyBatch(const BatchGemm& gemm, float* c, const float* a,
                           const float* b) {
   const Loop<3>& batch = gemm.batch;

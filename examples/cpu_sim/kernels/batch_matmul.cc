@@ -16,8 +16,8 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// A product of matrices for each index in the dimensions before the last two.
-// BatchMatMul wants these dimensions to be the same, the others broadcast them.
+// Multiplies matrices for each index of the dimensions before the last two.
+// BatchMatMul requires equal batch dimensions; V2 and V3 broadcast them.
 template <typename T>
 class BatchMatMul final : public tfplug::Kernel {
  public:
@@ -38,7 +38,7 @@ class BatchMatMul final : public tfplug::Kernel {
     const tfplug::Shape x_shape = x.shape(), y_shape = y.shape();
     const DimsView x_dims = x_shape.dims(), y_dims = y_shape.dims();
     if (x_dims.size() < 2 || y_dims.size() < 2) {
-      return absl::InvalidArgumentError("want matrices, not " +
+      return absl::InvalidArgumentError("operands must be matrices, not " +
                                         x_shape.ToString() + " and " +
                                         y_shape.ToString());
     }
@@ -78,7 +78,7 @@ class BatchMatMul final : public tfplug::Kernel {
   }
 
  private:
-  // From strides in matrices to strides in elements.
+  // Converts strides in matrices to strides in elements.
   static Dims Times(int64_t matrix_size, Dims strides) {
     for (int64_t& stride : strides) stride *= matrix_size;
     return strides;

@@ -12,8 +12,8 @@
 #include "kernels/simd.h"
 #include "kernels/window.h"
 
-// FusedBatchNorm, V2 and V3, and their gradients. The versions have the same
-// arguments in the same order; V3 has one more, which is for cuDNN.
+// FusedBatchNorm, V2 and V3, and their gradients. All versions have the same
+// arguments in the same order; V3 has one more, which only cuDNN uses.
 namespace cpu_sim {
 namespace {
 
@@ -81,7 +81,7 @@ class Normalize final : public BatchNormKernel {
           context.AllocateOutput(kReserveSpace3, {0}).status());
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    // Of no rows there are no statistics, given ones or not.
+    // Without rows the statistics are NaN, in inference too.
     if (!is_training_ && norm.rows > 0) {
       for (const int output : {Op::batch_mean, Op::reserve_space_1}) {
         TFPLUG_RETURN_IF_ERROR(context.SetOutput(output, mean));
@@ -94,7 +94,7 @@ class Normalize final : public BatchNormKernel {
                             mean.flat<float>(), variance.flat<float>(),
                             y.flat<float>());
     }
-    // In the op's order, which is that of the function's, too.
+    // The op's output order is the function's argument order.
     std::array<tfplug::Tensor, 4> statistics;
     int output = Op::batch_mean;
     for (tfplug::Tensor& statistic : statistics) {
@@ -142,7 +142,7 @@ class Gradient final : public BatchNormKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor doffset,
         context.AllocateOutput(Op::offset_backprop, channels));
-    // Of what the moving averages were: nothing.
+    // The moving averages have no gradient.
     for (const int output : {Op::reserve_space_3, Op::reserve_space_4}) {
       TFPLUG_RETURN_IF_ERROR(context.AllocateOutput(output, {0}).status());
     }

@@ -17,7 +17,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Which dimension of a tensor holds the channels.
+// Reads which dimension of a tensor holds the channels.
 class ChannelKernel : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -36,14 +36,14 @@ class ChannelKernel : public tfplug::Kernel {
     return channels_first_ ? 1 : x.rank() - 1;
   }
 
-  // Strides with which a vector of channels is read along with `x`.
+  // Returns the strides that broadcast a vector of channels to `x`.
   static Dims ChannelStrides(const tfplug::Tensor& x, int axis) {
     Dims strides(static_cast<size_t>(x.rank()), 0);
     strides[static_cast<size_t>(axis)] = 1;
     return strides;
   }
 
-  // Whether neighbouring elements are of neighbouring channels.
+  // Whether adjacent elements belong to adjacent channels.
   bool is_interleaved() const { return !channels_first_; }
 
  private:
@@ -61,15 +61,15 @@ class BiasAdd final : public ChannelKernel {
     const int64_t channels = shape.dim(axis);
     if (bias.rank() != 1 || bias.dim(0) != channels) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Must provide as many biases as the channels of ",
-                       shape.ToString(), ", not ", bias.shape().ToString()));
+          absl::StrCat("bias must have one element per channel of ",
+                       shape.ToString(), ", not shape ", bias.shape().ToString()));
     }
     const Dims dense = DenseStrides(shape.dims());
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<3> loop,
         (MakeLoop<3>(shape.dims(), {dense, dense, ChannelStrides(x, axis)})));
     const auto in = x.flat<float>();
-    x = tfplug::Tensor();  // let go, so that y may take its buffer over
+    x = tfplug::Tensor();  // released so that y can reuse its buffer
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
         context.ForwardOrAllocateOutput(Op::output, {Op::value}, shape));

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
-
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu_sim.h"
+#include "kernels/movement.h"
 
 namespace cpu_sim {
 namespace {
 
-// ---- Cast: the same numbers, as another type -------------------------------
+// ---- Cast: converts values -------------------------------------------------
 
 using CastFunction = void (*)(char* y, const char* x, int64_t size);
 
@@ -51,11 +47,6 @@ struct CastTable {
 using Casts = CastTable<bool, uint8_t, int32_t, int64_t, tfplug::Half,
                         tfplug::BFloat16, float, double>;
 
-absl::Span<char> Bytes(const tfplug::Tensor& tensor) {
-  return absl::Span<char>(static_cast<char*>(tensor.data()),
-                          tensor.byte_size());
-}
-
 class CastKernel final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -69,7 +60,7 @@ class CastKernel final : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(CastKernel, Casts::Def());
 
-// ---- Bitcast: the same bytes, as another type ------------------------------
+// ---- Bitcast: keeps the bytes ----------------------------------------------
 
 class Bitcast final : public tfplug::Kernel {
  public:
@@ -79,7 +70,8 @@ class Bitcast final : public tfplug::Kernel {
                             context.AllocateOutput(0, x.shape()));
     if (y.byte_size() != x.byte_size()) {
       return absl::UnimplementedError(
-          "Bitcast between types of different sizes");
+          "Bitcast between types of different sizes is not implemented on this "
+          "device");
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->CopyDeviceToDevice(y.memory(), x.memory(), x.byte_size());

@@ -7,8 +7,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/indexing.h"
 
-// What becomes of a slice of a tensor when another is scattered into it: ways
-// to combine two rows of elements, on the device.
+// How scatter ops combine a slice of a tensor with an update, on the device.
 namespace cpu_sim {
 
 struct CombineSet {
@@ -48,9 +47,9 @@ struct CombineMin {
   }
 };
 
-// Combines `count` slices of `slice_size` elements with those of y whose
-// indices these are. What is out of range is left out, as on core's GPUs: the
-// device cannot stop the host to tell.
+// Combines `count` slices of `slice_size` elements with the slices of y at these
+// indices. An index out of range is ignored, as on TensorFlow's GPUs, because a
+// device cannot raise an error on the host.
 template <typename Combine, typename T, typename Index>
 void ScatterSlices(T* y, const Index* indices, const T* updates, int64_t count,
                    Coordinates coordinates, int64_t slice_size) {

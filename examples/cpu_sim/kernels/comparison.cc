@@ -25,7 +25,7 @@ bool RegisterComparison(const char* name) {
           ...);
 }
 
-// Half or bfloat16, as floats.
+// Compares half or bfloat16 elements as floats.
 template <const auto& op, typename T>
 class CompareNarrow final : public tfplug::Kernel {
  public:
@@ -51,8 +51,8 @@ bool RegisterNarrow(const char* name) {
       tfplug::KernelDef(name).TypeConstraint<T>("T"));
 }
 
-// For floats of any width, and for Types. int32 is left to core, which has it
-// for every device, in host memory.
+// Registers kernels for all floating-point types and for Types. TensorFlow has
+// kernels for int32, in host memory, on every device.
 template <const auto& op, typename... Types>
 bool RegisterComparisons(const char* name) {
   return RegisterComparison<op, float, Types...>(name) &&
@@ -68,7 +68,7 @@ bool RegisterComparisons(const char* name) {
     RegisterComparisons<kGreater, int64_t>("Greater") &&
     RegisterComparisons<kGreaterEqual, int64_t>("GreaterEqual");
 
-// ---- Logic, of truth values and of bits ------------------------------------
+// ---- Logical and bitwise ops -----------------------------------------------
 
 constexpr auto kAnd = [](const auto& a, const auto& b) { return a && b; };
 constexpr auto kOr = [](const auto& a, const auto& b) { return a || b; };
@@ -91,7 +91,7 @@ TFPLUG_REGISTER_KERNEL(NotKernel, tfplug::KernelDef("LogicalNot"));
     RegisterBinary<kBitwiseAnd, int32_t, int64_t>("BitwiseAnd") &&
     RegisterBinary<kBitwiseOr, int32_t, int64_t>("BitwiseOr");
 
-// ---- Choices ---------------------------------------------------------------
+// ---- SelectV2 --------------------------------------------------------------
 
 constexpr auto kSelect = [](const auto& condition, const auto& a,
                             const auto& b) { return condition.select(a, b); };

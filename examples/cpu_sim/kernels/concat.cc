@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/array.h>
 
 #include <cstdint>
@@ -16,7 +13,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Where the tensors to join and the dimension are: Concat and ConcatV2 differ.
+// Whether the axis is the first input (Concat) or the last one (ConcatV2).
 template <class Op>
 constexpr bool kAxisIsFirst = false;
 template <>
@@ -42,10 +39,10 @@ class Concat final : public tfplug::Kernel {
       if (x.rank() == shape.rank()) expected.set_dim(axis, x.dim(axis));
       if (x.shape() != expected) {
         return absl::InvalidArgumentError(
-            "input " + std::to_string(i) + " is " + x.shape().ToString() +
-            ", and the ones before are " + shape.ToString() +
-            " but for dimension " + std::to_string(axis) +
-            "; they cannot be joined");
+            "input " + std::to_string(i) + " has shape " +
+            x.shape().ToString() + " and the inputs before it " +
+            shape.ToString() + "; they must agree except in dimension " +
+            std::to_string(axis));
       }
       shape.set_dim(axis, shape.dim(axis) + x.dim(axis));
       pieces.push_back(std::move(x));
@@ -67,27 +64,17 @@ class Concat final : public tfplug::Kernel {
   }
 };
 
-using ConcatOnDevice = Concat<ops::Concat, Place::kDevice>;
-using ConcatOnHost = Concat<ops::Concat, Place::kHost>;
-using ConcatV2OnDevice = Concat<ops::ConcatV2, Place::kDevice>;
-TFPLUG_REGISTER_KERNEL(
-    ConcatOnDevice,
-    ops::Concat()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::Concat::concat_dim));
-TFPLUG_REGISTER_KERNEL(ConcatOnHost, ops::Concat()
-                                         .T<int32_t>()
-                                         .HostMemory(ops::Concat::concat_dim)
-                                         .HostMemory(ops::Concat::values)
-                                         .HostMemory(ops::Concat::output));
-// ConcatV2 of int32 is left to core, which has it for every device.
-TFPLUG_REGISTER_KERNEL(
-    ConcatV2OnDevice,
-    ops::ConcatV2()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::ConcatV2::axis));
+template <Place place>
+using ConcatV1 = Concat<ops::Concat, place>;
+using ConcatV2 = Concat<ops::ConcatV2, Place::kDevice>;
+[[maybe_unused]] const bool concats = RegisterMovement<ConcatV1, ops::Concat>(
+    std::tuple(ops::Concat::concat_dim), ops::Concat::values,
+    ops::Concat::output);
+// TensorFlow has a kernel of ConcatV2 for int32 on every device.
+TFPLUG_REGISTER_KERNEL(ConcatV2,
+                       MovedOnDevice<ops::ConcatV2>(ops::ConcatV2::axis));
 
-// Tensors of one shape, along a new dimension.
+// Stacks tensors of one shape along a new dimension.
 template <Place place>
 class Pack final : public tfplug::Kernel {
  public:
@@ -117,8 +104,8 @@ class Pack final : public tfplug::Kernel {
       TFPLUG_ASSIGN_OR_RETURN(x, context.GetInput(i));
       if (x.shape() != x_shape) {
         return absl::InvalidArgumentError(
-            "want tensors of one shape; input 0 is " + x_shape.ToString() +
-            ", input " + std::to_string(i) + " " + x.shape().ToString());
+            "all inputs must have one shape; input 0 is " + x_shape.ToString() +
+            ", and input " + std::to_string(i) + " is " + x.shape().ToString());
       }
       TFPLUG_RETURN_IF_ERROR(Move<place>(context, loop, y, i * step, x, 0));
     }
@@ -129,14 +116,8 @@ class Pack final : public tfplug::Kernel {
   int64_t axis_ = 0;
 };
 
-TFPLUG_REGISTER_KERNEL(
-    Pack<Place::kDevice>,
-    ops::Pack()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>());
-TFPLUG_REGISTER_KERNEL(Pack<Place::kHost>, ops::Pack()
-                                               .T<int32_t>()
-                                               .HostMemory(ops::Pack::values)
-                                               .HostMemory(ops::Pack::output));
+[[maybe_unused]] const bool packs = RegisterMovement<Pack, ops::Pack>(
+    std::tuple(), ops::Pack::values, ops::Pack::output);
 
 }  // namespace
 }  // namespace cpu_sim

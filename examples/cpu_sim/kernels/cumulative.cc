@@ -27,12 +27,12 @@ struct Product {
 };
 
 struct Scan {
-  bool exclusive;  // y[i] is of all x before i, not of x[i] itself
-  bool reverse;    // from the end to the beginning
+  bool exclusive;  // y[i] excludes x[i] itself
+  bool reverse;    // runs from the end to the beginning
   int64_t outer, size, inner;
 };
 
-// The tensors are seen as [outer, size, inner].
+// Treats the tensors as [outer, size, inner].
 template <typename Way, typename T>
 void Accumulate(T* y, const T* x, Scan scan) {
   const int64_t step = scan.reverse ? -scan.inner : scan.inner;

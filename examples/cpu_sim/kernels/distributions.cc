@@ -17,28 +17,28 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// What all these ops begin with: a shape, key and counter, an algorithm.
+// The inputs that all of these ops share: shape, key, counter and algorithm.
 struct RandomRun {
   tfplug::Tensor key, counter, y;
   Stream* stream = nullptr;
 };
 
 absl::StatusOr<RandomRun> Begin(tfplug::KernelContext& context) {
-  constexpr int32_t kAnyAlgorithm = 3;  // "choose for the device"
+  constexpr int32_t kAnyAlgorithm = 3;  // the device chooses
   using Op = ops::StatelessRandomUniformV2;
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dims, context.GetInput(Op::shape));
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor alg_tensor, context.GetInput(Op::alg));
   TFPLUG_ASSIGN_OR_RETURN(const Dims alg, ReadDims(alg_tensor));
   if (alg.size() != 1 || (alg[0] != kPhilox && alg[0] != kAnyAlgorithm)) {
     return absl::InvalidArgumentError(
-        "this device has no random algorithm but Philox");
+        "Philox is the only random algorithm on this device");
   }
   RandomRun run;
   TFPLUG_ASSIGN_OR_RETURN(run.key, context.GetInput(Op::key));
   TFPLUG_ASSIGN_OR_RETURN(run.counter, context.GetInput(Op::counter));
   if (run.key.num_elements() != 1 || run.counter.num_elements() < 2) {
     return absl::InvalidArgumentError(
-        "want a key of shape [1] and a counter of shape [2], not " +
+        "key must have shape [1] and counter shape [2], not " +
         run.key.shape().ToString() + " and " + run.counter.shape().ToString());
   }
   TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(dims));
@@ -47,7 +47,7 @@ absl::StatusOr<RandomRun> Begin(tfplug::KernelContext& context) {
   return run;
 }
 
-// One of distributions.h.
+// A function of distributions.h.
 template <typename T>
 using FillFunction = void (*)(T*, int64_t, const uint64_t*, const uint64_t*);
 

@@ -9,12 +9,12 @@
 
 #include "kernels/philox.h"
 
-// What random numbers become of random bits, on the device. TensorFlow's own
-// devices make the same of the same bits: a block of four words gives a group
-// of numbers.
+// Distributions of random numbers, on the device. Equal bits give the same
+// numbers as on TensorFlow's own devices; a block of four words gives a group of
+// numbers.
 namespace cpu_sim {
 
-// Evenly from [0, 1): the 23 low bits as the fraction of a number in [1, 2).
+// Uniform in [0, 1): the 23 low bits are the fraction of a number in [1, 2).
 inline float ToUniform(uint32_t bits) {
   const uint32_t one_to_two = 0x3F800000 | (bits & 0x7FFFFF);
   float value;
@@ -22,7 +22,7 @@ inline float ToUniform(uint32_t bits) {
   return value - 1;
 }
 
-// Two normally distributed numbers, by the method of Box and Muller.
+// Two normally distributed numbers, by the Box-Muller method.
 inline void ToNormal(uint32_t bits_0, uint32_t bits_1, float* y) {
   const float radius =
       std::sqrt(-2.0f * std::log(std::max(ToUniform(bits_0), 1.0e-7f)));
@@ -54,8 +54,8 @@ inline void FillNormal(float* y, int64_t size, const uint64_t* key,
   }
 }
 
-// Of those, what is not beyond 2. Each group of four has blocks of its own to
-// draw from, more than it can ever need.
+// Normally distributed numbers within [-2, 2]. Each group of four draws from its
+// own blocks, more than it can ever need.
 inline void FillTruncatedNormal(float* y, int64_t size, const uint64_t* key,
                                 const uint64_t* counter) {
   constexpr uint64_t kBlocksPerGroup = 256;
@@ -76,7 +76,7 @@ inline void FillTruncatedNormal(float* y, int64_t size, const uint64_t* key,
   }
 }
 
-// All bits of an integer: of 4 bytes, or of 8, low half first.
+// Random bits as a 4-byte integer, or an 8-byte one, low half first.
 template <typename T>
 void FillBits(T* y, int64_t size, const uint64_t* key,
               const uint64_t* counter) {
@@ -88,8 +88,7 @@ void FillBits(T* y, int64_t size, const uint64_t* key,
   }
 }
 
-// Evenly from [low, low + range): what is left of the bits, divided by the
-// range.
+// Uniform in [low, low + range): the remainder of the bits modulo the range.
 template <typename T, typename Unsigned>
 void FillInteger(T* y, int64_t size, const uint64_t* key,
                  const uint64_t* counter, T low, Unsigned range) {

@@ -27,7 +27,7 @@ Labels Join(const Labels& a, const Labels& b) {
   return both;
 }
 
-// Neighbouring dimensions as one, which most tensors can be walked through.
+// Merges adjacent dimensions that can be traversed as one.
 struct Merged {
   int64_t size = 1;
   int64_t stride = 1;
@@ -47,7 +47,7 @@ std::optional<Merged> Merge(const Dims& sizes, const Dims& strides) {
   return merged;
 }
 
-// A role of labels in a product, and how many indices they have.
+// The labels with one role in a product, and the product of their sizes.
 struct Group {
   Labels labels;
   Dims sizes;
@@ -59,14 +59,14 @@ struct Group {
   int64_t size() const { return ElementCount(sizes); }
 };
 
-// A tensor as a matrix of rows x cols, if it is one in memory as it stands.
+// Returns a tensor as a matrix of rows x cols if its strides allow it.
 std::optional<BatchGemm::Layout> AsMatrix(const LabeledTensor& tensor,
                                           const Group& rows,
                                           const Group& cols) {
   const auto row = Merge(rows.sizes, tensor.StridesOf(rows.labels));
   const auto col = Merge(cols.sizes, tensor.StridesOf(cols.labels));
   if (!row || !col) return std::nullopt;
-  // Of a single row or column it does not matter, but must not be too small.
+  // The stride of a single row or column is unused but must not be too small.
   if (col->size == 1 || col->stride == 1) {
     return BatchGemm::Layout{row->size == 1 ? col->size : row->stride, false};
   }
@@ -76,8 +76,8 @@ std::optional<BatchGemm::Layout> AsMatrix(const LabeledTensor& tensor,
   return std::nullopt;
 }
 
-// Sums of products of elements that have the same indices for the same labels:
-// a matrix product, once the dimensions are sorted by what becomes of them.
+// Sums products of the elements with equal indices for equal labels. Sorting the
+// dimensions by their role turns this into a matrix product.
 class Einsum final : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -91,8 +91,8 @@ class Einsum final : public tfplug::Kernel {
     const int count = context.num_inputs();
     if (count != static_cast<int>(equation_->num_inputs())) {
       return absl::InvalidArgumentError(
-          "the equation is for " + std::to_string(equation_->num_inputs()) +
-          " inputs, and there are " + std::to_string(count));
+          "the equation has " + std::to_string(equation_->num_inputs()) +
+          " inputs, but the op has " + std::to_string(count));
     }
     std::vector<tfplug::Tensor> tensors;
     std::vector<int> ranks;
@@ -113,7 +113,7 @@ class Einsum final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.AllocateOutput(0, tfplug::Shape(sizes)));
     const LabeledTensor output(labels.back(), sizes);
-    // Written along a diagonal, the rest of it is 0.
+    // A repeated output label writes a diagonal; the other elements are 0.
     TFPLUG_ASSIGN_OR_RETURN(const Dims y_sizes,
                             SizesOf(Unique(output.labels()), inputs));
     if (y_sizes.size() < sizes.size()) {
@@ -132,7 +132,7 @@ class Einsum final : public tfplug::Kernel {
     return unique;
   }
 
-  // Copies `from` to `to`, label by label.
+  // Copies `from` to `to`, matching dimensions by label.
   static absl::Status Rearrange(tfplug::KernelContext& context,
                                 const Group& group, const tfplug::Tensor& to,
                                 const LabeledTensor& to_labels,
@@ -145,7 +145,7 @@ class Einsum final : public tfplug::Kernel {
     return Move<Place::kDevice>(context, loop, to, 0, from, 0);
   }
 
-  // A tensor of its own, dense, with the dimensions `group`.
+  // Allocates a dense tensor with the dimensions of `group`.
   static absl::StatusOr<tfplug::Tensor> Sort(tfplug::KernelContext& context,
                                              const Group& group,
                                              const tfplug::Tensor& x,
@@ -159,7 +159,7 @@ class Einsum final : public tfplug::Kernel {
     return sorted;
   }
 
-  // Of one input: what is not in the output is summed up.
+  // Handles one input: sums over the labels that the output lacks.
   static absl::Status Sum(tfplug::KernelContext& context,
                           const tfplug::Tensor& x, const LabeledTensor& input,
                           const tfplug::Tensor& y,
@@ -198,8 +198,8 @@ class Einsum final : public tfplug::Kernel {
                                const std::vector<LabeledTensor>& inputs,
                                const tfplug::Tensor& y,
                                const LabeledTensor& output) {
-    // What is in both inputs and the output is a batch of products; what is in
-    // the output and one of them are rows or columns; the rest is summed over.
+    // Labels in both inputs and the output are batch dimensions; labels in the
+    // output and one input are rows or columns; the others are summed over.
     Group batch, summed, only[2];
     const Labels labels = Unique(
         Join(output.labels(), Join(inputs[0].labels(), inputs[1].labels())));
@@ -212,7 +212,7 @@ class Einsum final : public tfplug::Kernel {
       group.Add(labels[d], sizes[d]);
     }
 
-    // The input whose dimensions come last in the output gives the columns.
+    // The input whose labels come last in the output provides the columns.
     const auto straight = AsMatrix(output, only[0], only[1]);
     const int left = straight && straight->transpose ? 1 : 0;
     const Group &rows = only[left], &cols = only[1 - left];
@@ -226,7 +226,7 @@ class Einsum final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(gemm.a, a.MakeMatrix(context, batch, rows, summed));
     TFPLUG_ASSIGN_OR_RETURN(gemm.b, b.MakeMatrix(context, batch, summed, cols));
 
-    // Right into the output, or where it will be copied from.
+    // The product goes directly into the output, or to a copy in its order.
     Operand c(y, output);
     if (straight) {
       gemm.c_stride = AsMatrix(output, rows, cols)->stride;
@@ -259,7 +259,7 @@ class Einsum final : public tfplug::Kernel {
     return all;
   }
 
-  // A tensor of the product, or the sorted copy that stands for it.
+  // An operand of the product, or its sorted copy.
   struct Operand {
     Operand(const tfplug::Tensor& tensor, LabeledTensor its_labels)
         : given(tensor), labels(std::move(its_labels)) {}

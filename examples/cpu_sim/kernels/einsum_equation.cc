@@ -19,7 +19,7 @@ bool HasEllipsis(const std::string& labels) {
   return labels.find(kEllipsis) != std::string::npos;
 }
 
-// Letters, and at most one ellipsis.
+// Whether `labels` has only letters and at most one ellipsis.
 bool IsReadable(const std::string& labels) {
   return absl::c_count(labels, kEllipsis) <= 1 &&
          absl::c_all_of(labels, [](char c) {
@@ -27,7 +27,7 @@ bool IsReadable(const std::string& labels) {
          });
 }
 
-// With the last `broadcast` labels of those that an ellipsis may stand for.
+// Replaces the ellipsis by its last `broadcast` labels.
 Labels Spell(const std::string& labels, int broadcast) {
   Labels spelt;
   for (const char c : labels) {
@@ -45,7 +45,7 @@ Labels Spell(const std::string& labels, int broadcast) {
 absl::StatusOr<EinsumEquation> EinsumEquation::Parse(absl::string_view text) {
   std::string plain(text);
   plain.erase(std::remove(plain.begin(), plain.end(), ' '), plain.end());
-  // One character for an ellipsis, and none that a dot could be taken for.
+  // Represents an ellipsis by one dot; other dots are rejected before that.
   const bool has_dots =
       absl::StrReplaceAll(plain, {{"...", ""}}).find('.') != std::string::npos;
   plain = absl::StrReplaceAll(plain, {{"...", "."}});
@@ -59,8 +59,8 @@ absl::StatusOr<EinsumEquation> EinsumEquation::Parse(absl::string_view text) {
       !absl::c_all_of(equation.inputs_, IsReadable) ||
       !IsReadable(equation.output_)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "want an equation of one or two inputs and an output, such as "
-        "ij,jk->ik, not ",
+        "the equation must have one or two inputs and an output, such as "
+        "ij,jk->ik; it is ",
         text));
   }
   for (const char c : equation.output_) {
@@ -70,7 +70,7 @@ absl::StatusOr<EinsumEquation> EinsumEquation::Parse(absl::string_view text) {
         })) {
       return absl::InvalidArgumentError(
           absl::StrCat("label ", std::string(1, c),
-                       " of the output is in no input of ", text));
+                       " of the output is missing from the inputs of ", text));
     }
   }
   return equation;
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<Labels>> EinsumEquation::Expand(
   }
   if (broadcast > 0 && !HasEllipsis(output_)) {
     return absl::InvalidArgumentError(
-        "the inputs have an ellipsis, and the output has none");
+        "the inputs have an ellipsis, but the output has none");
   }
   all.push_back(Spell(output_, broadcast));
   return all;
@@ -134,7 +134,7 @@ absl::StatusOr<Dims> SizesOf(const Labels& labels,
         const bool repeats = label < 0 && (size == 1 || here == 1);
         if (size >= 0 && here != size && !repeats) {
           return absl::InvalidArgumentError(
-              absl::StrCat("one label has ", size, " indices and ", here));
+              absl::StrCat("one label has sizes ", size, " and ", here));
         }
         size = size < 0 || size == 1 ? here : here == 1 ? size : here;
       }

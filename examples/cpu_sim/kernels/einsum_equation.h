@@ -14,38 +14,39 @@
 
 namespace cpu_sim {
 
-// A name of a dimension: a letter or, of those that an ellipsis stands for, a
-// negative number: -1 is the last.
+// A name of a dimension: a letter, or a negative number for the dimensions of an
+// ellipsis, of which -1 is the last.
 using Label = int;
 using Labels = absl::InlinedVector<Label, 8>;
 
-// "ij,jk->ik": names for the dimensions of one or two inputs and of an output.
+// An equation such as "ij,jk->ik", which names the dimensions of one or two
+// inputs and of the output.
 class EinsumEquation {
  public:
-  // INVALID_ARGUMENT if it cannot be read.
+  // Returns INVALID_ARGUMENT if the text is malformed.
   static absl::StatusOr<EinsumEquation> Parse(absl::string_view text);
 
   size_t num_inputs() const { return inputs_.size(); }
 
-  // With an ellipsis in full, which `ranks`, of the inputs, allow. The last
-  // ones are the output's.
+  // Returns the labels of the inputs, which have these ranks, and last those of
+  // the output, with the ellipsis expanded.
   absl::StatusOr<std::vector<Labels>> Expand(
       const std::vector<int>& ranks) const;
 
  private:
-  // Letters, and at most one '.' for an ellipsis.
+  // Letters, and at most one '.' that represents an ellipsis.
   std::vector<std::string> inputs_;
   std::string output_;
 };
 
-// A tensor by the names of its dimensions. One that has a name twice is read,
-// or written, along its diagonal; one that lacks a name repeats itself.
+// A tensor with named dimensions. A repeated name selects the diagonal; along a
+// name that it lacks, the tensor is broadcast.
 class LabeledTensor {
  public:
   LabeledTensor(Labels labels, DimsView shape);
 
   bool Has(Label label) const;
-  // 0 where it repeats itself, or has just one index.
+  // 0 where the tensor is broadcast or has size 1.
   int64_t StrideOf(Label label) const;
   Dims StridesOf(const Labels& labels) const;
   const Labels& labels() const { return labels_; }
@@ -56,8 +57,8 @@ class LabeledTensor {
   Dims shape_, strides_;
 };
 
-// How many indices each of `labels` has in these tensors, which must agree, but
-// for 1s of an ellipsis.
+// Returns the size of each of `labels` in these tensors. Sizes must agree, except
+// for broadcast 1s of an ellipsis.
 absl::StatusOr<Dims> SizesOf(const Labels& labels,
                              const std::vector<LabeledTensor>& tensors);
 

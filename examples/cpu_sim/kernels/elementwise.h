@@ -16,9 +16,8 @@
 #include "cpu_sim.h"
 #include "kernels/loop.h"
 
-// Kernels that do one thing to each element. The thing, an operation, is a
-// function object over Eigen arrays; a tensor that is broadcast along a row
-// comes to it as an array that is the same everywhere.
+// Elementwise kernels. The operation is a function object over Eigen arrays; a
+// tensor that is broadcast along a row is passed as a constant array.
 namespace cpu_sim {
 
 // ---- On the device ---------------------------------------------------------
@@ -30,11 +29,11 @@ using RowMap = Eigen::Map<Row<T>>;
 template <typename T>
 using ConstRowMap = Eigen::Map<const Row<T>>;
 
-// Rows are worked on in pieces of this many elements.
+// Rows are processed in pieces of this many elements.
 inline constexpr int64_t kPiece = 512;
 
-// A row of an input: `size` elements from `data` on or, with stride 0, its
-// first again and again.
+// A row of an input: `size` elements from `data` on or, with stride 0, copies of
+// its first element.
 template <typename T>
 class RowSource {
  public:
@@ -64,7 +63,7 @@ void DoElementwise(const Loop<sizeof...(In) + 1>& loop, Out* y,
       ++i;
       return RowSource(data + offsets[i], loop.row_stride(i), row_size);
     };
-    // In braces, for the order of evaluation.
+    // Braces fix the order of evaluation.
     const std::tuple<RowSource<In>...> sources{source_of(x)...};
     for (int64_t begin = 0; begin < row_size; begin += kPiece) {
       const int64_t size = std::min(kPiece, row_size - begin);
@@ -80,7 +79,7 @@ void DoElementwise(const Loop<sizeof...(In) + 1>& loop, Out* y,
 
 // ---- On the host -----------------------------------------------------------
 
-// Output 0, of type Out, is op(inputs 0, 1, ... of types In...).
+// Computes output 0, of type Out, as op(inputs 0, 1, ... of types In...).
 template <const auto& op, typename Out, typename... In>
 class Elementwise final : public tfplug::Kernel {
  public:
@@ -102,7 +101,7 @@ class Elementwise final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(const Broadcast<n> all,
                             BroadcastAll<n>({shapes[i].dims()...}));
     const std::tuple x(inputs[i].template flat<In>()...);
-    inputs = {};  // let go, so that y may take a buffer over
+    inputs = {};  // released so that y can reuse a buffer
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.ForwardOrAllocateOutput(
                                                   0, {static_cast<int>(i)...},
                                                   tfplug::Shape(all.shape)));
@@ -112,7 +111,7 @@ class Elementwise final : public tfplug::Kernel {
   }
 };
 
-// Adds a kernel for the op of this name, for each of Types as its attribute T.
+// Registers a kernel for the op `name` for each of Types as its attribute T.
 template <const auto& op, typename... Types>
 bool RegisterUnary(const char* name) {
   return (tfplug::RegisterKernel<Elementwise<op, Types, Types>>(

@@ -13,7 +13,7 @@
 namespace cpu_sim {
 namespace {
 
-// The value lies on the device, so only the device can read it.
+// The value is in device memory, so the device has to read it.
 template <typename T>
 class Fill final : public tfplug::Kernel {
  public:
@@ -54,8 +54,8 @@ TFPLUG_REGISTER_KERNEL(
     tfplug::KernelDef("ZerosLike")
         .TypeConstraint<float, double, int64_t, bool, tfplug::Half,
                         tfplug::BFloat16>("T"));
-// Core's own, for every device, has x in device memory, where eagerly it is
-// not.
+// TensorFlow's kernel for every device expects x in device memory, but eager
+// int32 tensors are in host memory.
 TFPLUG_REGISTER_KERNEL(ZerosLike<Place::kHost>,
                        tfplug::KernelDef("ZerosLike")
                            .TypeConstraint<int32_t>("T")

@@ -5,11 +5,11 @@
 
 #include "kernels/elementwise.h"
 
-// Functions of numbers beyond arithmetic.
+// Mathematical functions beyond arithmetic.
 namespace cpu_sim {
 namespace {
 
-// ---- Of one tensor ---------------------------------------------------------
+// ---- Unary ops ------------------------------------------------------------
 
 constexpr auto kSin = [](const auto& x) { return x.sin(); };
 constexpr auto kCos = [](const auto& x) { return x.cos(); };
@@ -18,9 +18,9 @@ constexpr auto kSinh = [](const auto& x) { return x.sinh(); };
 constexpr auto kCosh = [](const auto& x) { return x.cosh(); };
 constexpr auto kAtan = [](const auto& x) { return x.atan(); };
 constexpr auto kCeil = [](const auto& x) { return x.ceil(); };
-// Of two integers that are as near, the even one.
+// Rounds halves to the even integer.
 constexpr auto kRint = [](const auto& x) { return x.rint(); };
-// As the C library has them: exact, for small arguments, too.
+// The C library's functions, which are exact for small arguments too.
 constexpr auto kErf = [](const auto& x) {
   return x.unaryExpr([](auto value) { return std::erf(value); });
 };
@@ -38,7 +38,7 @@ constexpr auto kErfc = [](const auto& x) {
     RegisterUnary<kRint, float>("Round") && RegisterUnary<kErf, float>("Erf") &&
     RegisterUnary<kErfc, float>("Erfc");
 
-// ---- Whether a number is one -----------------------------------------------
+// ---- NaN and infinity ------------------------------------------------------
 
 constexpr auto kIsNan = [](const auto& x) { return x != x; };
 constexpr auto kIsInf = [](const auto& x) {
@@ -58,12 +58,12 @@ TFPLUG_REGISTER_KERNEL(IsInf,
 TFPLUG_REGISTER_KERNEL(
     IsFinite, tfplug::KernelDef("IsFinite").TypeConstraint<float>("T"));
 
-// ---- Of two tensors --------------------------------------------------------
+// ---- Binary ops -----------------------------------------------------------
 
 constexpr auto kAtan2 = [](const auto& y, const auto& x) {
   return y.binaryExpr(x, [](auto a, auto b) { return std::atan2(a, b); });
 };
-// 0 where x is, whatever y.
+// These are 0 where x is 0, for any y.
 constexpr auto kXdivy = [](const auto& x, const auto& y) {
   return (x == 0).select(x, x / y);
 };
@@ -74,21 +74,21 @@ constexpr auto kXlog1py = [](const auto& x, const auto& y) {
   return (x == 0).select(x, x * y.log1p());
 };
 
-// Rounded down. By 0 an integer is 0, since a device cannot stop the host to
-// tell.
+// Rounds down. Integer division by 0 gives 0, because a device cannot raise an
+// error on the host.
 constexpr auto kFloorDiv = [](const auto& a, const auto& b) {
   return (a / b).floor();
 };
 constexpr auto kFloorDivInteger = [](const auto& a, const auto& b) {
   return a.binaryExpr(b, [](auto x, auto y) {
     if (y == 0) return y;
-    // Of the smallest number a processor's trap.
+    // INT64_MIN / -1 traps on x86.
     if (y == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(x));
     const bool rounds_up = x % y != 0 && (x < 0) != (y < 0);
     return x / y - (rounds_up ? 1 : 0);
   });
 };
-// With the sign of the divisor.
+// The remainder has the divisor's sign.
 constexpr auto kFloorMod = [](const auto& a, const auto& b) {
   return a.binaryExpr(b, [](auto x, auto y) {
     const auto rest = std::fmod(x, y);
@@ -105,7 +105,7 @@ constexpr auto kFloorMod = [](const auto& a, const auto& b) {
     RegisterBinary<kFloorDivInteger, int64_t>("FloorDiv") &&
     RegisterBinary<kFloorMod, float>("FloorMod");
 
-// ---- Between bounds, which are scalars or of x's shape; NaN stays ----------
+// ---- ClipByValue: bounds are scalars or of x's shape; NaN stays NaN ---------
 
 constexpr auto kClip = [](const auto& x, const auto& low, const auto& high) {
   return (x < low).select(low, (x > high).select(high, x));

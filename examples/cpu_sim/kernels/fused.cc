@@ -6,22 +6,23 @@
 #include <cstdint>
 
 #include "cpu_sim.h"
+#include "kernels/convolution.h"
 #include "kernels/fused_ops.h"
 #include "kernels/matrix_product.h"
 #include "kernels/simd.h"
-#include "kernels/window.h"
 
-// Products that are not written to memory before bias, normalisation and
-// activation are done. No user asks for these ops: graph passes do.
+// Products whose bias, normalization and activation are applied before the
+// result leaves the cache. Only graph passes create these ops.
 namespace cpu_sim {
 namespace {
 
 namespace ops = tfplug::ops;
 
-// The argument list of each op begins behind its two operands, in all releases,
-// whatever types the list has.
+// The index of the first fused argument: in all releases, these follow the two
+// operands of the product.
 constexpr int kFirstArgument = 2;
 
+template <class Kind>
 class FusedConvolution final : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -30,54 +31,12 @@ class FusedConvolution final : public tfplug::Kernel {
   }
 
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::InternalFusedConv2D;
+    using Op = typename Kind::Fused;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
                             context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
-                            window_.Convolve(x.shape(), filter.shape()));
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor y,
-        context.AllocateOutput(Op::output, OutputShape(conv)));
-    if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(
-        tfplug::Tensor work,
-        context.AllocateTemp(tfplug::DataType::kFloat, {WorkspaceOf(conv)}));
-    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    TFPLUG_ASSIGN_OR_RETURN(
-        const FusedOps::Arguments arguments,
-        fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
-    return stream->Launch(
-        [conv, fused = fused_](const float* scale, const float* shift,
-                               const float* x, const float* filter, float* y,
-                               float* work) {
-          Simd().conv2d.forward(conv, fused.MakeEpilogue(scale, shift), x,
-                                filter, y, work);
-        },
-        arguments.scale, arguments.shift, x.flat<float>(), filter.flat<float>(),
-        y.flat<float>(), work.flat<float>());
-  }
-
- private:
-  SlidingWindow window_;
-  FusedOps fused_;
-};
-TFPLUG_REGISTER_KERNEL(FusedConvolution, ops::InternalFusedConv2D().T<float>());
-
-class FusedDepthwise final : public tfplug::Kernel {
- public:
-  absl::Status Init(tfplug::KernelConstruction& construction) override {
-    TFPLUG_RETURN_IF_ERROR(fused_.Init(construction));
-    return window_.Init(construction);
-  }
-
-  absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::InternalFusedDepthwiseConv2dNative;
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
-                            context.GetInput(Op::filter));
-    TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv, window_.ConvolveDepthwise(
-                                                   x.shape(), filter.shape()));
+                            Kind::Describe(window_, x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
         context.AllocateOutput(Op::output, OutputShape(conv)));
@@ -86,11 +45,12 @@ class FusedDepthwise final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const FusedOps::Arguments arguments,
         fused_.Prepare(context, kFirstArgument, conv.out_depth, *stream));
-    return stream->Launch(
+    return LaunchConvolution<Kind>(
+        context, *stream, conv,
         [conv, fused = fused_](const float* scale, const float* shift,
-                               const float* x, const float* filter, float* y) {
-          Simd().depthwise.forward(conv, fused.MakeEpilogue(scale, shift), x,
-                                   filter, y);
+                               auto*... tensors) {
+          Kind::Code().forward(conv, fused.MakeEpilogue(scale, shift),
+                               tensors...);
         },
         arguments.scale, arguments.shift, x.flat<float>(), filter.flat<float>(),
         y.flat<float>());
@@ -100,7 +60,9 @@ class FusedDepthwise final : public tfplug::Kernel {
   SlidingWindow window_;
   FusedOps fused_;
 };
-TFPLUG_REGISTER_KERNEL(FusedDepthwise,
+TFPLUG_REGISTER_KERNEL(FusedConvolution<FullConvolution>,
+                       ops::InternalFusedConv2D().T<float>());
+TFPLUG_REGISTER_KERNEL(FusedConvolution<DepthwiseConvolution>,
                        ops::InternalFusedDepthwiseConv2dNative().T<float>());
 
 class FusedMatMul final : public tfplug::Kernel {

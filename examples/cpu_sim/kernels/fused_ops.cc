@@ -14,7 +14,7 @@
 namespace cpu_sim {
 namespace {
 
-// Whether there is such an activation.
+// Finds an activation by its name in fused_ops.
 bool FindActivation(const std::string& name, Activation* activation) {
   static constexpr std::pair<const char*, Activation> kActivations[] = {
       {"Relu", Activation::kRelu}, {"Relu6", Activation::kRelu6},
@@ -29,7 +29,7 @@ bool FindActivation(const std::string& name, Activation* activation) {
   return false;
 }
 
-// Older releases have fewer attributes on these ops.
+// In older releases these ops have fewer attributes.
 absl::Status GetIfPresent(const tfplug::KernelConstruction& construction,
                           const char* name, float* value) {
   if (!construction.HasAttr(name)) return absl::OkStatus();
@@ -60,7 +60,7 @@ absl::Status FusedOps::Init(const tfplug::KernelConstruction& construction) {
   if (name != names.end() && FindActivation(*name, &activation_)) ++name;
   if (name != names.end()) {
     return absl::UnimplementedError(absl::StrCat(
-        "Fusion is not implemented: [", absl::StrJoin(names, ","), "]"));
+        "this device does not implement the fused_ops [", absl::StrJoin(names, ","), "]"));
   }
   const int64_t want = has_bias_ ? 1 : normalizes_ ? 4 : 0;
   if (num_args != want) {

@@ -17,26 +17,26 @@
 
 namespace cpu_sim {
 
-// What the ops _FusedConv2D, _FusedDepthwiseConv2dNative and _FusedMatMul do to
-// their product: their attribute fused_ops. That is BiasAdd, FusedBatchNorm
-// (of inference) or nothing, and then an activation or nothing.
+// The attribute fused_ops of _FusedConv2D, _FusedDepthwiseConv2dNative and
+// _FusedMatMul: an optional BiasAdd or (inference) FusedBatchNorm, followed by
+// an optional activation.
 class FusedOps {
  public:
-  // UNIMPLEMENTED for other lists.
+  // Returns UNIMPLEMENTED for other lists.
   absl::Status Init(const tfplug::KernelConstruction& construction);
 
-  // The arguments of one run: on the device, vectors of `depth` elements.
+  // The arguments of one run: device vectors of `depth` elements.
   struct Arguments {
-    absl::Span<float> scale;  // empty: none
+    absl::Span<float> scale;  // empty if unused
     absl::Span<float> shift;
-    tfplug::Tensor holder;  // of their memory
+    tfplug::Tensor holder;  // owns their memory
   };
-  // Reads input `first` and those behind it; puts work on `stream` that a
-  // normalisation takes.
+  // Reads the inputs from index `first`. Folds a normalization into scale and
+  // shift on `stream`.
   absl::StatusOr<Arguments> Prepare(tfplug::KernelContext& context, int first,
                                     int64_t depth, Stream& stream) const;
 
-  // On the device, with the arguments' addresses there.
+  // Called on the device, with private addresses.
   Epilogue MakeEpilogue(const float* scale, const float* shift) const {
     return {scale, shift, activation_, alpha_};
   }

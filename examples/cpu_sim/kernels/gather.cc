@@ -18,11 +18,11 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// ---- Gather: slices of `params` along a dimension, by their numbers --------
+// ---- Gather: slices of `params` along one dimension -------------------------
 
-// Output and params are seen as [batch, outer, count or size, slice], indices
-// as [batch, count]. What is out of range gives zeros, as on core's GPUs: the
-// device cannot stop the host to tell.
+// Treats output and params as [batch, outer, count or size, slice] and indices
+// as [batch, count]. An index out of range gives zeros, as on TensorFlow's GPUs,
+// because a device cannot raise an error on the host.
 template <typename Index>
 void GatherSlices(char* y, const char* params, const Index* indices,
                   int64_t batch, int64_t outer, int64_t count, int64_t size,
@@ -45,7 +45,7 @@ absl::Status GatherAlong(tfplug::KernelContext& context,
   if (batch_dims < 0) batch_dims += indices.rank();
   if (batch_dims < 0 || batch_dims > indices.rank() || batch_dims > axis) {
     return absl::InvalidArgumentError(
-        "batch_dims is not from 0 to " +
+        "batch_dims must be between 0 and " +
         std::to_string(std::min(indices.rank(), axis)));
   }
   int64_t batch = 1, outer = 1, count = 1, slice = 1;
@@ -119,8 +119,9 @@ class Gather final : public tfplug::Kernel {
   }
 };
 
-// Of a variable. Core exports what it takes in 2.6 to 2.18. For what is run in
-// a function of a later one, tfplug's LowerVariableUpdates puts a GatherV2.
+// Gathers from a variable, which needs functions that TensorFlow exports in 2.6
+// to 2.18. In later releases the pass LowerVariableUpdates replaces this op by
+// GatherV2 in functions.
 template <typename Index>
 class ResourceGather final : public tfplug::Kernel {
  public:
@@ -138,7 +139,7 @@ class ResourceGather final : public tfplug::Kernel {
     if (absl::IsUnimplemented(lock.status())) {
       return absl::UnimplementedError(
           std::string(lock.status().message()) +
-          "; use the variable's value, tf.gather(v.read_value(), indices)");
+          "; use tf.gather(v.read_value(), indices) instead");
     }
     if (!lock.ok()) return lock.status();
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor params,
@@ -156,7 +157,7 @@ class ResourceGather final : public tfplug::Kernel {
   int64_t batch_dims_ = 0;
 };
 
-// ---- GatherNd: slices by their numbers in several dimensions ---------------
+// ---- GatherNd: slices by their indices in several dimensions ----------------
 
 template <typename Index>
 void GatherNdSlices(char* y, const char* params, const Index* indices,
@@ -182,7 +183,7 @@ class GatherNd final : public tfplug::Kernel {
                             context.AllocateOutput(0, slices.shape));
     if (y.num_elements() == 0) return absl::OkStatus();
     if (params.num_elements() == 0) {
-      return absl::InvalidArgumentError("there is nothing to gather in " +
+      return absl::InvalidArgumentError("cannot gather from the empty shape " +
                                         params.shape().ToString());
     }
     const auto element = static_cast<int64_t>(tfplug::DataTypeSize(y.dtype()));
@@ -193,7 +194,7 @@ class GatherNd final : public tfplug::Kernel {
   }
 };
 
-// int32, too, is gathered on the device, as core's GPUs do it.
+// int32 is gathered on the device too, as on TensorFlow's GPUs.
 template <typename... Index>
 bool Register() {
   return ((tfplug::RegisterKernel<GatherV2<Index>>(

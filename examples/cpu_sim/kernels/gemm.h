@@ -6,8 +6,8 @@
 
 namespace cpu_sim {
 
-// A matrix of floats, row by row, and whether its transpose is meant. Rows
-// begin `stride` elements apart.
+// A row-major matrix of floats, optionally transposed. Rows begin `stride`
+// elements apart.
 struct GemmOperand {
   const float* data;
   int64_t stride;
@@ -16,7 +16,7 @@ struct GemmOperand {
 
 enum class GemmMode { kAssign, kAdd };
 
-// On the device: c = op(a) * op(b), or c += op(a) * op(b). op(a) is m x k,
+// Computes c = op(a) * op(b), or c += op(a) * op(b), on the device. op(a) is m x k,
 // op(b) is k x n; c is m x n, its rows begin `c_stride` elements apart. Any
 // size may be 0; with no k, the product is 0. c must not overlap a or b.
 void Gemm(int64_t m, int64_t n, int64_t k, GemmOperand a, GemmOperand b,

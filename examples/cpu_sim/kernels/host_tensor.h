@@ -14,64 +14,63 @@
 
 namespace cpu_sim {
 
-// The numbers in a tensor of int32 or int64 that a kernel is given in host
-// memory.
-inline Dims ReadNumbers(const tfplug::Tensor& tensor) {
-  Dims numbers(static_cast<size_t>(tensor.num_elements()));
+// Returns the elements of an int32 or int64 tensor in host memory.
+inline Dims ReadInts(const tfplug::Tensor& tensor) {
+  Dims values(static_cast<size_t>(tensor.num_elements()));
   if (tensor.dtype() == tfplug::DataType::kInt32) {
-    absl::c_copy(tensor.flat<int32_t>(), numbers.begin());
+    absl::c_copy(tensor.flat<int32_t>(), values.begin());
   } else {
-    absl::c_copy(tensor.flat<int64_t>(), numbers.begin());
+    absl::c_copy(tensor.flat<int64_t>(), values.begin());
   }
-  return numbers;
+  return values;
 }
 
-// The same of a shape, or a list of dimensions.
+// The same for a shape or a list of dimensions.
 inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
   if (tensor.rank() > 1) {
-    return absl::InvalidArgumentError("want a vector or a scalar, not " +
+    return absl::InvalidArgumentError("a shape or list of dimensions must be a vector or scalar, not " +
                                       tensor.shape().ToString());
   }
-  return ReadNumbers(tensor);
+  return ReadInts(tensor);
 }
 
-// How much is added before and after, for each dimension of `shape`.
+// Returns the padding before and after each dimension of `shape`.
 inline absl::StatusOr<Dims> ReadPaddings(const tfplug::Tensor& paddings,
                                          const tfplug::Shape& shape) {
   if (paddings.shape() != tfplug::Shape{shape.rank(), 2}) {
     return absl::InvalidArgumentError(
         "paddings must be a matrix with 2 columns and a row for each "
         "dimension of " +
-        shape.ToString() + ", and is " + paddings.shape().ToString());
+        shape.ToString() + ", not " + paddings.shape().ToString());
   }
-  return ReadNumbers(paddings);
+  return ReadInts(paddings);
 }
 
-// The same as a shape.
+// Returns a host tensor's elements as a shape.
 inline absl::StatusOr<tfplug::Shape> ReadShape(const tfplug::Tensor& tensor) {
   absl::StatusOr<Dims> dims = ReadDims(tensor);
   if (!dims.ok()) return dims.status();
   for (const int64_t size : *dims) {
     if (size < 0) {
-      return absl::InvalidArgumentError("a dimension of size " +
+      return absl::InvalidArgumentError("a dimension must not have size " +
                                         std::to_string(size));
     }
   }
   return tfplug::Shape(*dims);
 }
 
-// A dimension of a tensor of `rank`: negative ones count from the end, the
-// result does not.
+// Returns the index of a dimension of a tensor of `rank`. A negative `axis`
+// counts from the end.
 inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) {
     return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
-                                      " is not one of a tensor of " +
+                                      " is out of range for a tensor of rank " +
                                       std::to_string(rank));
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-// The numbers in a tensor as such dimensions.
+// Returns a tensor's elements, each as such an index.
 inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
   absl::StatusOr<Dims> axes = ReadDims(tensor);
   if (!axes.ok()) return axes;
@@ -83,12 +82,12 @@ inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
   return axes;
 }
 
-// The one number in a tensor as such a dimension.
+// Returns a tensor's only element as such an index.
 inline absl::StatusOr<int> ReadAxis(const tfplug::Tensor& tensor, int rank) {
   const absl::StatusOr<Dims> axes = ReadAxes(tensor, rank);
   if (!axes.ok()) return axes.status();
   if (axes->size() != 1) {
-    return absl::InvalidArgumentError("want one dimension, not " +
+    return absl::InvalidArgumentError("expected one dimension, not " +
                                       std::to_string(axes->size()));
   }
   return static_cast<int>(axes->front());

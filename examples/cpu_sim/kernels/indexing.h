@@ -12,12 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// For kernels that find slices of a tensor by numbers which lie on the device.
+// Helpers for kernels that select slices of a tensor by indices on the device.
 namespace cpu_sim {
 
 // ---- On the device ---------------------------------------------------------
 
-// Slice `at` of `size` from `x` to `y`; zeros if there is none of that number.
+// Copies slice `at` of `size` slices from `x` to `y`, or zeros if `at` is out of
+// range.
 inline void CopySlice(char* y, const char* x, int64_t at, int64_t size,
                       int64_t slice_bytes) {
   if (at >= 0 && at < size) {
@@ -27,16 +28,16 @@ inline void CopySlice(char* y, const char* x, int64_t at, int64_t size,
   }
 }
 
-// Turns a slice's indices in the first `rank` dimensions of a tensor into its
-// number there.
+// Converts indices in the first `rank` dimensions of a tensor to the index of a
+// slice.
 struct Coordinates {
   static constexpr int kMaxRank = 8;
 
   int rank = 0;
-  int64_t size = 1;  // how many slices there are
+  int64_t size = 1;  // number of slices
   std::array<int64_t, kMaxRank> dims = {};
 
-  // -1 if one is out of range.
+  // Returns -1 if an index is out of range.
   template <typename Index>
   int64_t Find(const Index* indices) const {
     int64_t at = 0;
@@ -50,8 +51,8 @@ struct Coordinates {
 
 // ---- On the host -----------------------------------------------------------
 
-// What indices of shape [..., rank] take of a tensor: `count` slices of
-// `slice_size` elements, together of `shape`.
+// The slices that indices of shape [..., rank] select: `count` slices of
+// `slice_size` elements, which together have `shape`.
 struct IndexedSlices {
   Coordinates coordinates;
   int64_t count = 1;

@@ -12,20 +12,20 @@
 #include "cpu_sim.h"
 #include "kernels/host_tensor.h"
 
-// What the initializers of recurrent layers need.
+// The ops that the initializers of recurrent layers use.
 namespace cpu_sim {
 namespace {
 
 namespace ops = tfplug::ops;
 
-// The matrices that a tensor holds, one behind the other.
+// A tensor as a contiguous batch of matrices.
 struct Matrices {
   int64_t count = 1, rows = 0, cols = 0;
 };
 absl::StatusOr<Matrices> MatricesOf(const tfplug::Tensor& x) {
   const int rank = x.rank();
   if (rank < 2) {
-    return absl::InvalidArgumentError("want matrices, not " +
+    return absl::InvalidArgumentError("input must be a batch of matrices, not " +
                                       x.shape().ToString());
   }
   Matrices matrices;
@@ -37,7 +37,7 @@ absl::StatusOr<Matrices> MatricesOf(const tfplug::Tensor& x) {
 
 // ---- Qr: x = q * r, q orthogonal, r upper triangular -----------------------
 
-// q is rows x inner, r inner x cols, of each matrix.
+// For each matrix, q is rows x inner and r is inner x cols.
 void Decompose(float* q, float* r, const float* x, Matrices shape,
                int64_t inner) {
   using Matrix =
@@ -75,7 +75,7 @@ class Qr final : public tfplug::Kernel {
                             context.AllocateOutput(ops::Qr::r, r_shape));
     if (x.num_elements() == 0) {
       if (q.num_elements() == 0) return absl::OkStatus();
-      return absl::UnimplementedError("the full q of an empty matrix");
+      return absl::UnimplementedError("Qr with full_matrices of an empty matrix is not implemented on this device");
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&Decompose, q.flat<float>(), r.flat<float>(),
@@ -87,19 +87,19 @@ class Qr final : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(Qr, ops::Qr().T<float>());
 
-// ---- MatrixDiagPart: diagonals of matrices, one or a band ------------------
+// ---- MatrixDiagPart: reads one diagonal or a band of them -------------------
 
 struct Band {
   int64_t low = 0, high = 0;  // 0: the main diagonal; above it, positive
-  bool upper_right = true;    // where shorter diagonals are put in their rows
+  bool upper_right = true;    // alignment of superdiagonals
   bool lower_right = false;
   int64_t longest = 0;
   float padding = 0;
 };
 
 // Calls use(first, begin, size) for each diagonal of each matrix, in the order
-// of the rows of `band.longest` elements that they are put in: where in the
-// matrices it begins, where in its row, and how many elements it has.
+// of the packed rows of `band.longest` elements: the offset of the diagonal in
+// the matrices, its offset in its row, and its number of elements.
 template <typename Use>
 void ForEachDiagonal(const Matrices& shape, const Band& band, Use use) {
   for (int64_t i = 0; i < shape.count; ++i) {
@@ -124,7 +124,7 @@ void TakeDiagonals(float* y, const float* x, Matrices shape, Band band) {
   });
 }
 
-// Of either way: what the attribute says.
+// Reads the attribute `align`, for both directions.
 template <typename Op>
 class DiagonalKernel : public tfplug::Kernel {
  public:
@@ -138,7 +138,7 @@ class DiagonalKernel : public tfplug::Kernel {
   }
 
  protected:
-  // The diagonals from k[0] to the last of k, filled up with `padding`.
+  // Reads the diagonals from k.front() to k.back(), filled up with `padding`.
   Band BandOf(const Dims& k, const tfplug::Tensor& padding) const {
     Band band = aligned_;
     band.low = k.front();
@@ -165,10 +165,10 @@ class MatrixDiagPart final : public DiagonalKernel<ops::MatrixDiagPartV3> {
     if (k.empty() || k.size() > 2 || k.front() > k.back() ||
         padding.num_elements() != 1) {
       return absl::InvalidArgumentError(
-          "want one diagonal, or the lowest and the highest, and one value to "
-          "fill up with");
+          "k must have one or two elements, and padding_value must be a "
+          "scalar");
     }
-    // A matrix without elements has a main diagonal all the same.
+    // A matrix without elements still has a main diagonal.
     if (k.front() <= -std::max<int64_t>(matrices.rows, 1) ||
         k.back() >= std::max<int64_t>(matrices.cols, 1)) {
       return absl::InvalidArgumentError("diagonals " +
@@ -196,7 +196,7 @@ TFPLUG_REGISTER_KERNEL(MatrixDiagPart,
                            .HostMemory(ops::MatrixDiagPartV3::k)
                            .HostMemory(ops::MatrixDiagPartV3::padding_value));
 
-// ---- MatrixDiag: the reverse ------------------------------------------------
+// ---- MatrixDiag: writes the diagonals ---------------------------------------
 
 void PutDiagonals(float* y, const float* x, Matrices shape, Band band) {
   std::fill_n(y, shape.count * shape.rows * shape.cols, band.padding);
@@ -226,8 +226,8 @@ class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
         rows.num_elements() != 1 || cols.num_elements() != 1 ||
         padding.num_elements() != 1) {
       return absl::InvalidArgumentError(
-          "want one diagonal, or the lowest and the highest, the number of "
-          "rows, of columns, and one value to fill up with");
+          "k must have one or two elements; num_rows, num_cols and "
+          "padding_value must be scalars");
     }
     Band band = BandOf(k, padding);
     const bool one = band.low == band.high;
@@ -239,7 +239,7 @@ class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
                                         tfplug::Shape(k).ToString());
     }
     band.longest = x.dim(x.rank() - 1);
-    // As few rows and columns as these diagonals need, where that is left open.
+    // By default, the smallest matrix that holds these diagonals.
     const int64_t min_rows = band.longest - std::min<int64_t>(band.high, 0);
     const int64_t min_cols = band.longest + std::max<int64_t>(band.low, 0);
     Matrices matrices;
@@ -258,7 +258,7 @@ class MatrixDiag final : public DiagonalKernel<ops::MatrixDiagV3> {
         band.high >= std::max<int64_t>(matrices.cols, 1)) {
       return absl::InvalidArgumentError(
           "diagonals " + tfplug::Shape(k).ToString() + " of " +
-          std::to_string(band.longest) + " elements are not those of a " +
+          std::to_string(band.longest) + " elements do not fit a " +
           std::to_string(matrices.rows) + " x " +
           std::to_string(matrices.cols) + " matrix");
     }

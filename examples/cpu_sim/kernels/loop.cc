@@ -15,7 +15,7 @@ absl::Status Incompatible(DimsView a, DimsView b) {
                    absl::StrJoin(b, ","), "]"));
 }
 
-// Dimension `d` of `rank` of a shape that is filled up with 1 on the left.
+// Returns dimension `d` of a shape padded with leading 1s to `rank`.
 int64_t SizeOf(DimsView shape, size_t d, size_t rank) {
   const size_t missing = rank - shape.size();
   return d < missing ? 1 : shape[d - missing];

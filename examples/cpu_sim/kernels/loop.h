@@ -15,7 +15,7 @@
 
 namespace cpu_sim {
 
-// Sizes or strides, in elements, outermost first.
+// Sizes or strides in elements, outermost first.
 using Dims = absl::InlinedVector<int64_t, 6>;
 using DimsView = absl::Span<const int64_t>;
 
@@ -25,20 +25,19 @@ inline int64_t ElementCount(DimsView shape) {
   return count;
 }
 
-// The strides of a dense tensor.
+// Returns the strides of a dense tensor.
 Dims DenseStrides(DimsView shape);
 
-// The strides with which a tensor of shape `from` is read as one of shape
-// `to`: 0 where it repeats itself. INVALID_ARGUMENT when it cannot be.
+// Returns the strides that broadcast a tensor of shape `from` to shape `to`: 0 in
+// broadcast dimensions. INVALID_ARGUMENT if the shapes do not match.
 absl::StatusOr<Dims> BroadcastStrides(DimsView from, DimsView to);
 
-// The shape that two shapes broadcast to, as NumPy does it.
+// Returns the shape to which two shapes broadcast, by NumPy's rules.
 absl::StatusOr<Dims> BroadcastShape(DimsView a, DimsView b);
 
-// A walk over a box of elements that several tensors lie in, each with strides
-// of its own. Neighbouring dimensions that all tensors walk through in one go
-// are merged, so a dense case has one dimension. Plain data: a kernel takes it
-// along to the device.
+// A loop over a box of elements of several tensors, each with its own strides.
+// Adjacent dimensions that are contiguous in all tensors are merged, so a dense
+// loop has one dimension. Plain data, which kernels copy to the device.
 template <size_t n>
 struct Loop {
   static constexpr int kMaxRank = 8;
@@ -47,7 +46,7 @@ struct Loop {
   std::array<int64_t, kMaxRank> size = {1};
   std::array<std::array<int64_t, kMaxRank>, n> stride = {};
 
-  // The innermost dimension: its size, and the stride of tensor `i` in it.
+  // The size of the innermost dimension, and the stride of tensor `i` in it.
   int64_t row_size() const { return size[rank - 1]; }
   int64_t row_stride(size_t i) const { return stride[i][rank - 1]; }
 
@@ -57,7 +56,7 @@ struct Loop {
   }
 };
 
-// INVALID_ARGUMENT when more than kMaxRank dimensions are left after merging.
+// Returns INVALID_ARGUMENT if more than kMaxRank dimensions remain after merging.
 template <size_t n>
 absl::StatusOr<Loop<n>> MakeLoop(DimsView shape,
                                  const std::array<Dims, n>& strides) {
@@ -84,8 +83,8 @@ absl::StatusOr<Loop<n>> MakeLoop(DimsView shape,
   return loop;
 }
 
-// The loop that fills tensor 0, dense and of `shape`, from the others, which
-// are dense, of the shapes `inputs`, and broadcast to `shape`.
+// Returns the loop that fills the dense tensor 0 of `shape` from the other
+// tensors, which are dense, have the shapes `inputs`, and are broadcast.
 template <size_t n>
 absl::StatusOr<Loop<n>> MakeBroadcastLoop(
     DimsView shape, const std::array<DimsView, n - 1>& inputs) {
@@ -98,8 +97,8 @@ absl::StatusOr<Loop<n>> MakeBroadcastLoop(
   return MakeLoop<n>(shape, strides);
 }
 
-// The shape that all of `shapes` broadcast to, and the loop that fills a tensor
-// of it from tensors of these.
+// Returns the shape to which all of `shapes` broadcast, and the loop that fills
+// a tensor of that shape.
 template <size_t n>
 struct Broadcast {
   Dims shape;
@@ -121,7 +120,7 @@ absl::StatusOr<Broadcast<n>> BroadcastAll(
   return all;
 }
 
-// Calls row(offsets) for each row: for each tensor, where the row begins.
+// Calls row(offsets) for each row, with the offset of the row in each tensor.
 template <size_t n, typename Row>
 void ForEachRow(const Loop<n>& loop, Row row) {
   const int outer = loop.rank - 1;

@@ -14,8 +14,8 @@
 
 namespace cpu_sim {
 
-// c = op(a) * op(b) of dense matrices: op(a) is m x k, op(b) is k x n. Plain
-// data, for the device.
+// A product c = op(a) * op(b) of dense matrices: op(a) is m x k, op(b) is k x n.
+// Plain data, used on the device.
 struct MatrixProduct {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
@@ -26,7 +26,7 @@ struct MatrixProduct {
   }
 };
 
-// The attributes of MatMul, and what they make of its operands' shapes.
+// The attributes of MatMul, which determine the product of two shapes.
 class MatrixOperands {
  public:
   absl::Status Init(const tfplug::KernelConstruction& construction) {
@@ -40,7 +40,7 @@ class MatrixOperands {
   absl::StatusOr<MatrixProduct> Multiply(const tfplug::Shape& a,
                                          const tfplug::Shape& b) const {
     if (a.rank() != 2 || b.rank() != 2) {
-      return absl::InvalidArgumentError("want two matrices, not " +
+      return absl::InvalidArgumentError("operands must be matrices, not " +
                                         a.ToString() + " and " + b.ToString());
     }
     const int64_t k = a.dim(transpose_a_ ? 0 : 1);

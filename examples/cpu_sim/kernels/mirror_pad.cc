@@ -19,11 +19,11 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// For each dimension and each place in it that there is with the padding, where
-// in the tensor without the padding it comes from, in elements.
+// For each dimension and each index in the padded tensor, the offset of its
+// source in the unpadded tensor, in elements.
 using Sources = std::vector<std::vector<int64_t>>;
 
-// Calls use(place in y, place in x) for each element of the padded tensor y.
+// Calls use(index in y, index in x) for each element of the padded tensor y.
 template <typename Use>
 void ForEachSource(const Sources& sources, size_t d, int64_t& y, int64_t x,
                    Use use) {
@@ -50,7 +50,7 @@ void AddMirrored(const Sources& sources, float* dx, int64_t size,
                 [&](int64_t from, int64_t to) { dx[to] += dy[from]; });
 }
 
-// MirrorPad, and the gradient, which gets the padded tensor.
+// MirrorPad, or its gradient, whose input has the padded shape.
 template <typename Element, bool is_gradient>
 class MirrorPad final : public tfplug::Kernel {
  public:
@@ -73,18 +73,18 @@ class MirrorPad final : public tfplug::Kernel {
     const auto pad = [&](int d, int side) {
       return pads[static_cast<size_t>(2 * d + side)];
     };
-    tfplug::Shape shape;  // without the padding
+    tfplug::Shape shape;  // unpadded
     tfplug::Shape padded;
     for (int d = 0; d < rank; ++d) {
       const int64_t both = pad(d, 0) + pad(d, 1);
       const int64_t size = in.dim(d) - (is_gradient ? both : 0);
       const int64_t most = size - (with_edge_ ? 0 : 1);
       for (int side = 0; side < 2; ++side) {
-        // What is added is in the tensor once.
+        // Padding mirrors each element at most once.
         if (pad(d, side) < 0 || pad(d, side) > std::max<int64_t>(most, 0)) {
           return absl::InvalidArgumentError(absl::StrCat(
               "paddings of dimension ", d, " must be between 0 and ", most,
-              ", and one is ", pad(d, side)));
+              ", not ", pad(d, side)));
         }
       }
       shape.add_dim(size);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/movement.h"
 
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/ops/array.h>
 
 #include <cstdint>
 #include <string>
@@ -13,6 +11,8 @@
 
 namespace cpu_sim {
 namespace {
+
+namespace ops = tfplug::ops;
 
 template <Place place>
 class BroadcastTo final : public tfplug::Kernel {
@@ -40,10 +40,10 @@ class Tile final : public tfplug::Kernel {
                             ReadShape(multiples_tensor));
     if (multiples.rank() != x.rank()) {
       return absl::InvalidArgumentError(
-          "want a multiple for each dimension of " + x.shape().ToString() +
-          ", not " + multiples.ToString());
+          "multiples must have one element for each dimension of " +
+          x.shape().ToString() + ", not " + multiples.ToString());
     }
-    // As if each dimension were two: which copy, and where in it.
+    // Treats each dimension as two: the copy, and the position in it.
     const tfplug::Shape x_shape = x.shape();
     const Dims x_strides = DenseStrides(x_shape.dims());
     tfplug::Shape shape;
@@ -78,7 +78,7 @@ class Transpose final : public tfplug::Kernel {
       strides.push_back(x_strides[d]);
     }
     if (shape.rank() != x.rank() || seen + 1 != uint64_t{1} << x.rank()) {
-      return absl::InvalidArgumentError("want each dimension of " +
+      return absl::InvalidArgumentError("perm must contain each dimension of " +
                                         x_shape.ToString() + " once, not " +
                                         tfplug::Shape(perm).ToString());
     }
@@ -89,28 +89,14 @@ class Transpose final : public tfplug::Kernel {
   }
 };
 
-// For the op of this name, which moves its argument `input` as `argument`, in
-// host memory, says.
-template <template <Place> class KernelT>
-bool Register(const char* op, const char* input, const char* argument,
-              const char* output) {
-  return tfplug::RegisterKernel<KernelT<Place::kDevice>>(
-             tfplug::KernelDef(op)
-                 .TypeConstraint<float, double, int64_t, bool, tfplug::Half,
-                                 tfplug::BFloat16>("T")
-                 .HostMemory(argument)) &&
-         tfplug::RegisterKernel<KernelT<Place::kHost>>(
-             tfplug::KernelDef(op)
-                 .TypeConstraint<int32_t>("T")
-                 .HostMemory(input)
-                 .HostMemory(argument)
-                 .HostMemory(output));
-}
-
 [[maybe_unused]] const bool kernels =
-    Register<BroadcastTo>("BroadcastTo", "input", "shape", "output") &&
-    Register<Tile>("Tile", "input", "multiples", "output") &&
-    Register<Transpose>("Transpose", "x", "perm", "y");
+    RegisterMovement<BroadcastTo, ops::BroadcastTo>(
+        std::tuple(ops::BroadcastTo::shape), ops::BroadcastTo::input,
+        ops::BroadcastTo::output) &&
+    RegisterMovement<Tile, ops::Tile>(std::tuple(ops::Tile::multiples),
+                                      ops::Tile::input, ops::Tile::output) &&
+    RegisterMovement<Transpose, ops::Transpose>(
+        std::tuple(ops::Transpose::perm), ops::Transpose::x, ops::Transpose::y);
 
 }  // namespace
 }  // namespace cpu_sim

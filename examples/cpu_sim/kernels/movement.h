@@ -2,21 +2,25 @@
 #ifndef CPU_SIM_KERNELS_MOVEMENT_H_
 #define CPU_SIM_KERNELS_MOVEMENT_H_
 
+#include <tfplug/base/narrow_types.h>
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/kernel_context.h>
+#include <tfplug/kernel/register_kernel.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "cpu_sim.h"
 #include "kernels/loop.h"
 
-// For kernels that put elements elsewhere and do not look at them: one code
-// for all types of a size.
+// Helpers for kernels that move elements without interpreting them. All types
+// of one size share one instantiation.
 namespace cpu_sim {
 
-// ---- Where the data is -----------------------------------------------------
+// ---- On the device ---------------------------------------------------------
 
 template <typename Element>
 void CopyRows(const Loop<2>& loop, char* y, const char* x) {
@@ -33,7 +37,7 @@ void CopyRows(const Loop<2>& loop, char* y, const char* x) {
   });
 }
 
-// Tensor 0 of the loop is the output, tensor 1 the input.
+// Copies x to y; tensor 0 of the loop is y, tensor 1 is x.
 inline void CopyElements(const Loop<2>& loop, int64_t element_size, char* y,
                          const char* x) {
   switch (element_size) {
@@ -50,10 +54,12 @@ inline void CopyElements(const Loop<2>& loop, int64_t element_size, char* y,
 
 // ---- On the host -----------------------------------------------------------
 
-// TensorFlow keeps tensors of int32, mostly shapes, in host memory.
+// Where a kernel's tensors are. TensorFlow keeps int32 tensors, which are
+// mostly shapes, in host memory.
 enum class Place { kDevice, kHost };
 
-// The memory of a tensor from its element `first` on, which must be one.
+// Returns the bytes of a tensor from its element `first`, which must exist, to
+// its end.
 inline absl::Span<char> Bytes(const tfplug::Tensor& tensor, int64_t first = 0) {
   const size_t skip =
       static_cast<size_t>(first) * tfplug::DataTypeSize(tensor.dtype());
@@ -61,8 +67,8 @@ inline absl::Span<char> Bytes(const tfplug::Tensor& tensor, int64_t first = 0) {
                         tensor.byte_size() - skip);
 }
 
-// Copies elements of `x`, from `x_first` on, into `y`, from `y_first` on, as
-// tensors 1 and 0 of `loop` say.
+// Copies elements of `x`, starting at `x_first`, to `y`, starting at `y_first`.
+// `loop` has the strides of y as tensor 0 and those of x as tensor 1.
 template <Place place>
 absl::Status Move(tfplug::KernelContext& context, const Loop<2>& loop,
                   const tfplug::Tensor& y, int64_t y_first,
@@ -79,7 +85,7 @@ absl::Status Move(tfplug::KernelContext& context, const Loop<2>& loop,
   return stream->Launch(&CopyElements, loop, element_size, to, from);
 }
 
-// Fills a new output 0 of `shape` with elements of `x`, as Move does it.
+// Allocates output 0 of `shape` and moves elements of `x` into it.
 template <Place place>
 absl::Status SetOutput(tfplug::KernelContext& context,
                        const tfplug::Shape& shape, const Loop<2>& loop,
@@ -88,7 +94,7 @@ absl::Status SetOutput(tfplug::KernelContext& context,
   return Move<place>(context, loop, y, 0, x, first);
 }
 
-// All bytes 0.
+// Sets all bytes of `y` to 0.
 template <Place place>
 absl::Status Clear(tfplug::KernelContext& context, const tfplug::Tensor& y) {
   if constexpr (place == Place::kHost) {
@@ -97,6 +103,35 @@ absl::Status Clear(tfplug::KernelContext& context, const tfplug::Tensor& y) {
   }
   TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
   return stream->MemZero(y.memory(), y.byte_size());
+}
+
+// Returns a typed op with the type attribute T of kernels on the device, and
+// with each of `arguments` in host memory.
+template <class Op, class... Arguments>
+Op MovedOnDevice(Arguments... arguments) {
+  Op op = Op().template T<float, double, tfplug::Half, tfplug::BFloat16,
+                          int64_t, bool>();
+  ((op = std::move(op).HostMemory(arguments)), ...);
+  return op;
+}
+
+// Registers a kernel that moves elements: on the device, with only `controls`
+// in host memory, and for int32 in host memory, where `data`, the other inputs
+// and outputs, are as well.
+template <template <Place> class KernelT, class Op, class... Controls,
+          class... Data>
+bool RegisterMovement(std::tuple<Controls...> controls, Data... data) {
+  return std::apply(
+      [&](Controls... arguments) {
+        Op on_host = Op().template T<int32_t>();
+        ((on_host = std::move(on_host).HostMemory(arguments)), ...);
+        ((on_host = std::move(on_host).HostMemory(data)), ...);
+        return tfplug::RegisterKernel<KernelT<Place::kDevice>>(
+                   MovedOnDevice<Op>(arguments...)) &&
+               tfplug::RegisterKernel<KernelT<Place::kHost>>(
+                   std::move(on_host));
+      },
+      controls);
 }
 
 }  // namespace cpu_sim

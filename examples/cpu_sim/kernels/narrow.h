@@ -12,10 +12,10 @@
 
 #include "cpu_sim.h"
 
-// Half and bfloat16 are computed in float, and rounded once at the end.
+// Half and bfloat16 are computed in float and rounded once at the end.
 namespace cpu_sim {
 
-// On the device: elements as another type, half or bfloat16 as float or back.
+// Converts half or bfloat16 elements to float or back, on the device.
 template <typename To, typename From>
 void Convert(To* y, const From* x, int64_t size) {
   std::transform(x, x + size, y, [](From value) { return To(value); });
@@ -27,8 +27,8 @@ template <typename T>
 constexpr bool kIsNarrow =
     std::is_same_v<T, tfplug::Half> || std::is_same_v<T, tfplug::BFloat16>;
 
-// An input, and output 0, as tensors of float; the very ones where T is not
-// narrow.
+// Return an input, or output 0, as float tensors: the original tensor, or a
+// temporary one if T is narrow.
 template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
                                           int index, Stream& stream) {
@@ -47,16 +47,16 @@ absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,
 
 template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatOutput(tfplug::KernelContext& context,
-                                           absl::Span<const int> may_take_over,
+                                           absl::Span<const int> candidates,
                                            const tfplug::Shape& shape) {
   if constexpr (!kIsNarrow<T>) {
-    return context.ForwardOrAllocateOutput(0, may_take_over, shape);
+    return context.ForwardOrAllocateOutput(0, candidates, shape);
   } else {
     return context.AllocateTemp(tfplug::DataType::kFloat, shape);
   }
 }
 
-// To the output, if y is not the output.
+// Converts y to output 0 if T is narrow.
 template <typename T>
 absl::Status FinishFloat(tfplug::KernelContext& context, Stream& stream,
                          const tfplug::Tensor& y) {

@@ -11,9 +11,9 @@
 namespace cpu_sim {
 namespace {
 
-// ---- On the device: int64, as ElementwiseCode has it for float --------------
+// ---- On the device: the int64 counterpart of ElementwiseCode ----------------
 
-// Sums and products wrap around, as they do in core.
+// Sums and products wrap around, as in TensorFlow.
 int64_t Wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
 void IntegerUnary(Unary op, int64_t size, const int64_t* x, int64_t* y) {
@@ -73,7 +73,7 @@ void DoBinaryOf(const Loop<3>& loop, Binary op, T* y, const T* a, const T* b) {
 
 // ---- On the host -----------------------------------------------------------
 
-// What T is computed in.
+// The type in which T is computed.
 template <typename T>
 using Wide = std::conditional_t<kIsNarrow<T>, float, T>;
 
@@ -84,7 +84,7 @@ absl::Status ComputeOf(tfplug::KernelContext& context, Unary op) {
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, FloatInput<T>(context, 0, *stream));
   const tfplug::Shape shape = x.shape();
   const auto in = x.flat<W>();
-  if (!kIsNarrow<T>) x = tfplug::Tensor();  // let go, for y to take over
+  if (!kIsNarrow<T>) x = tfplug::Tensor();  // released for y to reuse
   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                           FloatOutput<T>(context, {0}, shape));
   TFPLUG_RETURN_IF_ERROR(
@@ -102,7 +102,7 @@ absl::Status ComputeOf(tfplug::KernelContext& context, Binary op) {
   TFPLUG_ASSIGN_OR_RETURN(const Broadcast<2> all,
                           BroadcastAll<2>({a_shape.dims(), b_shape.dims()}));
   const auto a_data = a.flat<W>(), b_data = b.flat<W>();
-  if (!kIsNarrow<T>) {  // let go, for y to take over
+  if (!kIsNarrow<T>) {  // released for y to reuse
     a = tfplug::Tensor();
     b = tfplug::Tensor();
   }

@@ -14,11 +14,11 @@
 // templates, which would be compiled for each op and each type.
 namespace cpu_sim {
 
-// On the device. Tensor 0 of the loop is y, which is dense.
+// Runs on the device. Tensor 0 of the loop is y, which is dense.
 void DoBinary(const Loop<3>& loop, Binary op, float* y, const float* a,
               const float* b);
 
-// Whether there is an op of int64.
+// Whether the op supports int64.
 constexpr bool IsOfIntegers(Unary op) {
   return op == Unary::kNeg || op == Unary::kAbs || op == Unary::kSquare;
 }
@@ -28,7 +28,7 @@ constexpr bool IsOfIntegers(Binary op) {
          op == Binary::kMinimum;
 }
 
-// Output 0 = op(inputs 0, ...), all of one type.
+// Computes output 0 = op(inputs 0, ...), all of one type.
 absl::Status Compute(tfplug::KernelContext& context, tfplug::DataType type,
                      Unary op);
 absl::Status Compute(tfplug::KernelContext& context, tfplug::DataType type,
@@ -53,7 +53,7 @@ class NumberOp final : public NumberKernel {
   }
 };
 
-// Adds a kernel for the op of this name, with Types as its attribute T.
+// Registers a kernel for the op `name`, with Types as its attribute T.
 template <auto op, typename... Types>
 bool RegisterNumbers(const char* name) {
   static_assert(IsOfIntegers(op) || (!std::is_same_v<Types, int64_t> && ...));

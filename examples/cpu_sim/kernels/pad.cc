@@ -18,7 +18,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Pad, and PadV2, whose third argument is what the padding is made of.
+// Pad, and PadV2, whose third argument is the padding value.
 template <typename T>
 class Pad final : public tfplug::Kernel {
  public:
@@ -33,7 +33,7 @@ class Pad final : public tfplug::Kernel {
                               context.GetInput(Op::constant_values));
       if (values.num_elements() != 1) {
         return absl::InvalidArgumentError(
-            absl::StrCat("constant_values must be a scalar, and is ",
+            absl::StrCat("constant_values must be a scalar, not ",
                          values.shape().ToString()));
       }
       value = values.scalar<T>();
@@ -51,7 +51,7 @@ class Pad final : public tfplug::Kernel {
       padded.add_dim(pads[2 * d] + shape.dim(d) + pads[2 * d + 1]);
     }
     const Dims y_strides = DenseStrides(padded.dims());
-    int64_t first = 0;  // where x begins in y
+    int64_t first = 0;  // offset of x in y
     for (int d = 0; d < shape.rank(); ++d) first += pads[2 * d] * y_strides[d];
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,

@@ -5,12 +5,12 @@
 #include <array>
 #include <cstdint>
 
-// Random bits that depend on nothing but a key and a counter, equal to those of
+// Random bits that depend only on a key and a counter, equal to those of
 // TensorFlow's own devices: Philox 4x32-10 (Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011).
 namespace cpu_sim {
 
-inline constexpr int32_t kPhilox = 1;  // TensorFlow's number for the algorithm
+inline constexpr int32_t kPhilox = 1;  // TensorFlow's id of the algorithm
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
@@ -23,7 +23,7 @@ inline uint64_t Join(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
 
-// The block of random bits that belongs to a counter.
+// Returns the block of random bits of a counter.
 inline PhiloxBlock Philox(PhiloxBlock counter, uint64_t key) {
   uint32_t low = static_cast<uint32_t>(key);
   uint32_t high = static_cast<uint32_t>(key >> 32);
@@ -40,10 +40,10 @@ inline PhiloxBlock Philox(PhiloxBlock counter, uint64_t key) {
   return counter;
 }
 
-// The blocks of one counter after the other.
+// Produces the blocks of consecutive counters.
 class PhiloxStream {
  public:
-  // From `skip` blocks after the counter, of 128 bits, low half first.
+  // Starts `skip` blocks after the 128-bit counter, given low half first.
   PhiloxStream(uint64_t key, const uint64_t* counter, uint64_t skip = 0)
       : key_(key), low_(counter[0] + skip), high_(counter[1]) {
     if (low_ < skip) ++high_;

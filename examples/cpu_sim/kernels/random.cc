@@ -8,11 +8,11 @@
 #include "kernels/host_tensor.h"
 #include "kernels/philox.h"
 
-// From a seed to what random numbers depend on; distributions.cc has these.
+// Derives key and counter from a seed; distributions.cc uses them.
 namespace cpu_sim {
 namespace {
 
-// Mixes a seed, so that all of its bits matter alike.
+// Scrambles a seed so that all of its bits contribute equally.
 void MakeKeyAndCounter(uint64_t* key, uint64_t* counter, int64_t seed_0,
                        int64_t seed_1) {
   const PhiloxBlock mix = Philox(

@@ -14,13 +14,13 @@
 namespace cpu_sim {
 namespace {
 
-// One of reduction.h: (loop, output, its size, input).
+// A function of reduction.h: (loop, output, output size, input).
 template <typename T>
 using ReduceFunction = void (*)(const Loop<2>&, T*, int64_t, const T*);
 
 enum class Place { kDevice, kHost };
 
-// Of input 0, over the dimensions that input 1 (in host memory) lists.
+// Reduces input 0 over the dimensions in input 1, which is in host memory.
 template <typename T, ReduceFunction<T> reduce, Place place>
 class Reduction final : public tfplug::Kernel {
  public:
@@ -71,7 +71,7 @@ bool Register(const char* op) {
           "reduction_indices"));
 }
 
-// TensorFlow keeps tensors of int32, mostly shapes, in host memory.
+// TensorFlow keeps int32 tensors, which are mostly shapes, in host memory.
 template <ReduceFunction<int32_t> reduce>
 bool RegisterHost(const char* op) {
   return tfplug::RegisterKernel<Reduction<int32_t, reduce, Place::kHost>>(
@@ -102,7 +102,7 @@ bool RegisterLogical(const char* op) {
     RegisterLogical<&Reduce<MinReducer<bool>>>("All") &&
     RegisterLogical<&Reduce<MaxReducer<bool>>>("Any");
 
-// ---- L2Loss: half the sum of all squares -----------------------------------
+// ---- L2Loss: half the sum of squares ---------------------------------------
 
 class L2Loss final : public tfplug::Kernel {
  public:
@@ -120,7 +120,7 @@ class L2Loss final : public tfplug::Kernel {
 TFPLUG_REGISTER_KERNEL(L2Loss,
                        tfplug::KernelDef("L2Loss").TypeConstraint<float>("T"));
 
-// ---- ArgMax, ArgMin: the first of equals -----------------------------------
+// ---- ArgMax, ArgMin: the first one wins ------------------------------------
 
 template <typename Index, typename Better>
 void FindBest(Index* best, const float* x, int64_t outer, int64_t size,
@@ -145,7 +145,7 @@ class ArgBest final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Dims axes, ReadAxes(axis_tensor, x.rank()));
     if (axes.size() != 1) {
-      return absl::InvalidArgumentError("want one dimension, not " +
+      return absl::InvalidArgumentError("dimension must be a scalar; it has shape " +
                                         std::to_string(axes.size()));
     }
     const int axis = static_cast<int>(axes[0]);

@@ -12,13 +12,13 @@
 #include "kernels/loop.h"
 #include "kernels/simd.h"
 
-// What reductions do on the device. A reducer has the value of nothing at all,
-// and two ways to take in more: a whole row to one value, or value by value.
+// Reductions on the device. A reducer has an initial value and two operations:
+// OfRow reduces a row to one value, Combine merges values elementwise.
 namespace cpu_sim {
 
 template <typename T>
 struct SumReducer {
-  static T Nothing() { return T(0); }
+  static T Initial() { return T(0); }
   template <typename Row>
   static T OfRow(const Row& row) {
     return row.sum();
@@ -31,7 +31,7 @@ struct SumReducer {
 
 template <typename T>
 struct ProdReducer {
-  static T Nothing() { return T(1); }
+  static T Initial() { return T(1); }
   template <typename Row>
   static T OfRow(const Row& row) {
     return row.prod();
@@ -44,7 +44,7 @@ struct ProdReducer {
 
 template <typename T>
 struct MaxReducer {
-  static T Nothing() {
+  static T Initial() {
     return std::numeric_limits<T>::has_infinity
                ? -std::numeric_limits<T>::infinity()
                : std::numeric_limits<T>::lowest();
@@ -61,7 +61,7 @@ struct MaxReducer {
 
 template <typename T>
 struct MinReducer {
-  static T Nothing() {
+  static T Initial() {
     return std::numeric_limits<T>::has_infinity
                ? std::numeric_limits<T>::infinity()
                : std::numeric_limits<T>::max();
@@ -76,11 +76,11 @@ struct MinReducer {
   }
 };
 
-// The loop goes over the input, its tensor 1; tensor 0, the output of `size`
-// elements, has stride 0 in each dimension that is reduced.
+// The loop covers the input, its tensor 1. Tensor 0, the output of `size`
+// elements, has stride 0 in each reduced dimension.
 template <typename Reducer, typename T>
 void Reduce(const Loop<2>& loop, T* y, int64_t size, const T* x) {
-  std::fill_n(y, size, Reducer::Nothing());
+  std::fill_n(y, size, Reducer::Initial());
   const int64_t row_size = loop.row_size();
   const bool row_to_one = loop.row_stride(0) == 0;
   ForEachRow(loop, [&](const std::array<int64_t, 2>& at) {
@@ -95,8 +95,8 @@ void Reduce(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   });
 }
 
-// The same loop for sums of floats: with the vectors that this machine has, and
-// in an order that loses few digits.
+// Sums floats over the same loop, with the vector instructions of this machine
+// and in an order that keeps the rounding error small.
 inline void SumFloats(const Loop<2>& loop, float* y, int64_t size,
                       const float* x) {
   std::fill_n(y, size, 0.0f);
@@ -107,7 +107,7 @@ inline void SumFloats(const Loop<2>& loop, float* y, int64_t size,
     });
     return;
   }
-  // As many rows at once as lie one behind the other.
+  // Sums all contiguous rows at once.
   Loop<2> outer = loop;
   int64_t rows = 1;
   const int last = loop.rank - 1;
@@ -135,13 +135,13 @@ void ReduceSum(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   }
 }
 
-// The same loop: the sum divided by the number of elements that went into it.
+// Computes means over the same loop.
 template <typename T>
 void ReduceMean(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   ReduceSum(loop, y, size, x);
   int64_t input_size = 1;
   for (int d = 0; d < loop.rank; ++d) input_size *= loop.size[d];
-  // Of no elements it is NaN, as in core.
+  // The mean of no elements is NaN, as in TensorFlow.
   RowMap<T>(y, size) /= T(input_size) / T(size);
 }
 

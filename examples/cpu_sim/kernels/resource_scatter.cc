@@ -9,8 +9,9 @@
 
 #include "kernels/combine.h"
 
-// Slices of a variable, changed where they are. Core exports what it
-// takes in 2.6 to 2.18; else these are errors that name the way round.
+// Updates slices of a variable in place, which needs functions that TensorFlow
+// exports in 2.6 to 2.18. In other releases these kernels return an error that
+// names the workaround.
 namespace cpu_sim {
 namespace {
 
@@ -18,14 +19,13 @@ namespace ops = tfplug::ops;
 
 using Code = tfplug::VariableCode<Stream>;
 
-absl::Status Explain(const absl::Status& lacking, const char* instead) {
+absl::Status AddWorkaround(const absl::Status& lacking, const char* instead) {
   if (lacking.code() != absl::StatusCode::kUnimplemented) return lacking;
   return absl::UnimplementedError(std::string(lacking.message()) +
-                                  "; use the variable's value, " + instead);
+                                  "; use " + instead + " instead");
 }
 
-// The variable, the first input, as its dimension 0 is indexed: `count` slices,
-// together of shape `shape`.
+// Describes the slices that `indices` select in dimension 0 of the variable.
 absl::StatusOr<IndexedSlices> SlicesOf(const tfplug::Tensor& variable,
                                        const tfplug::Tensor& indices) {
   tfplug::Shape one_by_one = indices.shape();
@@ -42,7 +42,7 @@ class ResourceScatter final : public tfplug::Kernel {
         tfplug::LockVariables<Code>(context, {Op::resource},
                                     /*exclusive=*/true, /*sparse=*/true);
     if (!lock.ok()) {
-      return Explain(lock.status(),
+      return AddWorkaround(lock.status(),
                      "v.assign(tf.tensor_scatter_nd_add(v, ...))");
     }
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor variable,
@@ -56,7 +56,7 @@ class ResourceScatter final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(const IndexedSlices slices,
                             SlicesOf(variable, indices));
     if (updates.shape() != slices.shape) {
-      return absl::InvalidArgumentError("want updates of shape " +
+      return absl::InvalidArgumentError("updates must have shape " +
                                         slices.shape.ToString() + ", not " +
                                         updates.shape().ToString());
     }

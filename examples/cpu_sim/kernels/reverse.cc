@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/array.h>
 
 #include <cstdint>
@@ -15,7 +12,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// x, read from the end to the beginning in the dimensions `axes`.
+// Reverses x in the dimensions `axis`.
 template <Place place>
 class ReverseV2 final : public tfplug::Kernel {
  public:
@@ -43,17 +40,10 @@ class ReverseV2 final : public tfplug::Kernel {
   }
 };
 
-TFPLUG_REGISTER_KERNEL(
-    ReverseV2<Place::kDevice>,
-    ops::ReverseV2()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::ReverseV2::axis));
-TFPLUG_REGISTER_KERNEL(ReverseV2<Place::kHost>,
-                       ops::ReverseV2()
-                           .T<int32_t>()
-                           .HostMemory(ops::ReverseV2::tensor)
-                           .HostMemory(ops::ReverseV2::axis)
-                           .HostMemory(ops::ReverseV2::output));
+[[maybe_unused]] const bool kernels =
+    RegisterMovement<ReverseV2, ops::ReverseV2>(
+        std::tuple(ops::ReverseV2::axis), ops::ReverseV2::tensor,
+        ops::ReverseV2::output);
 
 }  // namespace
 }  // namespace cpu_sim

@@ -13,7 +13,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Puts `updates` on the stream, to go into y, whose memory is ours.
+// Enqueues an update of y, which no other tensor shares.
 template <typename Combine, typename T, typename Index>
 absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
                      const tfplug::Tensor& indices,
@@ -24,7 +24,7 @@ absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
     return absl::InvalidArgumentError(
         "indices of shape " + indices.shape().ToString() +
         " for a tensor of shape " + y.shape().ToString() +
-        " want updates of shape " + slices.shape.ToString() + ", not " +
+        " need updates of shape " + slices.shape.ToString() + ", not " +
         updates.shape().ToString());
   }
   TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
@@ -33,7 +33,7 @@ absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
                         slices.coordinates, slices.slice_size);
 }
 
-// Into zeros; what has the same indices adds up.
+// Scatters into zeros and adds updates with equal indices.
 template <typename T, typename Index>
 class ScatterNd final : public tfplug::Kernel {
  public:
@@ -52,7 +52,7 @@ class ScatterNd final : public tfplug::Kernel {
   }
 };
 
-// Into a copy of a tensor.
+// Scatters into a copy of a tensor.
 template <typename Combine, typename T, typename Index>
 class TensorScatter final : public tfplug::Kernel {
  public:
@@ -66,7 +66,7 @@ class TensorScatter final : public tfplug::Kernel {
     const tfplug::Shape shape = x.shape();
     const tfplug::DeviceMemory from = x.memory();
     const uint64_t bytes = x.byte_size();
-    x = tfplug::Tensor();  // let go, so that y may take its buffer over
+    x = tfplug::Tensor();  // released so that y can reuse its buffer
     int forwarded = -1;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.ForwardOrAllocateOutput(

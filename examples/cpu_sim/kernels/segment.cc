@@ -18,35 +18,35 @@ namespace ops = tfplug::ops;
 
 // ---- On the device ---------------------------------------------------------
 
-// How rows of a segment become one, and what a segment without any is.
+// How the rows of a segment are combined, and the value of an empty segment.
 template <typename T>
 struct SegmentSum : CombineAdd {
-  static T Nothing() { return T(0); }
+  static T Initial() { return T(0); }
 };
 template <typename T>
 struct SegmentProd : CombineMul {
-  static T Nothing() { return T(1); }
+  static T Initial() { return T(1); }
 };
 template <typename T>
 struct SegmentMax : CombineMax {
-  static T Nothing() { return std::numeric_limits<T>::lowest(); }
+  static T Initial() { return std::numeric_limits<T>::lowest(); }
 };
 template <typename T>
 struct SegmentMin : CombineMin {
-  static T Nothing() { return std::numeric_limits<T>::max(); }
+  static T Initial() { return std::numeric_limits<T>::max(); }
 };
 
 template <typename Segment, typename T, typename Index>
 void CombineSegments(T* y, int64_t y_size, const T* data, const Index* ids,
                      int64_t count, Coordinates segments, int64_t slice_size) {
-  std::fill_n(y, y_size, Segment::Nothing());
+  std::fill_n(y, y_size, Segment::Initial());
   ScatterSlices<Segment>(y, ids, data, count, segments, slice_size);
 }
 
 // ---- On the host -----------------------------------------------------------
 
-// Rows of `data` that have the same number in `segment_ids` become one; a
-// negative number leaves the row out.
+// Combines the rows of `data` with equal `segment_ids`. A negative id drops the
+// row.
 template <typename Segment, typename T, typename Index>
 class UnsortedSegment final : public tfplug::Kernel {
  public:
@@ -59,7 +59,7 @@ class UnsortedSegment final : public tfplug::Kernel {
                             context.GetInput(Op::num_segments));
     TFPLUG_ASSIGN_OR_RETURN(const Dims number, ReadDims(number_tensor));
     if (number.size() != 1 || number[0] < 0) {
-      return absl::InvalidArgumentError("want a number of segments, not " +
+      return absl::InvalidArgumentError("num_segments must be a non-negative scalar, not " +
                                         tfplug::Shape(number).ToString());
     }
     tfplug::Shape shape = {number[0]};

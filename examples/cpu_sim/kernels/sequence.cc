@@ -17,9 +17,9 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// ---- Range: start, start + delta, ... before limit -------------------------
+// ---- Range: start, start + delta, ..., below limit -------------------------
 
-// int32 is left to core, which has it for every device, in host memory.
+// TensorFlow has a kernel for int32, in host memory, on every device.
 template <typename T>
 class Range final : public tfplug::Kernel {
  public:
@@ -28,7 +28,7 @@ class Range final : public tfplug::Kernel {
     for (int i = 0; i < 3; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
-        return absl::InvalidArgumentError("want scalars, not " +
+        return absl::InvalidArgumentError("start, limit and delta must be scalars, not " +
                                           tensor.shape().ToString());
       }
       bounds[i] = tensor.scalar<T>();
@@ -36,8 +36,9 @@ class Range final : public tfplug::Kernel {
     const auto [start, limit, delta] = bounds;
     if (delta == 0 || (delta > 0 ? start > limit : start < limit)) {
       return absl::InvalidArgumentError(
-          "from " + std::to_string(start) + " there is no way to " +
-          std::to_string(limit) + " in steps of " + std::to_string(delta));
+          "Range from " + std::to_string(start) + " to " +
+          std::to_string(limit) + " needs a delta of that sign, not " +
+          std::to_string(delta));
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
@@ -74,7 +75,7 @@ bool RegisterRange() {
           ...);
 }
 
-// ---- LinSpace: `num` numbers from start to stop, both among them -----------
+// ---- LinSpace: `num` values from start to stop, inclusive -------------------
 
 template <typename T>
 class LinSpace final : public tfplug::Kernel {
@@ -84,7 +85,7 @@ class LinSpace final : public tfplug::Kernel {
     for (int i = 0; i < 2; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
-        return absl::InvalidArgumentError("want scalars, not " +
+        return absl::InvalidArgumentError("start, limit and delta must be scalars, not " +
                                           tensor.shape().ToString());
       }
       bounds[i] = tensor.scalar<T>();
@@ -120,10 +121,10 @@ bool RegisterLinSpace() {
           ...);
 }
 
-// ---- OneHot: a new dimension, with one element "on" ------------------------
+// ---- OneHot: a new dimension with one element on -----------------------------
 
-// Output as [outer, depth, inner], indices as [outer, inner]; an index out of
-// range is on nowhere.
+// Treats the output as [outer, depth, inner] and indices as [outer, inner]. For
+// an index out of range all elements are off.
 template <typename T, typename Index>
 void SetHot(T* y, const Index* indices, const T* on, const T* off,
             int64_t outer, int64_t depth, int64_t inner) {
@@ -159,8 +160,8 @@ class OneHot final : public tfplug::Kernel {
     if (depth.size() != 1 || depth[0] < 0 || on.num_elements() != 1 ||
         off.num_elements() != 1) {
       return absl::InvalidArgumentError(
-          "want scalars for depth, which is not negative, on_value and "
-          "off_value");
+          "depth must be a non-negative scalar; on_value and off_value must be "
+          "scalars");
     }
     int64_t outer = 1, inner = 1;
     tfplug::Shape shape;

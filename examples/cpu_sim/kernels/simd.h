@@ -6,18 +6,18 @@
 
 #include "kernels/gemm.h"
 
-// The loops that a training step spends its time in. They are compiled several
-// times, from simd/, for several levels of x86-64; the best one that this
-// machine can run is chosen when the plug-in is loaded. All of it is for the
-// device: arguments are plain data and pointers that the device may follow.
+// The hot loops of a training step, compiled from simd/ for several levels of
+// x86-64. The best level that this machine supports is chosen when the plug-in
+// is loaded. All functions run on the device: arguments are plain data and
+// private addresses.
 //
-// Only plain data in here: an inline function would be compiled for each level
-// under one name, and the linker would take any of them for all.
+// This header holds plain data only: an inline function would be compiled for
+// each level under one name, and the linker would keep any one of them.
 namespace cpu_sim {
 
 // A window of `size` taps, `dilation` apart, that slides over one dimension of
-// an image. Tap t of window o is at o * stride + t * dilation - pad, and
-// reaches nothing where that is no element of the image.
+// an image. Tap t of window o is at o * stride + t * dilation - pad; taps outside
+// the image do not contribute.
 struct Window {
   int64_t in;   // elements of the image
   int64_t out;  // windows
@@ -37,7 +37,7 @@ struct Pool2D {
 };
 
 // Images [batch, rows.in, cols.in, in_depth] to [batch, rows.out, cols.out,
-// out_depth]; the channels of a group see only each other. The filter is
+// out_depth]; channels of different groups do not mix. The filter is
 // [rows.size, cols.size, in_depth / groups, out_depth]; where each channel is
 // a group, [rows.size, cols.size, in_depth, out_depth / in_depth] is the same.
 struct Conv2D {
@@ -47,7 +47,7 @@ struct Conv2D {
   int64_t in_depth;
   int64_t out_depth;
   int64_t groups;
-  int64_t tile;  // output pixels that are worked on at once
+  int64_t tile;  // output pixels processed at once
 };
 
 enum class Activation {
@@ -60,8 +60,9 @@ enum class Activation {
   kSigmoid
 };
 
-// What becomes of y before it leaves the cache: activation(y * scale + shift),
-// with a scale and a shift for each channel; or no scale, or neither: null.
+// The operation applied to y before it leaves the cache:
+// activation(y * scale + shift), with a scale and a shift for each channel.
+// `scale`, or both, may be null.
 struct Epilogue {
   const float* scale;
   const float* shift;
@@ -69,15 +70,15 @@ struct Epilogue {
   float alpha;  // LeakyRelu's
 };
 
-// Batch normalisation of [rows, depth].
+// Batch normalization of [rows, depth].
 struct BatchNorm {
   int64_t rows;
   int64_t depth;
   float epsilon;
-  float average_factor;  // of the new in the moving averages
+  float average_factor;  // weight of the batch in the moving averages
 };
 
-// `workspace` has as many floats as WorkspaceOf(conv) in window.h says.
+// `workspace` has WorkspaceOf(conv) floats (window.h).
 struct Conv2DCode {
   void (*forward)(const Conv2D& conv, const Epilogue& epilogue, const float* x,
                   const float* filter, float* y, float* workspace);
@@ -99,17 +100,17 @@ struct DepthwiseCode {
 
 struct PoolCode {
   void (*max)(const Pool2D& pool, const float* x, float* y);
-  // dy goes to the first element that is as large as y. `workspace` has a float
-  // for each channel.
+  // Adds dy to the first element equal to y. `workspace` has a float for each
+  // channel.
   void (*max_gradient)(const Pool2D& pool, const float* x, const float* y,
                        const float* dy, float* dx, float* workspace);
-  // Of those elements that a window reaches.
+  // Averages the elements of the image that a window covers.
   void (*average)(const Pool2D& pool, const float* x, float* y);
   void (*average_gradient)(const Pool2D& pool, const float* dy, float* dx);
 };
 
-// Vectors have `depth` elements. A variance is a mean of squares; the moving
-// one takes in a sample's, with one row less to divide by.
+// Vectors have `depth` elements. A variance is the population variance; the
+// moving one is updated with the sample variance (divided by rows - 1).
 struct BatchNormCode {
   // moving_mean and moving_variance, read unless average_factor is 1, become
   // next_mean and next_variance, which may be the same memory.
@@ -128,7 +129,7 @@ struct BatchNormCode {
                              const float* x, const float* scale,
                              const float* mean, const float* variance,
                              float* dx, float* dscale, float* doffset);
-  // A normalisation as an epilogue: y * factor + shift.
+  // Converts a normalization to an epilogue: y * factor + shift.
   void (*fold)(const BatchNorm& norm, const float* scale, const float* offset,
                const float* mean, const float* variance, float* factor,
                float* shift);
@@ -159,9 +160,9 @@ enum class Binary {
   kDivNoNan,  // 0 where the divisor is 0
   kMulNoNan,  // 0 where the second factor is 0
   kSquaredDifference,
-  kMaximum,  // a NaN on either side is the result, of kMinimum too
+  kMaximum,  // NaN if either side is NaN; so is kMinimum
   kMinimum,
-  // Gradients, of what a function made and what came for it.
+  // Gradients, of the function's output and the incoming gradient.
   kTanhGrad,
   kSigmoidGrad,
   kSqrtGrad,
@@ -169,8 +170,8 @@ enum class Binary {
   kReciprocalGrad
 };
 
-// Element by element. An operand with step 0 is one value for all; the others
-// have step 1. y may be an operand.
+// Elementwise functions. An operand with step 0 is a single value; others have
+// step 1. y may alias an operand.
 struct ElementwiseCode {
   void (*unary)(Unary op, int64_t size, const float* x, float* y);
   void (*binary)(Binary op, int64_t size, const float* a, int64_t a_step,
@@ -182,30 +183,30 @@ struct SimdCode {
   // See gemm.h.
   void (*gemm)(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
                const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
-  // y = x, but 0 where x is less, and limit where x is more; a limit of NaN is
-  // none. And the gradient: dx = dy where y = x. x may be y, and dy dx.
+  // y = x clamped to [0, limit]; a NaN limit means none. The gradient is dy where
+  // x is not clamped. y may alias x, and dx may alias dy.
   void (*clamp)(int64_t size, float limit, const float* x, float* y);
   void (*clamp_gradient)(int64_t size, float limit, const float* dy,
                          const float* x, float* dx);
-  // y = epilogue(x), on [rows, depth]; x may be y.
+  // y = epilogue(x), on [rows, depth]; y may alias x.
   void (*apply)(const Epilogue& epilogue, int64_t rows, int64_t depth,
                 const float* x, float* y);
-  // sum = that of all rows of x, [rows, depth].
+  // sum = the sum of the rows of x, [rows, depth].
   void (*sum_rows)(int64_t rows, int64_t depth, const float* x, float* sum);
   const Conv2DCode& conv2d;
   const DepthwiseCode& depthwise;
   const PoolCode& pool;
   const BatchNormCode& batch_norm;
   const ElementwiseCode& elementwise;
-  // The sum of all elements.
+  // Returns the sum of all elements.
   float (*sum)(int64_t size, const float* x);
 };
 
-// The best level that this machine can run: baseline, v3 or v4. CPU_SIM_LEVEL
-// keeps it from going higher.
+// Returns the functions of the best level that this machine supports: baseline,
+// v3 or v4. CPU_SIM_LEVEL limits it.
 const SimdCode& Simd();
 
-// The same for any limit.
+// The same with an explicit limit.
 const SimdCode& SimdUpTo(const char* level);
 
 }  // namespace cpu_sim

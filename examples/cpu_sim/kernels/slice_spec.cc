@@ -13,7 +13,7 @@ namespace {
 
 bool Has(int64_t mask, int bit) { return (mask >> bit & 1) != 0; }
 
-// Takes from a tensor, dimension by dimension.
+// Builds a slice of a tensor, dimension by dimension.
 class Slicer {
  public:
   explicit Slicer(DimsView x)
@@ -36,7 +36,7 @@ class Slicer {
     return absl::OkStatus();
   }
 
-  // Null: from, or to, the end that the stride begins at, or goes to.
+  // A null bound stands for the end of the dimension at that side of the stride.
   void TakeRange(const int64_t* from, const int64_t* to, int64_t stride) {
     const int64_t size = sizes_[next_];
     const int64_t low = stride > 0 ? 0 : -1;
@@ -47,7 +47,7 @@ class Slicer {
     };
     const int64_t begin = bound(from, stride > 0 ? low : high);
     const int64_t length = bound(to, stride > 0 ? high : low) - begin;
-    // Rounded up; nothing when the end lies on the wrong side.
+    // Rounds up; the slice is empty if `end` is on the wrong side.
     const int64_t count =
         (length > 0) == (stride > 0)
             ? (length + stride - (stride > 0 ? 1 : -1)) / stride
@@ -66,7 +66,7 @@ class Slicer {
   }
 
   const Dims sizes_, x_strides_;
-  size_t next_ = 0;  // the dimension of x to take of
+  size_t next_ = 0;  // next dimension of x
   Slice slice_;
 };
 
@@ -94,12 +94,12 @@ absl::StatusOr<Slice> SliceSpec::Apply(DimsView shape,
   if (end.size() != begin.size() || stride.size() != begin.size() ||
       begin.size() >= 32) {
     return absl::InvalidArgumentError(
-        "begin, end and strides must have one length, below 32");
+        "begin, end and strides must have the same length, below 32");
   }
   const int count = static_cast<int>(begin.size());
   const int rank = static_cast<int>(shape.size());
 
-  // How many dimensions the ellipsis stands for; without one it is at the end.
+  // The number of dimensions of the ellipsis; the default one is at the end.
   int taken = 0;
   bool ellipsis = false;
   for (int i = 0; i < count; ++i) {

@@ -13,22 +13,22 @@
 
 namespace cpu_sim {
 
-// What x[begin:end:stride, ...] takes of a tensor: elements from `first` on,
-// with these strides.
+// The elements that x[begin:end:stride, ...] selects: those from `first` on with
+// these strides.
 struct Slice {
   Dims shape;
   Dims strides;
   int64_t first = 0;
 };
 
-// The attributes that StridedSlice and its kin have: in which places a bound is
-// left out, an ellipsis or a new axis stands, or one index in a range's stead.
+// The mask attributes of StridedSlice and related ops: the positions with an
+// omitted bound, an ellipsis, a new axis, or an index instead of a range.
 class SliceSpec {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction);
 
-  // Of a dense tensor of `shape`. INVALID_ARGUMENT for what Python would not
-  // take either.
+  // Returns the slice of a dense tensor of `shape`. INVALID_ARGUMENT for slices
+  // that Python rejects too.
   absl::StatusOr<Slice> Apply(DimsView shape, const tfplug::Tensor& begin,
                               const tfplug::Tensor& end,
                               const tfplug::Tensor& strides) const;

@@ -51,7 +51,8 @@ class SparseCrossEntropyKernel final : public tfplug::Kernel {
     if (logits.rank() != 2 || labels.rank() != 1 ||
         labels.dim(0) != logits.dim(0) || logits.dim(1) == 0) {
       return absl::InvalidArgumentError(
-          "want a matrix of logits and a label for each of its rows, not " +
+          "logits must be a matrix, and labels a vector with an element per "
+          "row, not " +
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,
@@ -86,8 +87,8 @@ class CrossEntropyKernel final : public tfplug::Kernel {
         BroadcastShape(logits.shape().dims(), labels.shape().dims()));
     if (shape.size() != 2 || shape[1] == 0) {
       return absl::InvalidArgumentError(
-          "logits and labels must be matrices with a class or more, or be "
-          "broadcast to such; they are " +
+          "logits and labels must be matrices with at least one class, or "
+          "broadcast to them, not " +
           logits.shape().ToString() + " and " + labels.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor loss,

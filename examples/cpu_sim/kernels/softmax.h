@@ -8,9 +8,9 @@
 
 #include "kernels/elementwise.h"
 
-// What softmax and its losses do on the device: row by row, with the largest
-// logit taken off first, so that no exponential overflows. There is at least
-// one class.
+// Softmax and its losses on the device, row by row. The largest logit is
+// subtracted first so that no exponential overflows. There must be at least one
+// class.
 namespace cpu_sim {
 
 // y = softmax(x); returns log(sum(exp(x))).
@@ -41,8 +41,8 @@ void LogSoftmax(const T* logits, T* y, int64_t rows, int64_t classes) {
   }
 }
 
-// loss: a value per row; backprop: d(loss)/d(logits). A label that is no class
-// gives NaN: the device cannot stop the host, and a wrong number would hide.
+// loss: a value per row; backprop: d(loss)/d(logits). A label out of range gives
+// NaN, because a device cannot raise an error on the host.
 template <typename T, typename Label>
 void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
                         T* backprop, int64_t rows, int64_t classes) {
@@ -50,7 +50,7 @@ void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
     const ConstRowMap<T> x(logits + r * classes, classes);
     RowMap<T> gradient(backprop + r * classes, classes);
     const bool valid = labels[r] >= 0 && labels[r] < classes;
-    const T logit = valid ? x[labels[r]] : T(0);  // backprop may be logits
+    const T logit = valid ? x[labels[r]] : T(0);  // backprop may alias logits
     const T log_sum = SoftmaxRow<T>(x, gradient);
     if (!valid) {
       loss[r] = std::numeric_limits<T>::quiet_NaN();
@@ -62,8 +62,7 @@ void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
   }
 }
 
-// A matrix that is read as a larger one: where a stride is 0, its one row or
-// column again and again.
+// A matrix broadcast to a larger one: stride 0 repeats its one row or column.
 template <typename T>
 struct BroadcastMatrix {
   const T* data;
@@ -76,7 +75,7 @@ struct BroadcastMatrix {
   }
 };
 
-// The same with a distribution over the classes for a label.
+// The same with a distribution over the classes as each label.
 template <typename T>
 void CrossEntropy(const BroadcastMatrix<T>& logits,
                   const BroadcastMatrix<T>& labels, T* loss, T* backprop,

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/array.h>
 
 #include <cstdint>
@@ -17,8 +14,8 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Output `i` of shape `shape` is the part of `x`, whose strides for it are
-// `strides`, that begins at the element `first`.
+// Sets output `i`, of `shape`, to the part of `x` that starts at the element
+// `first` and has these strides.
 template <Place place>
 absl::Status SetPart(tfplug::KernelContext& context, int i,
                      const tfplug::Shape& shape, const Dims& strides,
@@ -30,7 +27,8 @@ absl::Status SetPart(tfplug::KernelContext& context, int i,
   return Move<place>(context, loop, y, 0, x, first);
 }
 
-// Parts of the sizes `sizes` along `axis`, which add up to what there is.
+// Splits x along `axis` into parts of these sizes, which add up to dimension
+// `axis`.
 template <Place place>
 absl::Status SplitBySizes(tfplug::KernelContext& context,
                           const tfplug::Tensor& x, int axis,
@@ -60,7 +58,7 @@ class Split final : public tfplug::Kernel {
     if (x.dim(axis) % parts != 0) {
       return absl::InvalidArgumentError(
           "dimension " + std::to_string(axis) + " of " + x.shape().ToString() +
-          " is no multiple of the number of parts, " + std::to_string(parts));
+          " is not a multiple of the number of outputs, " + std::to_string(parts));
     }
     return SplitBySizes<place>(
         context, x, axis,
@@ -80,7 +78,7 @@ class SplitV final : public tfplug::Kernel {
                             context.GetInput(ops::SplitV::split_dim));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_tensor, x.rank()));
     TFPLUG_ASSIGN_OR_RETURN(Dims sizes, ReadDims(sizes_tensor));
-    // One of them may be -1: what is left.
+    // One size may be -1, which stands for the rest.
     const int64_t size = x.dim(axis);
     const auto open = absl::c_find(sizes, -1);
     if (open != sizes.end()) {
@@ -93,7 +91,7 @@ class SplitV final : public tfplug::Kernel {
         negative ||
         std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != size) {
       return absl::InvalidArgumentError(
-          "want " + std::to_string(context.num_outputs()) +
+          "size_splits must have " + std::to_string(context.num_outputs()) +
           " sizes that add up to dimension " + std::to_string(axis) + " of " +
           x.shape().ToString() + ", not " + tfplug::Shape(sizes).ToString());
     }
@@ -101,7 +99,7 @@ class SplitV final : public tfplug::Kernel {
   }
 };
 
-// One output for each index of a dimension, which they do without.
+// Splits a tensor into one output per index of a dimension, which is removed.
 template <Place place>
 class Unpack final : public tfplug::Kernel {
  public:
@@ -139,39 +137,15 @@ class Unpack final : public tfplug::Kernel {
   int64_t axis_ = 0;
 };
 
-TFPLUG_REGISTER_KERNEL(
-    Split<Place::kDevice>,
-    ops::Split()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::Split::split_dim));
-TFPLUG_REGISTER_KERNEL(Split<Place::kHost>,
-                       ops::Split()
-                           .T<int32_t>()
-                           .HostMemory(ops::Split::split_dim)
-                           .HostMemory(ops::Split::value)
-                           .HostMemory(ops::Split::output));
-TFPLUG_REGISTER_KERNEL(
-    SplitV<Place::kDevice>,
-    ops::SplitV()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::SplitV::size_splits)
-        .HostMemory(ops::SplitV::split_dim));
-TFPLUG_REGISTER_KERNEL(SplitV<Place::kHost>,
-                       ops::SplitV()
-                           .T<int32_t>()
-                           .HostMemory(ops::SplitV::value)
-                           .HostMemory(ops::SplitV::size_splits)
-                           .HostMemory(ops::SplitV::split_dim)
-                           .HostMemory(ops::SplitV::output));
-TFPLUG_REGISTER_KERNEL(
-    Unpack<Place::kDevice>,
-    ops::Unpack()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>());
-TFPLUG_REGISTER_KERNEL(Unpack<Place::kHost>,
-                       ops::Unpack()
-                           .T<int32_t>()
-                           .HostMemory(ops::Unpack::value)
-                           .HostMemory(ops::Unpack::output));
+[[maybe_unused]] const bool kernels =
+    RegisterMovement<Split, ops::Split>(std::tuple(ops::Split::split_dim),
+                                        ops::Split::value,
+                                        ops::Split::output) &&
+    RegisterMovement<SplitV, ops::SplitV>(
+        std::tuple(ops::SplitV::size_splits, ops::SplitV::split_dim),
+        ops::SplitV::value, ops::SplitV::output) &&
+    RegisterMovement<Unpack, ops::Unpack>(std::tuple(), ops::Unpack::value,
+                                          ops::Unpack::output);
 
 }  // namespace
 }  // namespace cpu_sim

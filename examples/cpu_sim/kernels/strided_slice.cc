@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/narrow_types.h>
-#include <tfplug/base/status_macros.h>
-#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/ops/array.h>
 
 #include <cstdint>
@@ -23,7 +20,8 @@ class SliceKernel : public tfplug::Kernel {
   }
 
  protected:
-  // What the inputs `begin`, `begin` + 1 (end) and `begin` + 2 (strides) say.
+  // Reads the slice from the inputs `begin`, `begin` + 1 (end) and `begin` + 2
+  // (strides).
   absl::StatusOr<Slice> GetSlice(tfplug::KernelContext& context, DimsView shape,
                                  int begin) const {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor from, context.GetInput(begin));
@@ -33,15 +31,15 @@ class SliceKernel : public tfplug::Kernel {
     return spec_.Apply(shape, from, to, strides);
   }
 
-  // Puts all of `values` where the slice is in `y`.
+  // Writes `values` to a slice of `y`.
   template <Place place>
   static absl::Status SetSlice(tfplug::KernelContext& context,
                                const tfplug::Tensor& y, const Slice& slice,
                                const tfplug::Tensor& values) {
     if (values.shape() != tfplug::Shape(slice.shape)) {
       return absl::InvalidArgumentError(
-          "the slice is " + tfplug::Shape(slice.shape).ToString() +
-          ", and what goes into it " + values.shape().ToString());
+          "the slice has shape " + tfplug::Shape(slice.shape).ToString() +
+          ", but its values are " + values.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,
@@ -53,7 +51,7 @@ class SliceKernel : public tfplug::Kernel {
   SliceSpec spec_;
 };
 
-// x[begin:end:stride, ...], as Python means it.
+// x[begin:end:stride, ...], with Python's meaning.
 template <Place place>
 class StridedSlice final : public SliceKernel {
  public:
@@ -72,7 +70,7 @@ class StridedSlice final : public SliceKernel {
   }
 };
 
-// Zeros of a shape, but for a slice.
+// Writes a slice into zeros.
 template <Place place>
 class StridedSliceGrad final : public SliceKernel {
  public:
@@ -92,8 +90,7 @@ class StridedSliceGrad final : public SliceKernel {
   }
 };
 
-// A tensor, but for a slice.
-template <Place place>
+// Writes a slice into a copy of a tensor.
 class TensorStridedSliceUpdate final : public SliceKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -107,13 +104,13 @@ class TensorStridedSliceUpdate final : public SliceKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Loop<2> loop,
                             (MakeLoop<2>(whole, {Dims{1}, Dims{1}})));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, context.AllocateOutput(0, shape));
-    TFPLUG_RETURN_IF_ERROR(Move<place>(context, loop, y, 0, x, 0));
-    return SetSlice<place>(context, y, slice, value);
+    TFPLUG_RETURN_IF_ERROR(Move<Place::kDevice>(context, loop, y, 0, x, 0));
+    return SetSlice<Place::kDevice>(context, y, slice, value);
   }
 };
 
-// x from `begin` on, as many elements in each dimension as `size` says; -1: all
-// that there are. Of int32 core has it for every device.
+// Copies `size` elements per dimension from `begin` on; a size of -1 means the
+// rest. TensorFlow has a kernel for int32 on every device.
 class SliceOf final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -139,8 +136,8 @@ class SliceOf final : public tfplug::Kernel {
     }
     if (!fits) {
       return absl::InvalidArgumentError(
-          "a slice of " + tfplug::Shape(size).ToString() + " from " +
-          tfplug::Shape(begin).ToString() + " on is not within " +
+          "a slice of size " + tfplug::Shape(size).ToString() + " at " +
+          tfplug::Shape(begin).ToString() + " is not within " +
           shape.ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Loop<2> loop,
@@ -150,51 +147,22 @@ class SliceOf final : public tfplug::Kernel {
   }
 };
 
-TFPLUG_REGISTER_KERNEL(
-    StridedSlice<Place::kDevice>,
-    ops::StridedSlice()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::StridedSlice::begin)
-        .HostMemory(ops::StridedSlice::end)
-        .HostMemory(ops::StridedSlice::strides));
-TFPLUG_REGISTER_KERNEL(StridedSlice<Place::kHost>,
-                       ops::StridedSlice()
-                           .T<int32_t>()
-                           .HostMemory(ops::StridedSlice::input)
-                           .HostMemory(ops::StridedSlice::begin)
-                           .HostMemory(ops::StridedSlice::end)
-                           .HostMemory(ops::StridedSlice::strides)
-                           .HostMemory(ops::StridedSlice::output));
-TFPLUG_REGISTER_KERNEL(
-    StridedSliceGrad<Place::kDevice>,
-    ops::StridedSliceGrad()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::StridedSliceGrad::shape)
-        .HostMemory(ops::StridedSliceGrad::begin)
-        .HostMemory(ops::StridedSliceGrad::end)
-        .HostMemory(ops::StridedSliceGrad::strides));
-TFPLUG_REGISTER_KERNEL(StridedSliceGrad<Place::kHost>,
-                       ops::StridedSliceGrad()
-                           .T<int32_t>()
-                           .HostMemory(ops::StridedSliceGrad::shape)
-                           .HostMemory(ops::StridedSliceGrad::begin)
-                           .HostMemory(ops::StridedSliceGrad::end)
-                           .HostMemory(ops::StridedSliceGrad::strides)
-                           .HostMemory(ops::StridedSliceGrad::dy)
-                           .HostMemory(ops::StridedSliceGrad::output));
-TFPLUG_REGISTER_KERNEL(
-    TensorStridedSliceUpdate<Place::kDevice>,
-    ops::TensorStridedSliceUpdate()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::TensorStridedSliceUpdate::begin)
-        .HostMemory(ops::TensorStridedSliceUpdate::end)
-        .HostMemory(ops::TensorStridedSliceUpdate::strides));
-TFPLUG_REGISTER_KERNEL(
-    SliceOf,
-    ops::Slice()
-        .T<float, double, tfplug::Half, tfplug::BFloat16, int64_t, bool>()
-        .HostMemory(ops::Slice::begin)
-        .HostMemory(ops::Slice::size));
+[[maybe_unused]] const bool kernels =
+    RegisterMovement<StridedSlice, ops::StridedSlice>(
+        std::tuple(ops::StridedSlice::begin, ops::StridedSlice::end,
+                   ops::StridedSlice::strides),
+        ops::StridedSlice::input, ops::StridedSlice::output) &&
+    RegisterMovement<StridedSliceGrad, ops::StridedSliceGrad>(
+        std::tuple(ops::StridedSliceGrad::shape, ops::StridedSliceGrad::begin,
+                   ops::StridedSliceGrad::end, ops::StridedSliceGrad::strides),
+        ops::StridedSliceGrad::dy, ops::StridedSliceGrad::output);
+TFPLUG_REGISTER_KERNEL(TensorStridedSliceUpdate,
+                       MovedOnDevice<ops::TensorStridedSliceUpdate>(
+                           ops::TensorStridedSliceUpdate::begin,
+                           ops::TensorStridedSliceUpdate::end,
+                           ops::TensorStridedSliceUpdate::strides));
+TFPLUG_REGISTER_KERNEL(SliceOf, MovedOnDevice<ops::Slice>(ops::Slice::begin,
+                                                          ops::Slice::size));
 
 }  // namespace
 }  // namespace cpu_sim

@@ -8,15 +8,14 @@
 
 #include "kernels/elementwise.h"
 
-// What core cannot do with lists of tensors on a device that is not its own:
-// sums and zeros, which loops have for gradients, and lists of bool.
+// List ops that TensorFlow does not provide for plug-in devices: sums and zeros,
+// which gradients of loops use, and lists of bool.
 namespace cpu_sim {
 namespace {
 
 namespace ops = tfplug::ops;
 
-// What core's functions for lists, in the releases that export them, ask the
-// device to do with the tensors in them.
+// Callbacks of TensorFlow's list functions, in the releases that export them.
 struct Lists : tfplug::VariableCode<Stream> {
   static absl::Status Add(tfplug::KernelContext& context,
                           const tfplug::Tensor& a, const tfplug::Tensor& b,
@@ -49,21 +48,21 @@ struct Lists : tfplug::VariableCode<Stream> {
   }
 };
 
-// In graphs, passes/list_gradients.h does without these ops where core lacks
-// the functions. That a kernel is there lets TensorFlow place the ops on the
-// device before.
-absl::Status Explain(const absl::Status& lacking) {
+// In graphs, passes/list_gradients.h replaces these ops where TensorFlow lacks
+// the functions. Registered kernels make TensorFlow place the ops on the device
+// before that pass runs.
+absl::Status AddWorkaround(const absl::Status& lacking) {
   if (lacking.code() != absl::StatusCode::kUnimplemented) return lacking;
   return absl::UnimplementedError(
       std::string(lacking.message()) +
-      ", and without it a plug-in cannot look into a list of tensors; unroll "
-      "the loop (unroll=True in Keras' recurrent layers)");
+      ", which a plug-in needs to read a list of tensors; unroll the loop "
+      "(unroll=True in Keras' recurrent layers)");
 }
 
 class AddLists final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    return Explain(tfplug::AddNVariant<Lists>(context));
+    return AddWorkaround(tfplug::AddNVariant<Lists>(context));
   }
 };
 TFPLUG_REGISTER_KERNEL(AddLists, tfplug::KernelDef("AddN").TypeConstraint(
@@ -72,7 +71,7 @@ TFPLUG_REGISTER_KERNEL(AddLists, tfplug::KernelDef("AddN").TypeConstraint(
 class ZerosLikeList final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    return Explain(tfplug::ZerosLikeVariant<Lists>(context));
+    return AddWorkaround(tfplug::ZerosLikeVariant<Lists>(context));
   }
 };
 TFPLUG_REGISTER_KERNEL(ZerosLikeList,
@@ -81,13 +80,13 @@ TFPLUG_REGISTER_KERNEL(ZerosLikeList,
 
 // ---- Lists of bool ---------------------------------------------------------
 
-// The same with these: passes/bool_lists.h makes other lists of them.
+// In graphs, passes/bool_lists.h replaces these lists too.
 class BoolList final : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& /*context*/) override {
     return absl::UnimplementedError(
-        "core has lists of bool for no device but its own, and in a graph "
-        "alone they become lists of numbers; cast to tf.float16 before");
+        "TensorFlow supports lists of bool only on its own devices; use "
+        "tf.function, in which they are replaced, or cast to tf.float16");
   }
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// ---- TopKV2: the largest of each row, in order; the first of equals first --
+// ---- TopKV2: the largest of each row in order; the first of equals wins ------
 
 template <typename T, typename Index>
 void FindTop(T* values, Index* indices, const T* x, int64_t rows, int64_t size,
@@ -49,8 +49,8 @@ class TopK final : public tfplug::Kernel {
     const int last = x.rank() - 1;
     if (last < 0 || k.size() != 1 || k[0] < 0 || k[0] > x.dim(last)) {
       return absl::InvalidArgumentError(
-          "input must have at least k columns; it is " + x.shape().ToString() +
-          ", and k " + tfplug::Shape(k).ToString());
+          "input must have at least k columns; its shape is " +
+          x.shape().ToString() + " and k is " + tfplug::Shape(k).ToString());
     }
     tfplug::Shape shape = x.shape();
     shape.set_dim(last, k[0]);
@@ -76,9 +76,9 @@ bool RegisterTopK() {
 }
 [[maybe_unused]] const bool top_k = RegisterTopK<float, int32_t, int64_t>();
 
-// ---- InTopKV2: whether fewer than k classes have more than the target ------
+// ---- InTopKV2: whether fewer than k classes exceed the target ----------------
 
-// A target that is no class, or a prediction that is no number, is not in.
+// A target out of range or a NaN prediction gives false.
 template <typename Index>
 void LookForTargets(bool* in, const float* predictions, const Index* targets,
                     const Index* k, int64_t rows, int64_t classes) {
@@ -108,8 +108,8 @@ class InTopK final : public tfplug::Kernel {
     if (predictions.rank() != 2 || targets.rank() != 1 ||
         targets.dim(0) != predictions.dim(0) || k.num_elements() != 1) {
       return absl::InvalidArgumentError(
-          "want a matrix of predictions, a target for each row, and a scalar, "
-          "not " +
+          "predictions must be a matrix, targets a vector with an element per "
+          "row, and k a scalar, not " +
           predictions.shape().ToString() + ", " + targets.shape().ToString() +
           " and " + k.shape().ToString());
     }

@@ -8,8 +8,8 @@
 namespace cpu_sim {
 namespace {
 
-// What core's functions for variables, in the releases that export them, ask
-// the device to do.
+// Callbacks of TensorFlow's variable functions, in the releases that export
+// them.
 struct Variables : tfplug::VariableCode<Stream> {
   template <typename T>
   static absl::Status Add(Stream& stream, const tfplug::Tensor& to,

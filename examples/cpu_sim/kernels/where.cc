@@ -15,8 +15,8 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// The indices of all elements that are not 0. How many these are, and so the
-// shape of the output, only the device can tell: the host waits for it.
+// Returns the indices of all elements that are not 0. Their number, and so the
+// shape of the output, is known only on the device; the host waits for it.
 template <typename T>
 class Where final : public tfplug::Kernel {
  public:

@@ -10,8 +10,8 @@
 namespace cpu_sim {
 namespace {
 
-// A list with a number for each dimension of NHWC, where batch and channels
-// take no part.
+// Validates a list with an element for each dimension of NHWC, which must be 1
+// for batch and channels.
 absl::Status CheckPerDimension(const char* name,
                                const std::vector<int64_t>& list) {
   if (list.size() != 4) {
@@ -33,13 +33,13 @@ absl::Status CheckPerDimension(const char* name,
 absl::Status CheckRank4(const char* name, const tfplug::Shape& shape) {
   if (shape.rank() == 4) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be 4-dimensional, and is ", shape.ToString()));
+      absl::StrCat(name, " must be 4-dimensional, not ", shape.ToString()));
 }
 
 constexpr int64_t kTileFloats = 1 << 17;
 constexpr int64_t kMinTile = 256;
 
-// The elements that one output pixel of one group is made of.
+// Returns the number of input elements per output pixel of one group.
 int64_t PatchSize(const Conv2D& conv) {
   return conv.rows.size * conv.cols.size * (conv.in_depth / conv.groups);
 }
@@ -81,7 +81,7 @@ absl::Status SlidingWindow::Init(
   if (pads.size() != 8 || *std::min_element(pads.begin(), pads.end()) < 0 ||
       pads[0] != 0 || pads[1] != 0 || pads[6] != 0 || pads[7] != 0) {
     return absl::InvalidArgumentError(
-        "explicit_paddings must be 8 numbers, none of them negative, and 0 for "
+        "explicit_paddings must have 8 non-negative elements, which are 0 for "
         "the batch and depth dimensions");
   }
   return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::Status SlidingWindow::Init(
 absl::StatusOr<Window> SlidingWindow::Over(int d, int64_t in,
                                            int64_t size) const {
   Window window{in, 0, size, strides_[d], dilations_[d], 0};
-  // From the first tap to the last.
+  // The distance from the first tap to the last, inclusive.
   const int64_t reach = (size - 1) * window.dilation + 1;
   if (padding_ == "SAME") {
     window.out = (in + window.stride - 1) / window.stride;
@@ -103,7 +103,7 @@ absl::StatusOr<Window> SlidingWindow::Over(int d, int64_t in,
     window.pad = explicit_paddings_[2 * d];
     padded += window.pad + explicit_paddings_[2 * d + 1];
   }
-  // Not below 0 by the rounding of the division.
+  // Checked before the division, which rounds towards 0.
   if (padded - reach + window.stride < 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Computed output size would be negative: a window of ", reach,
@@ -135,8 +135,8 @@ absl::StatusOr<Conv2D> SlidingWindow::Convolve(const tfplug::Shape& images,
   conv.groups = groups;
   TFPLUG_ASSIGN_OR_RETURN(conv.rows, Over(1, images.dim(1), filter.dim(0)));
   TFPLUG_ASSIGN_OR_RETURN(conv.cols, Over(2, images.dim(2), filter.dim(1)));
-  // As many patches as fit into a cache, and enough to pay for the filter's
-  // way through it.
+  // A tile has as many patches as fit into a cache, and enough to amortize
+  // loading the filter.
   const int64_t pixels = conv.batch * conv.rows.out * conv.cols.out;
   const int64_t patch = std::max<int64_t>(PatchSize(conv), 1);
   conv.tile = std::min(pixels, std::max(kMinTile, kTileFloats / patch));

@@ -13,29 +13,31 @@
 #include "absl/status/statusor.h"
 #include "kernels/simd.h"
 
-// The host's part of what slides over an image: convolutions and pooling.
-// Images are NHWC: [batch, rows, cols, channels].
+// Shapes of convolutions and pooling, computed on the host. Images are NHWC:
+// [batch, rows, cols, channels].
 namespace cpu_sim {
 
-// The attributes of the op, and what follows from them for an image.
+// The attributes of a convolution or pooling op.
 class SlidingWindow {
  public:
-  // Reads data_format, strides, padding and, where the op has them, ksize,
-  // dilations and explicit_paddings. UNIMPLEMENTED for NCHW.
+  // Reads data_format, strides, padding and, if the op has them, ksize, dilations
+  // and explicit_paddings. Returns UNIMPLEMENTED for NCHW.
   absl::Status Init(const tfplug::KernelConstruction& construction);
 
-  // With `size` taps over dimension `d` of an image, 1 or 2, of `in` elements.
+  // Returns the window of `size` taps over dimension `d` (1 or 2) of an image,
+  // which has `in` elements.
   absl::StatusOr<Window> Over(int d, int64_t in, int64_t size) const;
 
-  // Pooling: the windows of ksize over an image. INVALID_ARGUMENT unless it is
-  // a batch of images.
+  // Returns the pooling windows of ksize. INVALID_ARGUMENT unless `images` has
+  // rank 4.
   absl::StatusOr<Pool2D> OverImages(const tfplug::Shape& images) const;
 
-  // A convolution of images [batch, rows, cols, depth] with a filter [rows,
-  // cols, depth / groups, out_depth].
+  // Returns the convolution of images [batch, rows, cols, depth] with a filter
+  // [rows, cols, depth / groups, out_depth].
   absl::StatusOr<Conv2D> Convolve(const tfplug::Shape& images,
                                   const tfplug::Shape& filter) const;
-  // Each channel by itself, filter [rows, cols, depth, multiplier].
+  // Returns the depthwise convolution, with a filter [rows, cols, depth,
+  // multiplier].
   absl::StatusOr<Conv2D> ConvolveDepthwise(const tfplug::Shape& images,
                                            const tfplug::Shape& filter) const;
 
@@ -48,14 +50,14 @@ class SlidingWindow {
   std::string padding_;
 };
 
-// What comes out.
+// Return the shape of the output.
 tfplug::Shape OutputShape(const Conv2D& conv);
 tfplug::Shape OutputShape(const Pool2D& pool);
 
-// How many floats the functions that convolve work in.
+// Returns the number of floats in the workspace of a full convolution.
 int64_t WorkspaceOf(const Conv2D& conv);
 
-// INVALID_ARGUMENT unless `shape`, that of the argument `name`, is `want`.
+// Returns INVALID_ARGUMENT unless `shape`, of the argument `name`, is `want`.
 absl::Status CheckShape(const char* name, const tfplug::Shape& shape,
                         const tfplug::Shape& want);
 

@@ -8,14 +8,13 @@
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
-// Channels and rows that are worked on at once.
+// The numbers of channels and rows processed at once.
 constexpr int64_t kChannels = 256;
 constexpr int64_t kRows = 64;
 
-// Sums of `count` terms over all rows. add(place in x, channels, first channel,
-// partial) adds those of a row to partial[0], ... Adding up some rows first,
-// and these sums in double, keeps the digits that a small term would lose in a
-// large sum.
+// Computes `count` sums over all rows. add(offset in x, channels, first channel,
+// partial) adds the terms of a row to partial[0], ... Summing a few rows in float
+// and these sums in double preserves small terms.
 template <int count, typename Add>
 void AddUp(const BatchNorm& norm, float* const (&sums)[count], Add add) {
   float partial[count][kChannels];
@@ -112,7 +111,7 @@ void Training(const BatchNorm& norm, const float* x, const float* scale,
               const float* offset, const float* moving_mean,
               const float* moving_variance, float* y, float* next_mean,
               float* next_variance, float* mean, float* variance) {
-  if (norm.rows == 0) {  // the mean of nothing
+  if (norm.rows == 0) {  // the mean of no rows
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (float* vector : {next_mean, next_variance, mean, variance}) {
       std::fill_n(vector, norm.depth, nan);
@@ -129,7 +128,7 @@ void Training(const BatchNorm& norm, const float* x, const float* scale,
        next_variance);
 }
 
-// doffset = sum(dy); dscale = sum(dy * (x - mean)), to be scaled.
+// doffset = sum(dy); dscale = sum(dy * (x - mean)), before scaling.
 void GradientSums(const BatchNorm& norm, const float* dy, const float* x,
                   const float* mean, float* dscale, float* doffset) {
   AddUp<2>(norm, {doffset, dscale},
@@ -155,7 +154,7 @@ void TrainingGradient(const BatchNorm& norm, const float* dy, const float* x,
                       float* doffset) {
   GradientSums(norm, dy, x, mean, dscale, doffset);
   if (norm.rows == 0) return;
-  // dx = factor * (dy - mean of dy - what x takes part in the variance)
+  // dx = factor * (dy - mean of dy - the term from the variance)
   float factor[kChannels], share[kChannels], shift[kChannels];
   const auto rows = static_cast<float>(norm.rows);
   for (int64_t first = 0; first < norm.depth; first += kChannels) {

@@ -8,15 +8,15 @@
 
 #include "kernels/simd.h"
 
-// What the files of this folder share. They are compiled once for each level
-// of x86-64: CPU_SIM_LEVEL is its name, and `Eigen` is another name for each.
-// So each level has namespaces of its own, and nothing else may be compiled
-// from here: what two levels have under one name, the linker keeps one of (a
-// test looks for that). Nor may anything run before a level is chosen: no
-// initialisers.
+// Shared by the files in this directory, which are compiled once for each level
+// of x86-64. CPU_SIM_LEVEL is its name, and `Eigen` expands to a different name
+// for each level. Every level has its own namespaces, and these files must define
+// nothing outside them: of two functions with one name the linker keeps one (a
+// test checks this). Dynamic initializers are forbidden as well, because they
+// would run before a level is chosen.
 
-// Before a loop whose output may be one of its inputs, but lies nowhere else in
-// one: the compiler need not look.
+// Precedes a loop whose output may alias an input exactly but never partially,
+// so the compiler can omit overlap checks.
 #ifdef __clang__
 #define CPU_SIM_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -43,15 +43,15 @@ extern const BatchNormCode kBatchNorm;
 
 namespace {
 
-// Taps [begin, end) of a window are those that reach the image.
+// The taps [begin, end) of a window that are inside the image.
 struct Taps {
   int64_t begin;
   int64_t end;
 };
 
 inline Taps TapsInside(const Window& window, int64_t o) {
-  const int64_t first = o * window.stride - window.pad;  // where tap 0 is
-  // The number of taps before a place that lies `distance` from the first.
+  const int64_t first = o * window.stride - window.pad;  // position of tap 0
+  // Returns the number of taps before the position `distance` from the first.
   const auto before = [&](int64_t distance) {
     if (distance <= 0) return int64_t{0};
     return std::min(window.size,

@@ -3,8 +3,8 @@
 
 #include "kernels/simd/code.h"
 
-// Convolution as matrix multiplication: the patches of the image that the
-// windows reach, a row for each output pixel, times the filter.
+// Convolution as matrix multiplication: the patches of the image under the
+// windows, a row per output pixel, times the filter.
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
@@ -22,7 +22,7 @@ struct Sizes {
   int64_t patch;
 };
 
-// Whether the patches are the image itself.
+// Whether the matrix of patches equals the image.
 bool IsPointwise(const Window& window) {
   return window.size == 1 && window.stride == 1 && window.out == window.in;
 }
@@ -30,9 +30,9 @@ bool IsPointwise(const Conv2D& conv) {
   return conv.groups == 1 && IsPointwise(conv.rows) && IsPointwise(conv.cols);
 }
 
-// Calls inside(place in the patch, place in the image, size) for each run of
+// Calls inside(offset in the patch, offset in the image, size) for each run of
 // the patch of output pixel `pixel` that is contiguous in the image, and
-// outside(place in the patch, size) for what is no part of the image.
+// outside(offset in the patch, size) for each run outside the image.
 template <typename Inside, typename Outside>
 void ForEachRun(const Conv2D& conv, int64_t group, int64_t pixel, Inside inside,
                 Outside outside) {
@@ -42,7 +42,7 @@ void ForEachRun(const Conv2D& conv, int64_t group, int64_t pixel, Inside inside,
   const int64_t image = pixel / cols.out / rows.out * rows.in;
   const Taps row_taps = TapsInside(rows, row), col_taps = TapsInside(cols, col);
   const int64_t patch_row = cols.size * depth;
-  // Neighbouring taps reach neighbouring pixels.
+  // Adjacent taps cover adjacent pixels.
   const bool contiguous = cols.dilation == 1 && conv.groups == 1;
   if (row_taps.begin > 0) outside(0, row_taps.begin * patch_row);
   for (int64_t r = row_taps.begin; r < row_taps.end; ++r) {
@@ -71,7 +71,7 @@ void ForEachRun(const Conv2D& conv, int64_t group, int64_t pixel, Inside inside,
   }
 }
 
-// `count` patches from output pixel `first` on.
+// Gathers `count` patches, starting at output pixel `first`.
 void GatherPatches(const Conv2D& conv, int64_t group, int64_t first,
                    int64_t count, const float* x, float* patches) {
   const int64_t size = Sizes(conv).patch;
@@ -87,7 +87,7 @@ void GatherPatches(const Conv2D& conv, int64_t group, int64_t first,
   }
 }
 
-// The reverse: adds each patch to where it came from.
+// The reverse: adds each patch to its position in the image.
 void ScatterPatches(const Conv2D& conv, int64_t group, int64_t first,
                     int64_t count, const float* patches, float* x) {
   const int64_t size = Sizes(conv).patch;

@@ -4,8 +4,8 @@
 
 #include "kernels/simd/code.h"
 
-// Convolution of each channel by itself: sums over taps of products along the
-// channels, which neighbouring lanes of a vector are.
+// Depthwise convolution. Vector lanes hold adjacent channels; products are summed
+// over the taps.
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
@@ -47,7 +47,7 @@ void ForEachVector(int64_t depth, Use use) {
   for (; c < depth; ++c) use(std::integral_constant<int, 1>(), c);
 }
 
-// Where the tap at (row, col) of the window at (o_row, o_col) is in the image.
+// Returns the position in the image of tap (row, col) of window (o_row, o_col).
 int64_t Place(const Conv2D& conv, int64_t image, int64_t o_row, int64_t o_col,
               int64_t row, int64_t col) {
   return ((image * conv.rows.in + TapPlace(conv.rows, o_row, row)) *
@@ -56,10 +56,10 @@ int64_t Place(const Conv2D& conv, int64_t image, int64_t o_row, int64_t o_col,
          conv.in_depth;
 }
 
-// ---- Any strides, any multiplier: tap by tap --------------------------------
+// ---- General case: tap by tap -----------------------------------------------
 
-// Calls use(place in y, place in x, place in the filter) for each tap of the
-// output pixels [begin, end) of a row that is in the image.
+// Calls use(offset in y, offset in x, offset in the filter) for each tap inside
+// the image of the output pixels [begin, end) of a row.
 template <typename Use>
 void ForEachTap(const Conv2D& conv, int64_t image, int64_t row, int64_t begin,
                 int64_t end, Use use) {
@@ -89,9 +89,9 @@ void ForEachChannel(const Conv2D& conv, Use use) {
   }
 }
 
-// ---- One output channel for each input channel: in registers ----------------
+// ---- Multiplier 1: in registers ---------------------------------------------
 
-// Output pixels [begin, end) of a row, all of whose column taps are inside.
+// The output pixels [begin, end) of a row whose column taps are all inside.
 Taps Interior(const Window& cols) {
   const auto is_full = [&](int64_t col) {
     const Taps taps = TapsInside(cols, col);
@@ -103,7 +103,7 @@ Taps Interior(const Window& cols) {
   return pixels;
 }
 
-// Strides, in elements, of what a row of output pixels is made of.
+// The strides, in elements, of the operands of a row of output pixels.
 struct Steps {
   explicit Steps(const Conv2D& conv)
       : row_tap(conv.rows.dilation * conv.cols.in * conv.in_depth),
@@ -115,8 +115,8 @@ struct Steps {
   int64_t pixel;
 };
 
-// `pixels` neighbouring output pixels. x points at the first tap of the first;
-// the filter's taps are `filter_step` apart.
+// Computes `pixels` adjacent output pixels. x points to the first tap of the
+// first pixel; the filter's taps are `filter_step` apart.
 template <int pixels>
 void ForwardPixels(const Steps& step, Taps rows, Taps cols, int64_t width,
                    int64_t depth, const float* x, const float* filter,
@@ -166,8 +166,8 @@ void ForwardInRegisters(const Conv2D& conv, const Epilogue& epilogue,
   }
 }
 
-// Adds what `pixels` output pixels give to `taps` neighbouring taps. x points
-// at the first tap of the first.
+// Adds the contributions of `pixels` output pixels to `taps` adjacent taps. x
+// points to the first tap of the first pixel.
 template <int taps>
 void FilterGradientTaps(const Steps& step, int64_t pixels, int64_t depth,
                         const float* x, const float* dy, float* dfilter) {
@@ -211,8 +211,8 @@ void Forward(const Conv2D& conv, const Epilogue& epilogue, const float* x,
   }
 }
 
-// Convolves from y to x: the window turned round, so that tap t of x's element
-// i is tap size - 1 - t of the element of y that it came to.
+// Returns the convolution from y to x, with the window reversed: tap t of an
+// element of x is tap size - 1 - t of the element of y to which it contributed.
 Window Reverse(const Window& window) {
   return {window.out,      window.in,
           window.size,     1,

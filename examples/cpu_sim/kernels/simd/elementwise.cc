@@ -6,7 +6,7 @@
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
-// ---- Loops, of which the compiler makes vectors ----------------------------
+// ---- Loops that the compiler vectorizes ------------------------------------
 
 template <typename F>
 void Each(int64_t size, const float* x, float* y, F f) {
@@ -27,7 +27,7 @@ void Each(int64_t size, const float* a, int64_t a_step, const float* b,
   }
 }
 
-// ---- What they do ----------------------------------------------------------
+// ---- Operations ------------------------------------------------------------
 
 void DoUnary(Unary op, int64_t size, const float* x, float* y) {
   const Eigen::Map<const Eigen::Array<float, 1, Eigen::Dynamic>> in(x, size);

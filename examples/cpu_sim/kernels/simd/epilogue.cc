@@ -8,8 +8,8 @@ namespace {
 
 using Row = Eigen::Map<Eigen::Array<float, 1, Eigen::Dynamic>>;
 
-// NaN, as an argument or as a limit, compares to nothing: it stays, or does not
-// limit.
+// Comparisons with NaN are false: a NaN argument stays NaN, and a NaN limit has
+// no effect.
 inline float Clamped(float x, float limit) {
   return x < 0 ? 0 : x > limit ? limit : x;
 }
@@ -21,12 +21,12 @@ void Map(int64_t size, const float* x, float* y, F f) {
   for (int64_t i = 0; i < size; ++i) y[i] = f(i, x[i]);
 }
 
-// y = activate(x * scale + shift), by row; activate is one element's.
+// y = activate(x * scale + shift) by row; activate works on one element.
 template <typename Activate>
 void MapRows(const Epilogue& epilogue, int64_t rows, int64_t depth,
              const float* x, float* y, Activate activate) {
   const float *scale = epilogue.scale, *shift = epilogue.shift;
-  if (scale == nullptr && shift == nullptr) {  // rows do not matter
+  if (scale == nullptr && shift == nullptr) {  // independent of rows
     Map(rows * depth, x, y, [=](int64_t, float v) { return activate(v); });
     return;
   }
@@ -63,7 +63,7 @@ void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
   };
   const auto same = [](float v) { return v; };
   constexpr float kNoLimit = std::numeric_limits<float>::quiet_NaN();
-  // Of what each(same) made.
+  // Applied to the result of each(same).
   Row all(y, rows * depth);
   switch (epilogue.activation) {
     case Activation::kNone:

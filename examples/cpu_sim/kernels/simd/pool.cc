@@ -7,8 +7,8 @@
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
-// Calls use(place in y, tap, place in x) for each tap of each window that is in
-// the image, and begin(place in y, number of taps) before those of a window.
+// Calls use(offset in y, tap, offset in x) for each tap of each window that is
+// inside the image, and begin(offset in y, number of taps) before each window.
 template <typename Begin, typename Use>
 void ForEachTap(const Pool2D& pool, Begin begin, Use use) {
   const Window &rows = pool.rows, &cols = pool.cols;
@@ -36,7 +36,7 @@ int64_t InputSize(const Pool2D& pool) {
   return pool.batch * pool.rows.in * pool.cols.in * pool.depth;
 }
 
-// NaN is larger than any number.
+// NaN counts as larger than any number.
 void Max(const Pool2D& pool, const float* x, float* y) {
   const int64_t depth = pool.depth;
   ForEachTap(
@@ -64,7 +64,7 @@ void MaxGradient(const Pool2D& pool, const float* x, const float* y,
         const float* __restrict in = x + to;
         const float* __restrict largest = y + from;
         float* __restrict out = dx + to;
-        float* __restrict rest = workspace;  // what nobody has got yet
+        float* __restrict rest = workspace;  // not yet assigned
         for (int64_t c = 0; c < depth; ++c) {
           const bool gets = in[c] == largest[c] || in[c] != in[c];
           out[c] += gets ? rest[c] : 0;

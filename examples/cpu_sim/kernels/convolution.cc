@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/base/status_macros.h>
+#include "kernels/convolution.h"
+
 #include <tfplug/kernel/register_kernel.h>
-#include <tfplug/ops/nn.h>
 
-#include <cstdint>
-
-#include "cpu_sim.h"
 #include "kernels/host_tensor.h"
-#include "kernels/simd.h"
-#include "kernels/window.h"
 
 namespace cpu_sim {
 namespace {
 
-namespace ops = tfplug::ops;
-
-// What the three have in common: the window, and memory to work in.
 class ConvolutionKernel : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -23,40 +15,35 @@ class ConvolutionKernel : public tfplug::Kernel {
   }
 
  protected:
-  static absl::StatusOr<tfplug::Tensor> Workspace(
-      tfplug::KernelContext& context, const Conv2D& conv) {
-    return context.AllocateTemp(tfplug::DataType::kFloat, {WorkspaceOf(conv)});
-  }
-
   SlidingWindow window_;
 };
 
+template <class Kind>
 class Convolution final : public ConvolutionKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::Conv2D;
+    using Op = typename Kind::Forward;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
                             context.GetInput(Op::filter));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
-                            window_.Convolve(x.shape(), filter.shape()));
+                            Kind::Describe(window_, x.shape(), filter.shape()));
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
         context.AllocateOutput(Op::output, OutputShape(conv)));
     if (y.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    return stream->Launch(Simd().conv2d.forward, conv, Epilogue(),
-                          x.flat<float>(), filter.flat<float>(),
-                          y.flat<float>(), work.flat<float>());
+    return LaunchConvolution<Kind>(context, *stream, conv, Kind::Code().forward,
+                                   conv, Epilogue(), x.flat<float>(),
+                                   filter.flat<float>(), y.flat<float>());
   }
 };
-TFPLUG_REGISTER_KERNEL(Convolution, ops::Conv2D().T<float>());
 
+template <class Kind>
 class InputGradient final : public ConvolutionKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::Conv2DBackpropInput;
+    using Op = typename Kind::InputGradient;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
                             context.GetInput(Op::input_sizes));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor filter,
@@ -65,27 +52,24 @@ class InputGradient final : public ConvolutionKernel {
                             context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
-                            window_.Convolve(shape, filter.shape()));
+                            Kind::Describe(window_, shape, filter.shape()));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
                             context.AllocateOutput(Op::output, shape));
     if (dx.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    return stream->Launch(Simd().conv2d.input_gradient, conv,
-                          filter.flat<float>(), dy.flat<float>(),
-                          dx.flat<float>(), work.flat<float>());
+    return LaunchConvolution<Kind>(
+        context, *stream, conv, Kind::Code().input_gradient, conv,
+        filter.flat<float>(), dy.flat<float>(), dx.flat<float>());
   }
 };
-TFPLUG_REGISTER_KERNEL(InputGradient,
-                       ops::Conv2DBackpropInput().T<float>().HostMemory(
-                           ops::Conv2DBackpropInput::input_sizes));
 
+template <class Kind>
 class FilterGradient final : public ConvolutionKernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
-    using Op = ops::Conv2DBackpropFilter;
+    using Op = typename Kind::FilterGradient;
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(Op::input));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor sizes,
                             context.GetInput(Op::filter_sizes));
@@ -93,22 +77,32 @@ class FilterGradient final : public ConvolutionKernel {
                             context.GetInput(Op::out_backprop));
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Shape shape, ReadShape(sizes));
     TFPLUG_ASSIGN_OR_RETURN(const Conv2D conv,
-                            window_.Convolve(x.shape(), shape));
+                            Kind::Describe(window_, x.shape(), shape));
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("out_backprop", dy.shape(), OutputShape(conv)));
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dfilter,
                             context.AllocateOutput(Op::output, shape));
     if (dfilter.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor work, Workspace(context, conv));
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    return stream->Launch(Simd().conv2d.filter_gradient, conv, x.flat<float>(),
-                          dy.flat<float>(), dfilter.flat<float>(),
-                          work.flat<float>());
+    return LaunchConvolution<Kind>(
+        context, *stream, conv, Kind::Code().filter_gradient, conv,
+        x.flat<float>(), dy.flat<float>(), dfilter.flat<float>());
   }
 };
-TFPLUG_REGISTER_KERNEL(FilterGradient,
-                       ops::Conv2DBackpropFilter().T<float>().HostMemory(
-                           ops::Conv2DBackpropFilter::filter_sizes));
+
+template <class Kind>
+bool Register() {
+  using Input = typename Kind::InputGradient;
+  using Filter = typename Kind::FilterGradient;
+  return tfplug::RegisterKernel<Convolution<Kind>>(
+             typename Kind::Forward().template T<float>()) &&
+         tfplug::RegisterKernel<InputGradient<Kind>>(
+             Input().template T<float>().HostMemory(Input::input_sizes)) &&
+         tfplug::RegisterKernel<FilterGradient<Kind>>(
+             Filter().template T<float>().HostMemory(Filter::filter_sizes));
+}
+[[maybe_unused]] const bool kernels =
+    Register<FullConvolution>() && Register<DepthwiseConvolution>();
 
 }  // namespace
 }  // namespace cpu_sim
