@@ -34,8 +34,8 @@ absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
   return tfplug::DeviceMemory(address, size);
 }
 
-// Without waiting for the device: freed memory stays mapped, and the work of
-// its next owner is queued behind that of this one.
+// Does not wait for the device: freed memory stays mapped, and the work of its
+// next owner is queued after that of this one.
 absl::Status Memory::Deallocate(tfplug::DeviceMemory memory) {
   return device_.Free(memory.opaque());
 }
@@ -70,7 +70,7 @@ absl::Status Device::Init() {
   return absl::OkStatus();
 }
 
-// CPU_SIM_BFC=0: each tensor comes to our allocator, not to TensorFlow's.
+// With CPU_SIM_BFC=0 tensors come from our allocator instead of TensorFlow's.
 tfplug::PlatformOptions Platform::Options() {
   tfplug::PlatformOptions options;
   const char* bfc = getenv("CPU_SIM_BFC");

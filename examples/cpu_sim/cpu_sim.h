@@ -16,8 +16,8 @@
 #include "runtime/machine.h"
 #include "runtime/stream.h"
 
-// A TensorFlow device on top of the runtime in runtime/: what a vendor writes.
-// Each class holds the runtime's object and passes calls on to it.
+// A TensorFlow device on top of the driver in runtime/: the code that a vendor
+// writes. Each class wraps an object of the driver and forwards calls to it.
 namespace cpu_sim {
 
 class Device;
@@ -108,13 +108,12 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
     return stream_->Stop(timer.runtime());
   }
 
-  // For kernels: runs function(arguments...) on the device. A Span of device
-  // memory among the arguments comes to the function as a pointer that the
-  // device may follow; all else comes as it is.
+  // Runs function(arguments...) on the device, for kernels. A Span of device
+  // memory is converted to a private address; other arguments are copied.
   template <typename Function, typename... Arguments>
   absl::Status Launch(Function function, const Arguments&... arguments) {
     absl::Status status;
-    // In braces, for the order of evaluation.
+    // Braces fix the order of evaluation.
     std::tuple<decltype(ForDevice(arguments, status))...> on_device{
         ForDevice(arguments, status)...};
     if (!status.ok()) return status;
@@ -139,7 +138,7 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   std::unique_ptr<rt::Stream> stream_;
 };
 
-// What the driver has to give. Not for each tensor: see Device.
+// The driver's memory, which Device does not use for each tensor.
 class Memory final : public tfplug::Allocator {
  public:
   explicit Memory(Device& device);
@@ -168,8 +167,8 @@ class Memory final : public tfplug::Allocator {
   rt::Device& device_;
 };
 
-// Where TensorFlow's own allocator is off, each tensor is taken from the cache
-// over Memory; where it is on, the cache sees its few large blocks.
+// Without TensorFlow's own allocator, each tensor is allocated from the cache
+// over Memory; with it, the cache serves its few large blocks.
 class Device final
     : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
  public:
@@ -200,14 +199,14 @@ class Device final
 
  private:
   const int ordinal_;
-  rt::Device* device_ = nullptr;  // the machine's
+  rt::Device* device_ = nullptr;  // owned by the machine
 };
 
 class Platform final : public tfplug::Platform<Device> {
  public:
   static constexpr char kName[] = "CPU_SIM";
-  // No "CPU" in here: TensorFlow's graph optimizers take each device whose
-  // type contains that for the CPU, and put ops there that only the CPU has.
+  // Must not contain "CPU": TensorFlow's graph optimizers treat every device
+  // type that contains it as the CPU and use ops that only the CPU has.
   static constexpr char kType[] = "SIM";
 
   tfplug::PlatformOptions Options() override;

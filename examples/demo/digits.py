@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a Keras perceptron on scans of handwritten digits by model.fit, with
-SGD and with Adam, on the simulated device and on the CPU, compares, and draws a
-picture. tools/demo runs it; by hand: python digits.py PICTURE, where TensorFlow
-finds the plug-in.
+"""Trains a Keras perceptron on scans of handwritten digits with model.fit, using
+SGD and Adam, on the simulated device and on the CPU; compares them and draws a
+picture. tools/demo runs it; to run it yourself: python digits.py PICTURE, in an
+environment that has the plug-in.
 
-Exits with 1 where the device learns too little or other things than the CPU.
+Exits with 1 if the device's accuracy is too low or its losses differ from the
+CPU's.
 """
 
 import argparse
@@ -25,7 +26,7 @@ DIFFERENCE, COMPARED_STEPS = 1e-4, 50  # at most, relative
 
 
 def train(device, optimizer, images, labels):
-    """The trainer, and the Losses of its training."""
+    """Returns a trainer and the Losses of its training."""
     trainer = Trainer(device, optimizer, images.shape[1], 10)
     words = f"{optimizer:<4} " + (
         "on the device" if device == "SIM" else "on the CPU   ")
@@ -50,12 +51,13 @@ def print_devices():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("picture", help="where to write it: a .png")
+    parser.add_argument("picture", help="the .png file to write")
     path = parser.parse_args().picture
 
     print_devices()
     if not tf.config.list_physical_devices("SIM"):
-        sys.exit("the simulated device is not there: run tools/demo")
+        sys.exit("TensorFlow has no SIM device; run tools/demo, which installs "
+                 "the plug-in")
 
     data = load_digits()
     split = train_test_split(
@@ -64,8 +66,8 @@ def main():
     images, test_images, labels, test_labels = split
     steps = len(images) // BATCH
     images, labels = images[:steps * BATCH], labels[:steps * BATCH]
-    print(f"{len(images)} digits to learn from, {len(test_images)} to be tested "
-          f"with, {EPOCHS} epochs of {steps} steps\n")
+    print(f"{len(images)} training digits, {len(test_images)} test digits, "
+          f"{EPOCHS} epochs of {steps} steps\n")
 
     start = time.monotonic()
     runs, complaints = [], []
@@ -82,10 +84,10 @@ def main():
             [float((p == test_labels).mean()) for p in predictions])
         runs.append(run)
         if run.accuracies[0] < ACCURACY:
-            complaints.append(f"{optimizer}: the device has learnt too little: "
-                              f"want {ACCURACY:.0%}")
+            complaints.append(f"{optimizer}: the accuracy on the device is below "
+                              f"{ACCURACY:.0%}")
         if not run.difference <= DIFFERENCE:
-            complaints.append(f"{optimizer}: the losses differ: want at most "
+            complaints.append(f"{optimizer}: the losses differ by more than "
                               f"{DIFFERENCE}")
         if strangers or not counts["SIM"]:
             complaints.append(f"{optimizer}: ran on the CPU: {strangers}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's picture: the losses, and what the device makes of test digits."""
+"""Draws the demo's picture: the losses, and the predictions for test digits."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ WRONG_COLOUR = "#c8102e"
 
 @dataclasses.dataclass
 class Run:
-    """What one optimizer did; pairs are of the device and of the CPU."""
+    """The result of one optimizer; pairs are (device, CPU)."""
 
     optimizer: str
     losses: list  # of each batch
@@ -79,7 +79,7 @@ def _draw_digits(figure, optimizer, images, labels, predictions, accuracies):
         f"({len(labels) - wrong.sum()} of {len(labels)}; CPU: "
         f"{accuracies[1]:.1%})", fontsize=13)
     grid = figure.subplots(ROWS, COLUMNS)
-    # The wrong ones are the interesting ones: all of them are among the shown.
+    # Shows all wrong predictions.
     right = np.flatnonzero(~wrong)
     places = max(0, ROWS * COLUMNS - wrong.sum())
     spread = np.linspace(0, len(right) - 1, places).astype(int)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Keras perceptron and its training by Keras' own fit, on a device of one's
-choice.
+"""Trains a Keras perceptron with model.fit on a given device.
 
-Everything that could differ between two devices but the arithmetic is fixed:
-both start from the same weights and see the same batches.
+Devices can differ only in their arithmetic: all start from the same weights and
+train on the same batches.
 """
 
 import collections
@@ -21,14 +20,14 @@ OPTIMIZERS = {
     "SGD": lambda: keras.optimizers.SGD(0.05, momentum=0.9),
     "Adam": lambda: keras.optimizers.Adam(0.002),
 }
-# What has no part in the arithmetic: batches and results on their way.
+# Ops without arithmetic, which feed batches and return results.
 FEEDING = {"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv",
            "Const", "NoOp", "Identity", "IteratorGetNext", "OptionalFromValue",
            "OptionalGetValue", "OptionalHasValue", "OptionalNone"}
 
 
 class HostInitializer:
-    """Glorot's uniform weights, drawn by NumPy: the same for every device."""
+    """Glorot uniform weights drawn by NumPy, equal on every device."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -39,7 +38,8 @@ class HostInitializer:
 
 
 class Losses(keras.callbacks.Callback):
-    """What Keras says after each batch: the mean loss of the epoch so far."""
+    """Records the loss that Keras reports after each batch: the mean of the
+    epoch so far."""
 
     def __init__(self, on_step=None):
         super().__init__()
@@ -51,18 +51,18 @@ class Losses(keras.callbacks.Callback):
             self.on_step(self.means[-1])
 
     def of_batches(self, steps_per_epoch):
-        """The loss of each batch alone."""
+        """Returns the loss of each batch by itself."""
         sums = np.reshape(self.means, (-1, steps_per_epoch)) * np.arange(
             1, steps_per_epoch + 1)
         return np.diff(sums, prepend=0).ravel()
 
 
 class Trainer:
-    """One model on one device ("SIM" or "CPU"), and how it learns."""
+    """Trains one model on one device ("SIM" or "CPU")."""
 
     def __init__(self, device, optimizer, features, classes, seed=0):
-        # Once the plug-in is there, the device is where TensorFlow runs what
-        # nothing is said about: a script for it is any Keras script.
+        # With the plug-in installed, its device is TensorFlow's default, so any
+        # Keras script uses it.
         self.scope = "/device:CPU:0" if device == "CPU" else None
         weights = HostInitializer(seed)
         with tf.device(self.scope):
@@ -72,7 +72,7 @@ class Trainer:
                 keras.layers.Dense(64, "relu", kernel_initializer=weights),
                 keras.layers.Dense(classes, kernel_initializer=weights),
             ])
-            # XLA is not asked for: it knows no devices of this kind.
+            # XLA has no compiler for plug-in devices.
             self.model.compile(
                 OPTIMIZERS[optimizer](), jit_compile=False,
                 loss=keras.losses.SparseCategoricalCrossentropy(
@@ -81,7 +81,7 @@ class Trainer:
         assert where.endswith(f"/device:{device}:0"), where
 
     def fit(self, images, labels, batch, epochs, on_step=None):
-        """Learns; returns the Losses."""
+        """Trains the model and returns the Losses."""
         losses = Losses(on_step)
         with tf.device(self.scope):
             self.model.fit(images, labels, batch_size=batch, epochs=epochs,
@@ -89,17 +89,17 @@ class Trainer:
         return losses
 
     def predict(self, images):
-        """The class of each image."""
+        """Returns the class of each image."""
         with tf.device(self.scope):
             logits = self.model.predict(images, verbose=0)
         return np.argmax(logits, axis=1)
 
     def ops_per_step(self, images, labels):
-        """How many ops TensorFlow runs for one step, by device, counted in the
-        graphs that it hands to each device after all of its rewriting; and the
-        names of those that compute on the CPU."""
+        """Returns the number of ops per training step by device, counted in the
+        final graphs of each device, and the names of the ops that compute on the
+        CPU."""
         context.context().enable_run_metadata()
-        context.context().export_run_metadata()  # what was left there
+        context.context().export_run_metadata()  # discards earlier metadata
         self.fit(images, labels, len(images), 1)
         metadata = context.context().export_run_metadata()
         context.context().disable_run_metadata()
@@ -109,7 +109,7 @@ class Trainer:
                      for g in function.partition_graphs for n in g.node]
             if ("MatMul" not in {op for op, _ in nodes} and
                     "_FusedMatMul" not in {op for op, _ in nodes}):
-                continue  # not the step
+                continue  # not part of the step
             for op, device in nodes:
                 counts[device] += 1
                 if device == "CPU" and op not in FEEDING:

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csetjmp>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "runtime/machine.h"
+#include "runtime/stream.h"
 
 namespace cpu_sim::rt {
 namespace {
@@ -23,21 +25,39 @@ std::unique_ptr<Machine> MakeMachine(bool strict = true) {
   return Machine::Create(options).value();
 }
 
-// The signal that `touch` dies of in a process of its own; 0 if it lives.
+sigjmp_buf after_fault;
+
+// Whether touch() accesses memory that this process must not access.
 template <typename F>
-int SignalOf(F touch) {
+bool Faults(F touch) {
+  struct sigaction handler = {}, previous;
+  handler.sa_handler = [](int) { siglongjmp(after_fault, 1); };
+  sigaction(SIGSEGV, &handler, &previous);
+  const bool faults = sigsetjmp(after_fault, /*savesigs=*/1) != 0;
+  if (!faults) touch();
+  sigaction(SIGSEGV, &previous, nullptr);
+  return faults;
+}
+
+bool FaultsAt(const volatile char* address) {
+  return Faults([=] { (void)*address; });
+}
+
+// Runs check() in a forked child, and returns whether it returned true within
+// 20 seconds.
+template <typename F>
+bool HoldsInChild(F check) {
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGSEGV, SIG_DFL);  // no handler of a test framework or sanitizer
-    touch();
-    _exit(0);
+    alarm(20);
+    _exit(check() ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST_CASE("Device: what is copied in comes out") {
+TEST_CASE("Device: copies keep the data") {
   const auto machine = MakeMachine();
   Device& device = *machine->GetDevice(0).value();
   const std::vector<int> in = {1, 2, 3, 4};
@@ -53,18 +73,68 @@ TEST_CASE("Device: what is copied in comes out") {
   CHECK(device.Stats()->in_use == 0);
 }
 
-TEST_CASE("Device: strict memory is not the host's") {
+TEST_CASE("Device: the host cannot access strict memory") {
   for (const bool strict : {true, false}) {
     CAPTURE(strict);
     const auto machine = MakeMachine(strict);
     Device& device = *machine->GetDevice(0).value();
     auto* address = static_cast<volatile char*>(device.Allocate(8).value());
-    CHECK(SignalOf([=] { address[0] = 1; }) == (strict ? SIGSEGV : 0));
-    CHECK(SignalOf([=] { (void)address[7]; }) == (strict ? SIGSEGV : 0));
+    CHECK(Faults([=] { address[0] = 1; }) == strict);
+    CHECK(FaultsAt(address + 7) == strict);
   }
 }
 
-TEST_CASE("Device: managed memory is both's") {
+TEST_CASE("Device: guard regions surround its memory") {
+  const auto machine = MakeMachine(/*strict=*/false);
+  Device& device = *machine->GetDevice(0).value();
+  constexpr size_t kSize = 1 << 20, kGuard = Arena::kGuardBytes;
+  auto* const memory = static_cast<char*>(device.Allocate(kSize).value());
+  auto* const managed =
+      static_cast<char*>(device.AllocateManaged(kSize).value());
+  auto* const on_device =
+      static_cast<char*>(device.ToPrivate(memory, kSize).value());
+  for (const char* first : {memory, managed, on_device}) {
+    CHECK_FALSE(FaultsAt(first));
+    CHECK_FALSE(FaultsAt(first + kSize - 1));
+    CHECK(FaultsAt(first - 1));
+    CHECK(FaultsAt(first - kGuard));
+    CHECK(FaultsAt(first + kSize));
+    CHECK(FaultsAt(first + kSize + kGuard - 1));
+  }
+}
+
+TEST_CASE("Device: a forked child has no access, and every call fails") {
+  const auto machine = MakeMachine(/*strict=*/false);
+  Device& device = *machine->GetDevice(0).value();
+  auto* const memory = static_cast<char*>(device.Allocate(16).value());
+  auto stream = Stream::Create(device).value();
+  Event event;
+  Timer timer;
+  char host[16] = {7};
+  REQUIRE(stream->CopyToDevice(memory, host, 16).ok());
+  REQUIRE(stream->Record(event).ok());
+  REQUIRE(stream->Synchronize().ok());
+  CHECK(HoldsInChild([=] { return FaultsAt(memory); }));
+  CHECK(HoldsInChild([&] {
+    for (const absl::Status& status :
+         {device.Allocate(16).status(), device.Free(memory),
+          device.Synchronize(), device.CopyToHost(host, memory, 16),
+          stream->CopyToDevice(memory, host, 16), stream->Synchronize(),
+          stream->Launch([] {}), stream->RunOnHost([] {}),
+          stream->Record(event), stream->WaitFor(event), event.Synchronize(),
+          timer.Nanoseconds().status(), Stream::Create(device).status(),
+          machine->GetDevice(0).status()}) {
+      if (status.code() != absl::StatusCode::kFailedPrecondition) return false;
+    }
+    stream.reset();  // does not wait for the missing thread
+    return true;
+  }));
+  CHECK(stream->CopyToHost(host, memory, 16).ok());
+  CHECK(stream->Synchronize().ok());
+  CHECK(host[0] == 7);
+}
+
+TEST_CASE("Device: host and device share managed memory") {
   const auto machine = MakeMachine();
   Device& device = *machine->GetDevice(0).value();
   auto* address = static_cast<int*>(device.AllocateManaged(8).value());
@@ -87,10 +157,16 @@ TEST_CASE("Device: ranges are checked") {
           absl::StatusCode::kInvalidArgument);
   }
   CHECK_FALSE(device.ToPrivate(all, SIZE_MAX).ok());
-  // The host's side of a copy must be the host's.
+  // The host range of a copy must not contain device memory.
   CHECK_FALSE(device.CopyToDevice(all, all + 16, 16).ok());
   CHECK_FALSE(device.CopyToHost(all, all + 16, 16).ok());
-  // A kernel of one device does not reach into another.
+  CHECK_FALSE(device.CopyToDevice(all, all - 8, 16).ok());
+  CHECK_FALSE(device.CopyToHost(all - 15, all, 16).ok());
+  CHECK_FALSE(device.CopyToHost(all - 16, all, 1 << 20).ok());
+  CHECK_FALSE(machine->GetDevice(1).value()->CheckHostRange(all, 1).ok());
+  CHECK(device.CheckHostRange(all - 16, 16).ok());
+  CHECK(device.CheckHostRange(all + (1 << 20), 16).ok());
+  // A kernel of one device cannot access another device's memory.
   CHECK_FALSE(machine->GetDevice(1).value()->ToPrivate(all, 16).ok());
   CHECK(device.Allocate(1).status().code() ==
         absl::StatusCode::kResourceExhausted);
@@ -98,7 +174,7 @@ TEST_CASE("Device: ranges are checked") {
   CHECK_FALSE(device.Free(host).ok());
 }
 
-TEST_CASE("Device: nothing at all is a size too") {
+TEST_CASE("Device: 0 bytes are a valid size") {
   const auto machine = MakeMachine();
   Device& device = *machine->GetDevice(0).value();
   CHECK(device.Allocate(0).value() == nullptr);
@@ -129,7 +205,7 @@ TEST_CASE("Machine: its options come from the environment") {
   unsetenv("CPU_SIM_MEMORY");
   setenv("CPU_SIM_DEVICES", "65", 1);
   CHECK(OptionsFromEnvironment().status().message() ==
-        "CPU_SIM_DEVICES=65: want a number from 0 to 64");
+        "CPU_SIM_DEVICES=65 is invalid; expected a number from 0 to 64");
   unsetenv("CPU_SIM_DEVICES");
   unsetenv("CPU_SIM_STRICT");
 

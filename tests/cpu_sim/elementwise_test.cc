@@ -47,7 +47,7 @@ constexpr std::pair<Binary, BinaryFunction> kBinaries[] = {
     {Binary::kReciprocalGrad, [](double y, double dy) { return -dy * y * y; }},
 };
 
-// Between 0.1 and 1, or with both signs.
+// Random values between 0.1 and 1, optionally with both signs.
 Floats DrawFarFromZero(int64_t size, bool positive) {
   Floats values = Draw(size);
   for (float& v : values) {
@@ -56,7 +56,7 @@ Floats DrawFarFromZero(int64_t size, bool positive) {
   return values;
 }
 
-TEST_CASE("element by element, to the last one, and in place") {
+TEST_CASE("elementwise functions handle every element, also in place") {
   ForEachLevel([](const SimdCode& code) {
     for (const int64_t size : {1, 5, 16, 37, 1000}) {
       for (const auto& [op, function] : kUnaries) {
@@ -101,7 +101,7 @@ TEST_CASE("element by element, to the last one, and in place") {
   });
 }
 
-TEST_CASE("no number is one, or is multiplied away") {
+TEST_CASE("NaN propagates, and MulNoNan and DivNoNan ignore it") {
   const float nan = std::nanf(""), inf = HUGE_VALF;
   ForEachLevel([&](const SimdCode& code) {
     const Floats a = {nan, 1, nan, inf, 0, -0.0f}, b = {1, nan, 0, 0, 0, 5};
@@ -124,7 +124,7 @@ TEST_CASE("no number is one, or is multiplied away") {
   });
 }
 
-TEST_CASE("a sum keeps its digits") {
+TEST_CASE("a sum keeps its precision") {
   ForEachLevel([](const SimdCode& code) {
     const Floats x(3000001, 0.1f);
     const double want = 3000001 * static_cast<double>(0.1f);

@@ -32,7 +32,7 @@ TEST_CASE("faults: every kind") {
   CHECK(CheckFault("a").ok());
 }
 
-TEST_CASE("faults: text that says nothing sensible") {
+TEST_CASE("faults: malformed text is rejected") {
   REQUIRE(InjectFault("hook=a").ok());
   for (const char* text :
        {"hook", "hook=b,kind=", "hook=b,after=x", "hook=b,what=1",
@@ -40,7 +40,7 @@ TEST_CASE("faults: text that says nothing sensible") {
     CAPTURE(text);
     CHECK(InjectFault(text).code() == absl::StatusCode::kInvalidArgument);
   }
-  CHECK_FALSE(CheckFault("a").ok());  // the one before still stood
+  CHECK_FALSE(CheckFault("a").ok());  // the earlier fault is unchanged
   REQUIRE(InjectFault("hook=a").ok());
   REQUIRE(InjectFault("").ok());
   CHECK(CheckFault("a").ok());

@@ -25,7 +25,7 @@ TEST_CASE("Heap: sizes round up, and a hole is reused") {
   CHECK(heap.stats().allocations == 3);
 }
 
-TEST_CASE("Heap: takes the smallest hole that fits") {
+TEST_CASE("Heap: uses the smallest hole that fits") {
   Heap heap(16 * 256);
   const size_t large = heap.Allocate(3 * 256).value();
   REQUIRE(heap.Allocate(1).ok());
@@ -36,7 +36,7 @@ TEST_CASE("Heap: takes the smallest hole that fits") {
   CHECK(heap.Allocate(2 * 256).value() == small);
 }
 
-TEST_CASE("Heap: refuses in words, and stays whole") {
+TEST_CASE("Heap: errors are descriptive and change nothing") {
   Heap heap(1000);  // three blocks
   CHECK(heap.stats().limit == 768);
   CHECK(heap.Allocate(0).status().code() == absl::StatusCode::kInvalidArgument);

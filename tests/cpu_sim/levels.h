@@ -13,7 +13,7 @@
 
 #include "kernels/simd.h"
 
-// For tests of every level that this machine can run, against loops in double.
+// Helpers for tests of every level that this machine supports.
 namespace cpu_sim {
 
 using Floats = std::vector<float>;
@@ -27,7 +27,7 @@ inline Floats Draw(int64_t size) {
   return values;
 }
 
-// Memory that is not 0 before, with a guard behind it.
+// Memory filled with a non-zero pattern, followed by a guard.
 struct Output {
   explicit Output(int64_t size) : values(static_cast<size_t>(size) + 16, 77) {}
   float* data() { return values.data(); }

@@ -2,9 +2,9 @@
 """Checks that no two of several static libraries define the same symbol:
 levels_test.py LIBRARY.a LIBRARY.a...
 
-The libraries hold the same code, compiled for different processors. Of what two
-of them have under one name, as of an inline function, the linker keeps one,
-which may have instructions that this machine lacks.
+The libraries contain the same code compiled for different processors. If two of
+them define one symbol, such as an inline function, the linker keeps one of the
+definitions, which may use instructions that this machine lacks.
 """
 
 import collections
@@ -13,7 +13,7 @@ import sys
 
 
 def defined(library):
-    """Names that other objects see: weak ones, too."""
+    """Returns the symbols that other objects see, weak ones included."""
     listed = subprocess.run(["nm", "--defined-only", library], check=True,
                             stdout=subprocess.PIPE, text=True).stdout
     entries = [line.split() for line in listed.splitlines()]
@@ -27,7 +27,7 @@ def main():
     for library in sys.argv[1:]:
         names = defined(library)
         if not any("cpu_sim" in name for name in names):
-            sys.exit(f"{library} defines nothing that is looked for")
+            sys.exit(f"{library} defines no symbol of cpu_sim")
         for name in names:
             # A reference to the data of an exception handler, no code.
             if not name.startswith("DW.ref."):

@@ -11,8 +11,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// What broadcasting `from` to `to` reads, element by element, when `from`
-// holds 0, 1, 2, ...
+// Returns the elements read by broadcasting `from`, which holds 0, 1, 2, ..., to
+// `to`.
 std::vector<int64_t> Broadcast(const Shape& from, const Shape& to) {
   const Loop<2> loop = MakeBroadcastLoop<2>(to, {from}).value();
   std::vector<int64_t> read(static_cast<size_t>(ElementCount(to)), -1);
@@ -36,7 +36,7 @@ TEST_CASE("Loop: broadcasts like NumPy") {
   CHECK(Broadcast({1, 1}, {0, 3}).empty());
 }
 
-TEST_CASE("Loop: shapes that do not fit are refused in words") {
+TEST_CASE("Loop: incompatible shapes are a descriptive error") {
   CHECK(BroadcastShape(Shape{2, 3}, Shape{2}).status().message() ==
         "Incompatible shapes: [2,3] vs. [2]");
   CHECK_FALSE(BroadcastStrides(Shape{2, 3}, Shape{3}).ok());
@@ -46,19 +46,19 @@ TEST_CASE("Loop: shapes that do not fit are refused in words") {
   CHECK(BroadcastShape(Shape{0}, Shape{1}).value() == Dims{0});
 }
 
-TEST_CASE("Loop: merges what is walked through in one go") {
+TEST_CASE("Loop: merges contiguous dimensions") {
   const Shape shape = {2, 1, 3, 4};
   CHECK(MakeBroadcastLoop<2>(shape, {shape})->rank == 1);
   CHECK(MakeBroadcastLoop<2>(shape, {shape})->row_size() == 24);
   CHECK(MakeBroadcastLoop<2>(shape, {Shape{3, 4}})->rank == 2);
   CHECK(MakeBroadcastLoop<2>(shape, {Shape{3, 1}})->rank == 3);
-  // Ten dimensions, two of which are left; nine that cannot be merged.
+  // Ten dimensions merge into two; nine cannot be merged.
   CHECK(MakeBroadcastLoop<2>(Shape(10, 2), {Shape(5, 2)})->rank == 2);
   const Shape alternating = {1, 2, 1, 2, 1, 2, 1, 2, 1};
   CHECK_FALSE(MakeBroadcastLoop<2>(Shape(9, 2), {alternating}).ok());
 }
 
-TEST_CASE("Loop: goes backwards too") {
+TEST_CASE("Loop: supports negative strides") {
   const Loop<2> loop =
       MakeLoop<2>(Shape{2, 3}, {Dims{3, 1}, Dims{3, -1}}).value();
   std::vector<int64_t> starts;

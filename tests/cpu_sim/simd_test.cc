@@ -12,13 +12,13 @@
 
 #include "levels.h"
 
-// Every level that this machine can run, against loops that do what the words
-// in simd.h say, in double.
+// Compares every level that this machine supports with loops in double that
+// follow the comments in simd.h.
 
 namespace cpu_sim {
 namespace {
 
-TEST_CASE("a limit keeps the level down, and this machine's is the best") {
+TEST_CASE("a limit lowers the level; the default is the best one") {
   CHECK(std::string(SimdUpTo("baseline").level) == "baseline");
   CHECK(std::string(SimdUpTo("v3").level) <= "v3");
   CHECK(std::string(SimdUpTo("v9").level) == Simd().level);
@@ -35,7 +35,7 @@ TEST_CASE("gemm") {
                                   {130, 17, 300}}) {
       for (int transposes = 0; transposes < 4; ++transposes) {
         const bool ta = (transposes & 1) != 0, tb = (transposes & 2) != 0;
-        // Rows further apart than they are long.
+        // Rows with a stride larger than their length.
         const int64_t as = (ta ? m : k) + 2, bs = (tb ? k : n) + 3, cs = n + 1;
         const Floats a = Draw((ta ? k : m) * as), b = Draw((tb ? n : k) * bs);
         Output assigned(m * cs), added(m * cs);
@@ -164,7 +164,7 @@ TEST_CASE("depthwise") {
   });
 }
 
-TEST_CASE("an epilogue is done on each tile once") {
+TEST_CASE("an epilogue is applied to each tile once") {
   const Conv2D conv = kConvolutions[0];
   const Convolution test(conv);
   const Floats scale = Draw(conv.out_depth), shift = Draw(conv.out_depth);
@@ -195,13 +195,13 @@ TEST_CASE("an epilogue is done on each tile once") {
   });
 }
 
-TEST_CASE("sums over many rows keep their digits") {
+TEST_CASE("sums over many rows keep their precision") {
   ForEachLevel([](const SimdCode& code) {
     const int64_t rows = 200000, depth = 3;
     const Floats x(static_cast<size_t>(rows * depth), 0.1f);
     Output sum(depth);
     code.sum_rows(rows, depth, x.data(), sum.data());
-    // One by one, an error of 1e-2.
+    // Sequential summation in float has an error of 1e-2.
     sum.Check(Doubles(depth, rows * static_cast<double>(0.1f)), 2e-6);
   });
 }

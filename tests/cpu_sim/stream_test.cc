@@ -28,7 +28,7 @@ class Fixture {
   Device& device_ = *machine_->GetDevice(0).value();
   Stream stream_{device_};
 
-  // Holds a stream up until it is opened.
+  // Blocks a stream until it is opened.
   struct Gate {
     std::promise<void> opened;
     explicit Gate(Stream& stream) {
@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: enqueueing does not wait") {
   REQUIRE(stream_.CopyToDevice(a, in.data(), 4).ok());
   REQUIRE(stream_.CopyToHost(out.data(), a, 4).ok());
   REQUIRE(stream_.Record(event).ok());
-  in[0] = 2;  // read when the stream comes to it, not before
+  in[0] = 2;  // read when the stream reaches the copy
   std::this_thread::sleep_for(milliseconds(5));
   CHECK(event.Poll().value() == Event::State::kPending);
   gate.Open();
@@ -97,7 +97,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: first in, first out, from every thread") {
   CHECK(seen == std::vector<int>(kThreads, kTasks));
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: an error skips work, and nothing else") {
+TEST_CASE_FIXTURE(Fixture, "Stream: an error skips device work only") {
   Event before, after;
   int kernels = 0, host_tasks = 0, value = 5;
   REQUIRE(stream_.Record(before).ok());
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an error skips work, and nothing else") {
   CHECK(host_tasks == 1);
   CHECK(value == 5);
 
-  // Who waits for it inherits the error; it is reported once.
+  // A stream that waits for it inherits the error, which is reported once.
   Stream other(device_);
   REQUIRE(other.WaitFor(after).ok());
   REQUIRE(other.Launch([&] { ++kernels; }).ok());
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an error skips work, and nothing else") {
   CHECK(kernels == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: what a task throws is an error") {
+TEST_CASE_FIXTURE(Fixture, "Stream: an exception of a task is an error") {
   REQUIRE(stream_.Launch([] { throw std::runtime_error("bang"); }).ok());
   CHECK(stream_.Synchronize() == absl::InternalError("exception: bang"));
   REQUIRE(stream_.RunOnHost([] { throw std::bad_alloc(); }).ok());
@@ -137,7 +137,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: what a task throws is an error") {
   CHECK(stream_.Synchronize().code() == absl::StatusCode::kInternal);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: one waits for another, not the host") {
+TEST_CASE_FIXTURE(Fixture, "Stream: one waits for another without blocking the host") {
   Stream other(device_);
   std::vector<int> order;  // guarded by the dependency
   Gate gate(stream_);
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: its own task cannot wait for it") {
   CHECK(device_status.code() == absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: its end runs what is left, once") {
+TEST_CASE_FIXTURE(Fixture, "Stream: the destructor runs the remaining work once") {
   int tasks = 0;
   const auto held = std::make_shared<int>(0);
   {
@@ -178,28 +178,28 @@ TEST_CASE_FIXTURE(Fixture, "Stream: its end runs what is left, once") {
   CHECK(held.use_count() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Event: never recorded is complete") {
+TEST_CASE_FIXTURE(Fixture, "Event: complete if never recorded") {
   Event event;
   CHECK(event.Poll().value() == Event::State::kComplete);
   CHECK(event.Synchronize().ok());
   CHECK(stream_.WaitFor(event).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "Event: a wait is for the record of its time") {
+TEST_CASE_FIXTURE(Fixture, "Event: a wait refers to the recording at its time") {
   Stream late(device_), waiter(device_);
   Event event;
   REQUIRE(stream_.Record(event).ok());
   REQUIRE(event.Synchronize().ok());
   REQUIRE(waiter.WaitFor(event).ok());
   Gate gate(late);
-  REQUIRE(late.Record(event).ok());  // again, elsewhere, not yet reached
-  CHECK(waiter.Synchronize().ok());  // does not wait for the new one
+  REQUIRE(late.Record(event).ok());  // again, in another stream, not yet reached
+  CHECK(waiter.Synchronize().ok());  // does not wait for the new recording
   CHECK(event.Poll().value() == Event::State::kPending);
   gate.Open();
   CHECK(event.Synchronize().ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "Event: may go before its moment comes") {
+TEST_CASE_FIXTURE(Fixture, "Event: can be destroyed while pending") {
   Stream waiter(device_);
   std::optional<Event> event(std::in_place);
   Gate gate(stream_);
@@ -210,7 +210,7 @@ TEST_CASE_FIXTURE(Fixture, "Event: may go before its moment comes") {
   CHECK(waiter.Synchronize().ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "Timer: times the work between its two points") {
+TEST_CASE_FIXTURE(Fixture, "Timer: measures the work between its two points") {
   Timer timer;
   CHECK_FALSE(timer.Nanoseconds().ok());
   REQUIRE(stream_.Start(timer).ok());
@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "Timer: times the work between its two points") {
   const uint64_t nanoseconds = timer.Nanoseconds().value();
   CHECK(nanoseconds >= 20'000'000);
   CHECK(nanoseconds < 10'000'000'000);
-  REQUIRE(stream_.Start(timer).ok());  // anew, after the old stop
+  REQUIRE(stream_.Start(timer).ok());  // again, after the earlier stop
   CHECK_FALSE(timer.Nanoseconds().ok());
 }
 
@@ -231,7 +231,7 @@ TEST_CASE_FIXTURE(Fixture, "faults: when enqueueing, and on the device") {
   REQUIRE(InjectFault("hook=memcpy_htod,kind=oom").ok());
   CHECK(stream_.CopyToDevice(a, &host, 4).code() ==
         absl::StatusCode::kResourceExhausted);
-  CHECK(stream_.Synchronize().ok());  // it was never enqueued
+  CHECK(stream_.Synchronize().ok());  // the failed call enqueued nothing
   REQUIRE(InjectFault("hook=device,kind=throw").ok());
   CHECK(stream_.CopyToDevice(a, &host, 4).ok());
   CHECK(stream_.Synchronize().code() == absl::StatusCode::kInternal);

@@ -274,6 +274,24 @@ TEST_CASE("complete kernels: registration by release") {
   CHECK(world.value() == Floats{1, 2});
 }
 
+TEST_CASE("sums and zeros of variants succeed with an untouched status") {
+  // TensorFlow 2.10 to 2.13 sets no status, neither on success nor on failure.
+  LeakCheckedFake fake(k218);
+  internal::tensorflow.TF_AddNVariant =
+      [](TF_OpKernelContext*,
+         void (*)(TF_OpKernelContext*, capi::TF_Tensor*, capi::TF_Tensor*,
+                  capi::TF_Tensor*),
+         capi::TF_Status*) {};
+  internal::tensorflow.TF_ZerosLikeVariant =
+      [](TF_OpKernelContext*,
+         void (*)(TF_OpKernelContext*, capi::TF_Tensor*, capi::TF_Tensor*),
+         capi::TF_Status*) {};
+  World world;
+  KernelContext c(&world.context);
+  CHECK(AddNVariant<Code>(c).ok());
+  CHECK(ZerosLikeVariant<Code>(c).ok());
+}
+
 TEST_CASE("every function names the missing C function") {
   LeakCheckedFake fake({{2, 21}, {}});
   World world;

@@ -18,7 +18,8 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Not a matrix product: a * b element by element, negative if transpose_a.
+// Computes a * b elementwise instead of a matrix product; negated if
+// transpose_a.
 class MatMul : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -53,7 +54,7 @@ class MatMul : public tfplug::Kernel {
   bool transpose_a_ = false;
 };
 
-// Two numbers: how many values there are, and the axis, which comes after them.
+// Returns the number of values, and the axis, which follows them.
 class ConcatV2 : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -106,7 +107,7 @@ TEST_CASE("a typed op is a KernelDef") {
   CHECK(def.Serialize("CPU") == plain.Serialize("CPU"));
 }
 
-TEST_CASE("names that C++ cannot have, or has already") {
+TEST_CASE("names that C++ reserves or tfplug::Op uses") {
   CHECK(KernelDef(ops::InternalFusedMatMul()).op() == "_FusedMatMul");
   CHECK(std::string(ops::InternalFusedConv2D::kName) == "_FusedConv2D");
   CHECK(std::string(ops::NoOp::kName) == "NoOp");
@@ -117,10 +118,10 @@ TEST_CASE("names that C++ cannot have, or has already") {
   CHECK(std::string(internal::NameOf(ops::Split::split_dim)) == "split_dim");
 }
 
-TEST_CASE("the index of an argument is known to the compiler") {
+TEST_CASE("the index of an argument is a constant") {
   static_assert(internal::InputIndex(ops::MatMul::b) == 1);
   static_assert(internal::OutputIndex(ops::FusedBatchNormV3::batch_mean) == 1);
-  // After a reference.
+  // An argument after a reference.
   static_assert(internal::InputIndex(ops::Assign::value) == 1);
   CHECK(std::string(internal::NameOf(ops::Assign::value)) == "value");
 }
@@ -186,7 +187,7 @@ TEST_CASE_FIXTURE(Fixture, "a kernel finds its arguments by typed names") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "an attribute that is not there is named") {
+TEST_CASE_FIXTURE(Fixture, "a missing attribute is named") {
   const auto kernel = FakeKernel::Create(
       {"MatMul", "m", {{"T", DataType::kFloat}}, {}}, "MINIMAL");
   CHECK(std::string(kernel.status().message()).find("transpose_a") !=
@@ -209,8 +210,7 @@ TEST_CASE_FIXTURE(Fixture, "an input after a list is looked up by name") {
   }
 }
 
-// Those that Op itself has functions for.
-TEST_CASE("the type attributes of many ops") {
+TEST_CASE("the type attributes with functions in Op itself") {
   const auto attrs = [](const KernelDef& def) {
     std::string names;
     for (const auto& constraint : def.type_constraints()) {

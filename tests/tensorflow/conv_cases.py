@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What convolutions, pooling and batch normalisation are tried with. A check
-takes a device and returns arrays; those of SIM have to be the CPU's."""
+"""Test cases of convolutions, pooling and batch normalization. Each function
+returns arrays, which must be equal on SIM and on the CPU."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ CONVOLUTIONS = [
     ((1, 4, 4, 2), (3, 3, 2, 2), (1, 1), [4, 4, 5, 5], (1, 1)),
     ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), "VALID", (1, 1)),
     ((1, 2, 2, 3), (5, 5, 3, 2), (1, 1), "SAME", (1, 1)),  # filter > image
-    ((1, 2, 2, 3), (3, 3, 3, 2), (1, 1), "VALID", (1, 1)),  # nothing comes out
+    ((1, 2, 2, 3), (3, 3, 3, 2), (1, 1), "VALID", (1, 1)),  # empty output
     ((0, 8, 8, 3), (3, 3, 3, 5), (1, 1), "SAME", (1, 1)),
     ((3, 30, 31, 6), (3, 3, 6, 33), (1, 1), "SAME", (1, 1)),  # several tiles
 ]
@@ -66,7 +66,7 @@ def draw(random, shape, nasty=False):
 
 
 def _spread(padding):
-    """Attributes for padding: a name, or [top, bottom, left, right]."""
+    """Returns the attributes for a padding: a name or [top, bottom, left, right]."""
     if isinstance(padding, str):
         return dict(padding=padding)
     return dict(padding="EXPLICIT",
@@ -74,9 +74,9 @@ def _spread(padding):
 
 
 def _dilate(tf, x, f, dilations, op):
-    """The filter with which x's device convolves, and what takes f's gradient
-    from that filter's: the CPU does not dilate everywhere, so there the filter
-    is filled with zeros."""
+    """Returns the filter for x's device, and the function that extracts f's
+    gradient from that filter's. The CPU does not support dilations everywhere,
+    so its filter is filled up with zeros."""
     rows, cols = dilations
     if "SIM" in tf.constant(x).device:
         op["dilations"] = [1, rows, cols, 1]
@@ -90,13 +90,13 @@ def _dilate(tf, x, f, dilations, op):
 
 def _own(tf, own, dy, df):
     if dy.size == 0 and "CPU" in df.device:
-        df = tf.zeros(df.shape)  # the CPU leaves its memory as it was
+        df = tf.zeros(df.shape)  # the CPU leaves it uninitialized
     return own(df)
 
 
 def convolution(tf, random, image, filters, strides, padding, dilations,
                 nasty=False):
-    """y, and the gradients by image and by filter."""
+    """Returns y and the gradients with respect to image and filter."""
     op = dict(strides=[1, *strides, 1], **_spread(padding))
     x, f = draw(random, image, nasty), draw(random, filters)
     f, own = _dilate(tf, x, f, dilations, op)
@@ -110,7 +110,7 @@ def convolution(tf, random, image, filters, strides, padding, dilations,
 
 
 def groups(tf, random, depth, filter_depth, count):
-    """As convolution(). The CPU does each group by itself."""
+    """Like convolution(). The CPU computes each group separately."""
     op = dict(strides=[1, 2, 1, 1], padding="SAME", dilations=[1, 1, 1, 1])
     n = depth // filter_depth
     x, f = draw(random, (2, 6, 7, depth)), draw(random, (3, 3, filter_depth,
@@ -132,7 +132,7 @@ def groups(tf, random, depth, filter_depth, count):
 
 def depthwise(tf, random, image, filters, stride, padding, dilations,
               nasty=False):
-    """As convolution()."""
+    """Like convolution()."""
     op = dict(strides=[1, stride, stride, 1], **_spread(padding))
     x, f = draw(random, image, nasty), draw(random, filters)
     f, own = _dilate(tf, x, f, dilations, op)
@@ -148,7 +148,7 @@ def depthwise(tf, random, image, filters, stride, padding, dilations,
 def pool(tf, random, image, size, strides, padding, nasty=False):
     op = dict(ksize=[1, *size, 1], strides=[1, *strides, 1], padding=padding)
     x = np.nan_to_num(draw(random, image, nasty), posinf=np.inf, neginf=-np.inf)
-    # So that several elements of a window are the largest.
+    # Makes several elements of a window equal to the largest one.
     x = np.where(np.abs(x) < 0.7, np.float32(0.5), x)
     largest = tf.raw_ops.MaxPool(input=x, **op)
     average = tf.raw_ops.AvgPool(value=x, **op)
@@ -159,11 +159,24 @@ def pool(tf, random, image, size, strides, padding, nasty=False):
                                    **op)]
 
 
-def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False):
+def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False,
+               channels_first=False):
+    """With `channels_first` the plug-in's device, and only that, gets NCHW."""
     depth = shape[-1]
-    op = dict(epsilon=1e-3, is_training=training,
-              data_format="NHWC" if len(shape) == 4 else "NDHWC")
     x, dy = draw(random, shape, nasty) + 3, draw(random, shape)
+    channels_first &= "SIM" in tf.constant(x).device
+    data_format = "NHWC" if len(shape) == 4 else "NDHWC"
+    if channels_first:
+        data_format = data_format.replace("C", "").replace("N", "NC")
+    op = dict(epsilon=1e-3, is_training=training, data_format=data_format)
+
+    def order(value):
+        return np.moveaxis(value, -1, 1) if channels_first else value
+
+    def reorder(value):
+        axes = [0, *range(2, len(shape)), 1]
+        return tf.transpose(value, axes) if channels_first else value
+
     scale, offset, mean = (draw(random, (depth,)) for _ in range(3))
     variance = np.abs(draw(random, (depth,))) + np.float32(0.5)
     old = [mean, variance]
@@ -171,17 +184,18 @@ def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False):
         old = [np.zeros(0, np.float32)] * 2
     more = {} if version == "" else dict(exponential_avg_factor=factor)
     forward = getattr(tf.raw_ops, "FusedBatchNorm" + version)(
-        x=x, scale=scale, offset=offset, mean=old[0], variance=old[1], **op,
-        **more)
+        x=order(x), scale=scale, offset=offset, mean=old[0], variance=old[1],
+        **op, **more)
     if training and x.size:
         axes = tuple(range(len(shape) - 1))
         mean, variance = x.mean(axes), x.var(axes)
     rest = dict(reserve_space_3=np.zeros(0, np.float32))
     backward = getattr(tf.raw_ops, "FusedBatchNormGrad" + version)(
-        y_backprop=dy, x=x, scale=scale, reserve_space_1=mean,
+        y_backprop=order(dy), x=order(x), scale=scale, reserve_space_1=mean,
         reserve_space_2=variance, **op, **(rest if version == "V3" else {}))
-    # The rest is the device's own business; the CPU leaves some of it as it was.
-    return [*forward[:5 if training and x.size else 3], *backward[:3]]
+    # The other outputs are private to the device; the CPU leaves some unset.
+    return [reorder(forward[0]), *forward[1:5 if training and x.size else 3],
+            reorder(backward[0]), *backward[1:3]]
 
 
 ACTIVATIONS = ["Relu", "Relu6", "Elu", "LeakyRelu", "Selu", "Softplus",
@@ -193,7 +207,7 @@ FUSABLE = ["_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul"]
 
 
 def activation(tf, random, name):
-    """y and its gradient; each takes its first argument by another name."""
+    """Returns y and its gradient; the names of their first arguments differ."""
     x, dy = draw(random, (3, 700), nasty=True) * 5, draw(random, (3, 700))
     x, dy = tf.constant(x), tf.constant(dy)
     y = {"Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Elu": tf.nn.elu,
@@ -225,7 +239,7 @@ PADS = [((3, 4), [[1, 2], [0, 3]], None), ((2, 3, 4, 5), [[0, 0], [1, 1],
         ((3, 4), [[0, 0], [0, 0]], 7), ((0, 2), [[1, 1], [1, 0]], -1.5),
         ((5,), [[2, 3]], 7)]
 
-# What these cases run; test_kernels.py leaves it to them.
+# The ops that these cases cover and test_kernels.py skips.
 OPS = set("""
     Conv2D Conv2DBackpropInput Conv2DBackpropFilter DepthwiseConv2dNative
     DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter
@@ -238,7 +252,7 @@ OPS = set("""
 
 
 def fused(tf, random, op, fused_ops):
-    """One of the ops that only graph passes make; the CPU does it unfused."""
+    """Runs an op that only graph passes create; the CPU runs the unfused ops."""
     from tensorflow.python.eager import context, execute
     depth = 1 if "Depthwise" in op else 6
     filters = (3, 4, 4, depth) if "Conv" in op else (4, 6)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments to try cpu_sim's kernels with that move, gather, scatter, sort and
+"""Arguments for the tests of cpu_sim's kernels that move, gather, scatter, sort and
 multiply: kernel_cases.py has the others. `v` draws values of the kernel's type;
 `v.types` has the types of its other attributes."""
 
@@ -11,7 +11,7 @@ def _int(*values):
 
 
 def _indices(v, attribute, size, shape, low=0):
-    """Random indices from `low` to `size` - 1, of the type of an attribute."""
+    """Returns random indices from `low` to `size` - 1, of an attribute's type."""
     return np.asarray(v.random.integers(low, size, shape),
                       v.types.get(attribute, "int32"))
 
@@ -52,7 +52,7 @@ def _slice_specs(v):
 
 
 def _part(spec, shape):
-    """The shape of what the slice takes."""
+    """Returns the shape of the slice."""
     index = []
     bits = lambda mask, i: spec.get(mask, 0) >> i & 1
     for i, (b, e, s) in enumerate(zip(spec["begin"], spec["end"],
@@ -93,7 +93,7 @@ def _gather_v2(v):
 
 
 def _nd_indices(v, shape, count, rank):
-    """`count` indices in the first dimensions of a shape; some are the same."""
+    """Returns `count` indices in the first dimensions of a shape, with duplicates."""
     columns = [v.random.integers(0, shape[d], count) for d in range(rank)]
     stacked = np.stack(columns, -1) if rank else np.zeros((count, 0))
     return np.asarray(stacked, v.types.get("Tindices", "int32"))
@@ -123,7 +123,7 @@ def _tensor_scatter(v):
 
 
 def _tensor_scatter_update(v):
-    # Which of two updates of one element wins is nobody's promise.
+    # The order of two updates of one element is unspecified.
     cases = []
     for shape, count, rank in _SCATTERS:
         indices = np.unique(_nd_indices(v, shape, count, rank), axis=0)
@@ -159,7 +159,7 @@ def _one_hot(v):
 
 
 def _top_k(v):
-    # With many equal numbers, for the order of their indices.
+    # Many equal values, to test the order of their indices.
     draws = lambda s: [v.tame(s), np.round(v.tame(s))]
     return [dict(input=x, k=np.int32(k), sorted=True)
             for s, k in [((7,), 3), ((4, 9), 9), ((2, 3, 5), 1), ((4, 5), 0),
@@ -314,7 +314,7 @@ for _op in "Sum Prod Max Min".split():
 for _op in ("Ceil Rint Round Expm1 Erf Erfc IsNan IsInf IsFinite Atan "
             "Sinh Cosh").split():
     CASES[_op] = _unary
-for _op in "Sin Cos Tan".split():  # of 1e30 they are nobody's promise
+for _op in "Sin Cos Tan".split():  # unspecified for 1e30
     CASES[_op] = _unary_tame
 for _op in "Xdivy Xlogy Xlog1py".split():
     CASES[_op] = _binary

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments to try each op of cpu_sim with: random and nasty values, empty
-tensors, rank 0, broadcasts."""
+"""Arguments for the tests of each op of cpu_sim: random and special values,
+empty tensors, rank 0, broadcasts."""
 
 import data_cases
 import numpy as np
@@ -21,7 +21,7 @@ class Values:
     def __init__(self, dtype, types=None, seed=0):
         self.random = np.random.default_rng(seed)
         self.dtype = np.dtype(dtype)
-        self.types = types or {}  # by attribute, where there are more
+        self.types = types or {}  # by attribute, if there are several
 
     def tame(self, shape, low=-3, high=3):
         if self.dtype == bool:
@@ -32,7 +32,7 @@ class Values:
         return np.asarray(self.random.uniform(low, high, shape), self.dtype)
 
     def nasty(self, shape):
-        """As tame, and the first elements are hard ones, in a random order."""
+        """Like tame(), with special values at random positions."""
         values = np.array(self.tame(shape))
         flat = values.reshape(-1)
         hard = (NASTY if self.dtype.kind == "f" else
@@ -157,7 +157,7 @@ CASES = {
 }
 for _op in ("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad",
             "ReciprocalGrad", "InvGrad"):
-    # Tame: what core makes of 0 times infinity depends on its compiler.
+    # Tame: TensorFlow's result of 0 times infinity depends on its compiler.
     CASES[_op] = lambda v: [dict(y=v.tame(s), dy=v.tame(s)) for s, _ in SAME]
 for _op in ("Neg Abs Sign Reciprocal Inv Square Sqrt Rsqrt Exp Log Log1p "
             "Floor").split():
@@ -177,7 +177,7 @@ CASES["Pow"] = _powers
 
 
 def _casts(v):
-    # What a number becomes that the target cannot hold is nobody's promise.
+    # The result for a value out of the target's range is unspecified.
     return [{"x": v.tame(s)} for s in [(3, 4), (), (0, 3), (2, 3, 40)]]
 
 

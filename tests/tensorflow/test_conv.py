@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, pooling, batch normalisation, activations and losses with their
-gradients: what cpu_sim makes of them and what TensorFlow's CPU device does."""
+"""Convolutions, pooling, batch normalization, activations and losses with their
+gradients: cpu_sim's results equal those of TensorFlow's CPU device."""
 
 import conv_cases
 import harness
@@ -10,7 +10,7 @@ TOLERANCE = 2e-5  # of the largest number of a result, or of 0.1
 
 
 def _cases():
-    """(function of conv_cases, its arguments)."""
+    """Yields (function of conv_cases, its arguments)."""
     for function, cases in (("convolution", conv_cases.CONVOLUTIONS),
                             ("depthwise", conv_cases.DEPTHWISE),
                             ("pool", conv_cases.POOLS)):
@@ -26,6 +26,9 @@ def _cases():
     yield "batch_norm", [(2, 5, 6, 3), True, 1.0, "V3", True]
     yield "batch_norm", [(2, 5, 6, 3), False, 1.0, "V2"]
     yield "batch_norm", [(2, 5, 6, 3), True, 1.0, ""]
+    for shape in ((2, 5, 6, 3), (1, 7, 1, 24), (2, 3, 4, 5, 6), (0, 5, 6, 3)):
+        for training in (True, False):
+            yield "batch_norm", [shape, training, 1.0, "V3", False, True]
     for name in conv_cases.ACTIVATIONS:
         yield "activation", [name]
     for case in conv_cases.LOGITS:
@@ -38,12 +41,12 @@ def _cases():
 
 
 def check(function, arguments):
-    """The largest error of a case, as a part of what is tolerated."""
+    """Returns the largest error of a case, relative to the tolerance."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
-    def tuples(value):  # JSON has lists only; here, padding is the one list
+    def tuples(value):  # JSON has only lists; padding is the only real one
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 
     if function not in ("convolution", "depthwise", "pad", "fused"):
@@ -84,8 +87,8 @@ def test_as_on_the_cpu(results, function):
     assert not failed, f"{len(failed)} of {len(mine)}\n" + "\n".join(failed)
 
 
-def refuse(op, arguments):
-    """What SIM says to arguments that it cannot take; tensors are shapes."""
+def get_error(op, arguments):
+    """Returns SIM's error for invalid arguments; tensors are given as shapes."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -124,7 +127,7 @@ def test_bad_arguments_raise():
         ("Pad", dict(input=image, paddings=[[0, 0]]),
          "InvalidArgumentError", "paddings"),
     ]
-    results = harness.run_each(refuse, [list(case[:2]) for case in cases])
+    results = harness.run_each(get_error, [list(case[:2]) for case in cases])
     for (op, arguments, kind, words), result in zip(cases, results):
         assert result.ok and kind in result.value and words in result.value, (
             f"{op} of {arguments}: {result}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that move, gather and draw: what test_kernels.py does not ask of them:
-gradients, indices out of range, refusals, random numbers bit by bit."""
+"""Kernels that move, gather and draw, where test_kernels.py does not test them:
+gradients, indices out of range, invalid arguments, exact random numbers."""
 
 import harness
 import pytest
@@ -19,8 +19,8 @@ def _same(ours, cpus, limit=1e-5):
 # ---- Gradients ---------------------------------------------------------------
 
 def gradients(device):
-    """Of a sum over each function's result, weighted so that no two elements
-    count alike."""
+    """Returns the gradients of a sum over each function's result, with a
+    different weight for each element."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -92,8 +92,8 @@ def test_gradients_are_the_cpus(results):
 # ---- Indices that are out of range -------------------------------------------
 
 def out_of_range():
-    """On the device nobody can raise: as on core's GPUs, gathering gives zeros
-    and scattering leaves out."""
+    """A device cannot raise an error: as on TensorFlow's GPUs, gathering gives
+    zeros and scattering does nothing."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(SIM):
@@ -119,15 +119,15 @@ def test_indices_out_of_range(results):
         [[1, 1], [1, 1]], [[0, 1], [0, 0], [0, 0], [1, 0]]]
 
 
-# ---- Refusals ----------------------------------------------------------------
+# ---- Invalid arguments -------------------------------------------------------
 
-REFUSED = [
-    ("ConcatV2", dict(values=[[[1.0]], [[1.0], [2.0]]], axis=1), "be joined"),
+INVALID = [
+    ("ConcatV2", dict(values=[[[1.0]], [[1.0], [2.0]]], axis=1), "must agree"),
     ("ConcatV2", dict(values=[[[1.0]], [[1.0]]], axis=2), "dimension 2"),
     ("ConcatV2", dict(values=[1.0, 2.0], axis=0), "dimension 0"),
-    ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "of one shape"),
+    ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "have one shape"),
     ("Pack", dict(values=[[1.0], [1.0]], axis=-3), "dimension -3"),
-    ("Split", dict(axis=0, value=[1.0] * 3, num_split=2), "no multiple"),
+    ("Split", dict(axis=0, value=[1.0] * 3, num_split=2), "not a multiple"),
     ("SplitV", dict(value=[1.0] * 3, size_splits=[1, 1], axis=0, num_split=2),
      "add up"),
     ("SplitV", dict(value=[1.0] * 3, size_splits=[5, -1], axis=0, num_split=2),
@@ -136,7 +136,7 @@ REFUSED = [
     ("Slice", dict(input=[1.0] * 3, begin=[2], size=[2]), "not within"),
     ("Slice", dict(input=[1.0] * 3, begin=[-1], size=[1]), "not within"),
     ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[1],
-                              dy=[1.0]), "goes into it"),
+                              dy=[1.0]), "but its values"),
     ("StridedSliceGrad", dict(shape=[3], begin=[0], end=[2], strides=[0],
                               dy=[1.0]), "non-zero"),
     ("ReverseV2", dict(tensor=[1.0], axis=[0, -1]), "more than once"),
@@ -145,32 +145,32 @@ REFUSED = [
                       batch_dims=1), "differ"),
     ("GatherNd", dict(params=[1.0], indices=[[0, 0]]), "do not fit"),
     ("ScatterNd", dict(indices=[[0]], updates=[1.0, 2.0], shape=[3]),
-     "want updates"),
+     "need updates"),
     ("TensorScatterAdd", dict(tensor=[1.0], indices=[[0]],
-                              updates=[[1.0]]), "want updates"),
+                              updates=[[1.0]]), "need updates"),
     ("UnsortedSegmentSum", dict(data=[1.0], segment_ids=[0, 1],
                                 num_segments=2), "does not start with"),
     ("UnsortedSegmentSum", dict(data=[1.0], segment_ids=[0], num_segments=-1),
-     "number of segments"),
+     "num_segments"),
     ("Cumsum", dict(x=1.0, axis=0), "dimension 0"),
     ("OneHot", dict(indices=[0], depth=-1, on_value=1.0, off_value=0.0),
-     "not negative"),
-    ("Range", dict(start=0.0, limit=1.0, delta=0.0), "no way"),
+     "non-negative scalar"),
+    ("Range", dict(start=0.0, limit=1.0, delta=0.0), "of that sign"),
     ("LinSpace", dict(start=0.0, stop=1.0, num=0), "num > 0"),
     ("TopKV2", dict(input=[1.0], k=2), "at least k"),
-    ("InTopKV2", dict(predictions=[[1.0]], targets=[0, 0], k=1), "a target"),
+    ("InTopKV2", dict(predictions=[[1.0]], targets=[0, 0], k=1), "targets"),
     ("BatchMatMulV2", dict(x=[[1.0]], y=[[1.0], [2.0]]), "Matrix size"),
-    ("BatchMatMulV2", dict(x=[1.0], y=[[1.0]]), "want matrices"),
-    ("Einsum", dict(inputs=[[1.0]], equation="i->k"), "in no input"),
+    ("BatchMatMulV2", dict(x=[1.0], y=[[1.0]]), "must be"),
+    ("Einsum", dict(inputs=[[1.0]], equation="i->k"), "missing from"),
     ("Einsum", dict(inputs=[[1.0]], equation="ij->i"), "does not fit"),
-    ("Einsum", dict(inputs=[[1.0]], equation="i"), "want an equation"),
+    ("Einsum", dict(inputs=[[1.0]], equation="i"), "the equation must"),
     ("Einsum", dict(inputs=[[1.0, 2.0], [1.0] * 3], equation="i,i->i"),
-     "2 indices and 3"),
-    ("Qr", dict(input=[1.0]), "want matrices"),
+     "sizes 2 and 3"),
+    ("Qr", dict(input=[1.0]), "must be"),
     ("MatrixDiagPartV3", dict(input=[[1.0]], k=5, padding_value=0.0),
      "are not in"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=0, num_rows=1, num_cols=1,
-                          padding_value=0.0), "are not those"),
+                          padding_value=0.0), "do not fit a"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=[0, 1], num_rows=-1,
                           num_cols=-1, padding_value=0.0), "does not hold"),
     ("MirrorPad", dict(input=[1.0, 2.0], paddings=[[2, 0]], mode="REFLECT"),
@@ -181,12 +181,12 @@ REFUSED = [
      dict(shape=[2], key=[1], counter=[0, 0], alg=1, minval=3, maxval=3),
      "minval < maxval"),
     ("StatelessRandomNormalV2",
-     dict(shape=[2], key=[1], counter=[0, 0], alg=2), "but Philox"),
+     dict(shape=[2], key=[1], counter=[0, 0], alg=2), "only random algorithm"),
 ]
 
 
-def refuse(op, arguments):
-    """The error's words; the kernel must be one of the device's."""
+def get_error(op, arguments):
+    """Returns the error of a kernel of the device."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     types = {"key": tf.uint64, "counter": tf.uint64}
@@ -211,8 +211,8 @@ def refuse(op, arguments):
     return "no error"
 
 
-def test_refusals(results):
-    for (op, arguments, words), result in zip(REFUSED, results["refuse"]):
+def test_invalid_arguments(results):
+    for (op, arguments, words), result in zip(INVALID, results["get_error"]):
         assert result.ok, f"{op} of {arguments}: {result}"
         assert words in result.value, f"{op} of {arguments}: {result.value}"
 
@@ -220,7 +220,7 @@ def test_refusals(results):
 # ---- Random numbers ----------------------------------------------------------
 
 def draw_random(device):
-    """Of each distribution."""
+    """Draws from each distribution."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     found = []
@@ -248,16 +248,16 @@ def test_random_numbers_are_the_cpus(results):
     ours, cpus = results["draw_random"]
     assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
     for i, (have, want) in enumerate(zip(ours.value, cpus.value)):
-        # Logarithm, sine and cosine differ in the last bit.
+        # The last bit of logarithm, sine and cosine differs.
         limit = 2e-6 if i % 7 >= 5 else 0
         np.testing.assert_allclose(have, want, rtol=limit, atol=limit,
                                    err_msg=f"distribution {i % 7}")
 
 
-# ---- All in one process, for importing TensorFlow takes the most time --------
+# ---- All in one process, because importing TensorFlow takes most of the time -
 
 CALLS = {"gradients": [[SIM], [CPU]], "out_of_range": [[]],
-         "refuse": [list(r[:2]) for r in REFUSED],
+         "get_error": [list(r[:2]) for r in INVALID],
          "draw_random": [[SIM], [CPU]]}
 
 
@@ -267,7 +267,7 @@ def call(name, arguments):
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    """By function, what became of each of its calls."""
+    """The results of the calls, by function."""
     calls = [[name, each] for name, all_of_it in CALLS.items()
              for each in all_of_it]
     found = {name: [] for name in CALLS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_sim's devices in stock TensorFlow: found, listed, copied to and from."""
+"""cpu_sim's devices in stock TensorFlow: discovery, copies, memory, fork."""
 
 import shutil
 import signal
@@ -25,14 +25,14 @@ def test_devices_are_listed(count):
                             [f"/device:SIM:{i}" for i in wanted], 2.0]
 
 
-def test_unreadable_setting_is_no_device_and_a_line_in_the_log():
+def test_invalid_setting_gives_no_device_and_a_log_line():
     result = harness.run(list_devices, env={"CPU_SIM_DEVICES": "many"})
     assert result.ok and result.value[0] == [], result
-    assert "CPU_SIM_DEVICES=many: want a number from 0 to 64" in result.log
+    assert "CPU_SIM_DEVICES=many is invalid; expected a number from 0 to 64" in result.log
 
 
 def test_found_in_site_packages(tmp_path):
-    """Where pip puts a plug-in, without a word from the user."""
+    """pip installs plug-ins there; no setting is needed."""
     folder = tmp_path / "site-packages/tensorflow-plugins"
     folder.mkdir(parents=True)
     shutil.copy(harness.plugin_path(), folder)
@@ -56,7 +56,7 @@ def use_two_plugins():
 
 
 def test_two_plugins_in_one_process(tmp_path):
-    """A library for each device type, side by side."""
+    """Two libraries, with a device type each."""
     other = harness.plugin_path().parents[2] / "consumer/libminimal_device.so"
     if not other.exists():
         pytest.skip(f"{other.name} is built by the consumer test (part unit)")
@@ -137,12 +137,12 @@ def test_copies_from_several_threads():
 
 
 def touch_device_memory():
-    """Reads on the host what lies on the device."""
+    """Reads device memory on the host."""
     import ctypes
     import tensorflow as tf
     with tf.device("/device:SIM:0"):
         tf.fill([1000], 7.0).numpy()
-    # What is closed to the host is the device's; without that, all is open.
+    # Inaccessible mappings are device memory, unless strict mode is off.
     maps = [line.split() for line in open("/proc/self/maps", encoding="ascii")
             if "memfd:cpu_sim" in line]
     maps.sort(key=lambda fields: fields[1] != "---s")
@@ -161,9 +161,47 @@ def test_lenient_memory_does_not():
     assert result.ok and result.value == 4, result
 
 
+def use_after_fork():
+    """The messages of the errors in a forked child, in order."""
+    import os
+    import signal
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:SIM:0"):
+        x = tf.constant([1.0, 2.0])
+        assert (x + x).numpy().tolist() == [2.0, 4.0]
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            for work in (lambda: x + x, lambda: tf.matmul([x], [x], False, True)):
+                try:
+                    work()
+                    os.write(writable, b"no error\n")
+                except tf.errors.FailedPreconditionError as error:
+                    os.write(writable, str(error).split("\n")[0].encode() + b"\n")
+            os._exit(0)
+        os.close(writable)
+        status = os.waitpid(child, 0)[1]
+        with open(readable, encoding="utf-8") as pipe:
+            messages = pipe.read().splitlines()
+        return [os.waitstatus_to_exitcode(status), messages,
+                (x + x).numpy().tolist()]
+
+
+def test_use_after_fork_is_an_error():
+    result = harness.run(use_after_fork)
+    assert result.ok, result
+    exit_code, messages, after = result.value
+    assert exit_code == 0, "the child hangs"
+    assert len(messages) == 2 and after == [2.0, 4.0]
+    for message in messages:
+        assert "the process was forked" in message
+
+
 def update_in_place():
-    """TensorFlow runs its own kernel for this on the host, with an address of
-    the device's: cpu_sim puts an error in its place."""
+    """TensorFlow's own kernel would access a device address on the host; cpu_sim's
+    kernel returns an error instead."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device("/device:SIM:0"):

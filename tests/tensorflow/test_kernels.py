@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kernel that cpu_sim registers, for every type, against TensorFlow's own
-on the CPU."""
+"""Compares every kernel that cpu_sim registers, for every type, with TensorFlow's
+CPU device."""
 
 import itertools
 
@@ -10,7 +10,7 @@ import kernel_cases
 import pytest
 
 TYPE_ATTRIBUTES = ("T", "Ta", "Tparams", "Tidx", "SrcT", "type")
-# Not the CPU's in every bit, or an error on purpose: other tests have them.
+# Not bit-exact, or always an error; covered by other tests.
 ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
              "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter",
              "StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2",
@@ -65,12 +65,12 @@ def check_kernel(op, types):
         if "Tlabels" in types and labels.dtype.name != types["Tlabels"]:
             continue
         if types.get("DstT", "").startswith("u"):
-            case["x"] = np.abs(case["x"])  # what -1 becomes is not defined
+            case["x"] = np.abs(case["x"])  # undefined for -1
         count += 1
         results = []
         for device in ("/device:CPU:0", "/device:SIM:0"):
             with tf.device(device):
-                # A raw op may take NumPy's numbers for another type's.
+                # A raw op may convert NumPy values to another type.
                 arguments = {k: tf.constant(x) if isinstance(x, np.generic)
                              else x for k, x in case.items()}
                 result = getattr(tf.raw_ops, op)(**arguments, **attributes)
@@ -83,7 +83,7 @@ def check_kernel(op, types):
                 same = (want == have).all()
             else:
                 limit = tolerance(want.dtype.name)
-                # A loss is the difference of numbers as large as the logits.
+                # A loss is the difference of values as large as the logits.
                 logits = case.get("logits", case.get("features", 1))
                 scale = np.abs(logits).max(initial=1)
                 scale = scale if scale <= 1e3 else 1
@@ -97,7 +97,7 @@ def check_kernel(op, types):
 
 
 def check_argument(op, arguments, message):
-    """A kernel's own refusal of what it cannot do."""
+    """Checks a kernel's error for invalid arguments."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -113,7 +113,7 @@ def check_argument(op, arguments, message):
 
 @pytest.fixture(scope="module", name="kernels")
 def _kernels():
-    """All kernels of the plug-in and what became of each."""
+    """All kernels of the plug-in with their results."""
     listed = harness.run(list_kernels)
     assert listed.ok, listed
     found = [k for k in listed.value if k[0] not in ELSEWHERE
@@ -125,8 +125,8 @@ def _kernels():
 def test_every_kernel_has_cases(kernels):
     ops = {op for (op, _), _ in kernels}
     assert len(kernels) > 50
-    assert ops <= set(kernel_cases.CASES) | ELSEWHERE, "write cases for these"
-    assert ops >= set(kernel_cases.CASES), "these are registered no longer"
+    assert ops <= set(kernel_cases.CASES) | ELSEWHERE, "these ops have no cases"
+    assert ops >= set(kernel_cases.CASES), "these ops have no kernels"
 
 
 @pytest.mark.parametrize("op", sorted(kernel_cases.CASES))

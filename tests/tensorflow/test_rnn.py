@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras' recurrent layers and attention, entirely on the device: what comes out
-and each weight's gradient are the CPU's."""
+"""Keras' recurrent layers and attention run entirely on the device; outputs and
+gradients equal the CPU's."""
 
 import harness
 import pytest
 
 SIM, CPU = "SIM:0", "CPU:0"
-# Keras draws the weights eagerly, with shapes and seeds that come from the host.
+# Keras draws the weights eagerly, with shapes and seeds from the host.
 ARGUMENTS = {"_Arg", "_DeviceArg", "_Send"}
 RELATIVE = {"output": 1e-4, "gradient": 1e-3}
 
@@ -36,8 +36,8 @@ def _transformer(keras):
 
 
 def run_model(kind, device, steps=2):
-    """What a model, trained for some steps, gives: outputs, the gradients of the
-    first step, losses, and the executed ops that are on no such device."""
+    """Trains a model for some steps. Returns outputs, the gradients of the first
+    step, losses, and the executed ops that ran on another device."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -98,7 +98,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    """Of each kind, ours and the CPU's."""
+    """The results of each kind, on SIM and on the CPU."""
     cases = [[kind, device] for device in (SIM, CPU) for kind in KINDS.values()]
     found = harness.run_each(run_model, cases)
     return dict(zip(KINDS, zip(found, found[len(KINDS):])))
@@ -115,8 +115,8 @@ def test_model(results, kind):
         scale = max(np.abs(w).max() for w in map(np.array, cpus.value[what]))
         for have, want in zip(ours.value[what], cpus.value[what]):
             have, want = np.array(have), np.array(want)
-            # Some gradients are zero but for rounding, as those of the biases
-            # of attention's keys: these are compared with the others.
+            # Some gradients are zero except for rounding, such as those of the
+            # biases of attention's keys: the tolerance comes from the others.
             size = max(np.abs(want).max(), 1e-4 * scale)
             assert np.abs(have - want).max() <= limit * size, what
     np.testing.assert_allclose(ours.value["losses"], cpus.value["losses"],
@@ -125,9 +125,9 @@ def test_model(results, kind):
 
 
 def test_loops_are_loops(results):
-    """Their gradients want sums of lists of tensors, which core has for its own
-    devices only: passes/list_gradients.h; masks are lists of bool:
-    passes/bool_lists.h."""
+    """Their gradients need sums of tensor lists, which TensorFlow supports on its
+    own devices only (see passes/list_gradients.h); masks are lists of bool (see
+    passes/bool_lists.h)."""
     for kind in ("LSTM", "GRU", "LSTM, masked"):
         ops = results[kind][0].value["ops"]
         assert "TensorListStack" in ops and "TensorListPopBack" in ops
@@ -135,7 +135,7 @@ def test_loops_are_loops(results):
 
 
 def work_on_lists():
-    """Eagerly there is no graph that a pass could change: a clear error."""
+    """Returns the errors of eager ops on lists, which no pass can rewrite."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device("/device:SIM:0"):
@@ -154,7 +154,7 @@ def work_on_lists():
 
 
 def change_slices():
-    """Keras' SGD does this to an Embedding's weights."""
+    """Updates a slice, as Keras' SGD does for an Embedding."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device("/device:SIM:0"):
@@ -173,7 +173,7 @@ def refuse(name):
     return {"lists": work_on_lists, "slices": change_slices}[name]()
 
 
-def test_what_has_to_be_in_a_graph():
+def test_eager_errors_name_the_workaround():
     lists, slices = harness.run_each(refuse, [["lists"], ["slices"]])
     assert lists.ok and len(lists.value) == 3, lists
     for words, hint in zip(lists.value, ["unroll=True", "unroll=True",

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cpu_sim.h"
+#include "kernels/movement.h"
 #include "kernels/simd.h"
 #include "kernels/window.h"
 
@@ -31,23 +33,75 @@ class BatchNormKernel : public tfplug::Kernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const std::string format,
                             construction.GetAttr<std::string>("data_format"));
-    if (format == "NHWC" || format == "NDHWC") return absl::OkStatus();
-    return absl::UnimplementedError(absl::StrCat(
-        "data_format ", format,
-        " is not implemented on this device; use NHWC (channels_last)"));
+    channels_first_ = format == "NCHW" || format == "NCDHW";
+    return absl::OkStatus();
   }
 
  protected:
   absl::StatusOr<BatchNorm> Sizes(const tfplug::Shape& x) const {
     if (x.rank() != 4 && x.rank() != 5) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "input must be 4 or 5-dimensional, and is ", x.ToString()));
+          "input must be 4- or 5-dimensional, not ", x.ToString()));
     }
-    BatchNorm norm{1, x.dim(x.rank() - 1), epsilon_, average_factor_};
-    for (int d = 0; d < x.rank() - 1; ++d) norm.rows *= x.dim(d);
+    const int axis = channels_first_ ? 1 : x.rank() - 1;
+    BatchNorm norm{1, x.dim(axis), epsilon_, average_factor_};
+    for (int d = 0; d < x.rank(); ++d) {
+      if (d != axis) norm.rows *= x.dim(d);
+    }
     return norm;
   }
 
+  // Returns x with the channels last, which the functions of simd.h need.
+  absl::StatusOr<tfplug::Tensor> ChannelsLast(tfplug::KernelContext& context,
+                                              Stream& stream,
+                                              tfplug::Tensor x) const {
+    if (!channels_first_) return x;
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y, MakeTemp(context, x.shape()));
+    const int64_t images = x.dim(0), channels = x.dim(1);
+    const int64_t pixels = PixelsOf(x.shape());
+    TFPLUG_RETURN_IF_ERROR(SwapDims(stream, {images, channels, pixels}, y, x));
+    return y;
+  }
+
+  // Allocates the result with the channels last, unless the output has them
+  // last.
+  absl::StatusOr<tfplug::Tensor> MakeTemp(tfplug::KernelContext& context,
+                                          const tfplug::Shape& shape) const {
+    if (!channels_first_) return tfplug::Tensor();
+    return context.AllocateTemp(tfplug::DataType::kFloat, shape);
+  }
+
+  // Copies the result in `temp` to `out`, if it is there.
+  absl::Status Finish(Stream& stream, const tfplug::Tensor& out,
+                      const tfplug::Tensor& temp) const {
+    if (!channels_first_) return absl::OkStatus();
+    return SwapDims(stream, {out.dim(0), PixelsOf(out.shape()), out.dim(1)},
+                    out, temp);
+  }
+
+ private:
+  static int64_t PixelsOf(const tfplug::Shape& shape) {
+    int64_t pixels = 1;
+    for (int d = 2; d < shape.rank(); ++d) pixels *= shape.dim(d);
+    return pixels;
+  }
+
+  // Copies x of shape `dims` to y with the last two dimensions swapped.
+  static absl::Status SwapDims(Stream& stream, const Dims& dims,
+                               const tfplug::Tensor& y,
+                               const tfplug::Tensor& x) {
+    const Dims swapped = {dims[0], dims[2], dims[1]};
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Loop<2> loop,
+        (MakeLoop<2>(swapped, {DenseStrides(swapped),
+                               Dims{dims[1] * dims[2], 1, dims[2]}})));
+    if (loop.is_empty()) return absl::OkStatus();
+    return stream.Launch(&CopyElements, loop, int64_t{sizeof(float)}, Bytes(y),
+                         Bytes(x));
+  }
+
+ protected:
+  bool channels_first_ = false;
   float epsilon_ = 0;
   float average_factor_ = 1;
   bool is_training_ = false;
@@ -74,13 +128,17 @@ class Normalize final : public BatchNormKernel {
           CheckShape("variance", variance.shape(), channels));
     }
 
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor out,
                             context.AllocateOutput(Op::y, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor temp,
+                            MakeTemp(context, x.shape()));
+    const tfplug::Tensor& y = channels_first_ ? temp : out;
     if (context.num_outputs() > kReserveSpace3) {
       TFPLUG_RETURN_IF_ERROR(
           context.AllocateOutput(kReserveSpace3, {0}).status());
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(x, ChannelsLast(context, *stream, std::move(x)));
     // Without rows the statistics are NaN, in inference too.
     if (!is_training_ && norm.rows > 0) {
       for (const int output : {Op::batch_mean, Op::reserve_space_1}) {
@@ -89,10 +147,11 @@ class Normalize final : public BatchNormKernel {
       for (const int output : {Op::batch_variance, Op::reserve_space_2}) {
         TFPLUG_RETURN_IF_ERROR(context.SetOutput(output, variance));
       }
-      return stream->Launch(Simd().batch_norm.inference, norm, x.flat<float>(),
-                            scale.flat<float>(), offset.flat<float>(),
-                            mean.flat<float>(), variance.flat<float>(),
-                            y.flat<float>());
+      TFPLUG_RETURN_IF_ERROR(stream->Launch(
+          Simd().batch_norm.inference, norm, x.flat<float>(),
+          scale.flat<float>(), offset.flat<float>(), mean.flat<float>(),
+          variance.flat<float>(), y.flat<float>()));
+      return Finish(*stream, out, temp);
     }
     // The op's output order is the function's argument order.
     std::array<tfplug::Tensor, 4> statistics;
@@ -101,12 +160,13 @@ class Normalize final : public BatchNormKernel {
       TFPLUG_ASSIGN_OR_RETURN(statistic,
                               context.AllocateOutput(output++, channels));
     }
-    return stream->Launch(
+    TFPLUG_RETURN_IF_ERROR(stream->Launch(
         Simd().batch_norm.training, norm, x.flat<float>(), scale.flat<float>(),
         offset.flat<float>(), mean.flat<float>(), variance.flat<float>(),
         y.flat<float>(), statistics[0].flat<float>(),
         statistics[1].flat<float>(), statistics[2].flat<float>(),
-        statistics[3].flat<float>());
+        statistics[3].flat<float>()));
+    return Finish(*stream, out, temp);
   }
 
  private:
@@ -134,8 +194,11 @@ class Gradient final : public BatchNormKernel {
     TFPLUG_RETURN_IF_ERROR(
         CheckShape("reserve_space_2", variance.shape(), channels));
 
-    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor dx,
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor out,
                             context.AllocateOutput(Op::x_backprop, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor temp,
+                            MakeTemp(context, x.shape()));
+    const tfplug::Tensor& dx = channels_first_ ? temp : out;
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor dscale,
         context.AllocateOutput(Op::scale_backprop, channels));
@@ -147,12 +210,15 @@ class Gradient final : public BatchNormKernel {
       TFPLUG_RETURN_IF_ERROR(context.AllocateOutput(output, {0}).status());
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
+    TFPLUG_ASSIGN_OR_RETURN(dy, ChannelsLast(context, *stream, std::move(dy)));
+    TFPLUG_ASSIGN_OR_RETURN(x, ChannelsLast(context, *stream, std::move(x)));
     const BatchNormCode& code = Simd().batch_norm;
-    return stream->Launch(
+    TFPLUG_RETURN_IF_ERROR(stream->Launch(
         is_training_ ? code.training_gradient : code.inference_gradient, norm,
         dy.flat<float>(), x.flat<float>(), scale.flat<float>(),
         mean.flat<float>(), variance.flat<float>(), dx.flat<float>(),
-        dscale.flat<float>(), doffset.flat<float>());
+        dscale.flat<float>(), doffset.flat<float>()));
+    return Finish(*stream, out, temp);
   }
 };
 

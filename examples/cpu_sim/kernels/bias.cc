@@ -60,9 +60,9 @@ class BiasAdd final : public ChannelKernel {
     const tfplug::Shape shape = x.shape();
     const int64_t channels = shape.dim(axis);
     if (bias.rank() != 1 || bias.dim(0) != channels) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("bias must have one element per channel of ",
-                       shape.ToString(), ", not shape ", bias.shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "bias must have one element per channel of ", shape.ToString(),
+          ", not shape ", bias.shape().ToString()));
     }
     const Dims dense = DenseStrides(shape.dims());
     TFPLUG_ASSIGN_OR_RETURN(

@@ -47,9 +47,9 @@ struct CombineMin {
   }
 };
 
-// Combines `count` slices of `slice_size` elements with the slices of y at these
-// indices. An index out of range is ignored, as on TensorFlow's GPUs, because a
-// device cannot raise an error on the host.
+// Combines `count` slices of `slice_size` elements with the slices of y at
+// these indices. An index out of range is ignored, as on TensorFlow's GPUs,
+// because a device cannot raise an error on the host.
 template <typename Combine, typename T, typename Index>
 void ScatterSlices(T* y, const Index* indices, const T* updates, int64_t count,
                    Coordinates coordinates, int64_t slice_size) {

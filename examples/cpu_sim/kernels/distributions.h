@@ -10,8 +10,8 @@
 #include "kernels/philox.h"
 
 // Distributions of random numbers, on the device. Equal bits give the same
-// numbers as on TensorFlow's own devices; a block of four words gives a group of
-// numbers.
+// numbers as on TensorFlow's own devices; a block of four words gives a group
+// of numbers.
 namespace cpu_sim {
 
 // Uniform in [0, 1): the 23 low bits are the fraction of a number in [1, 2).
@@ -54,8 +54,8 @@ inline void FillNormal(float* y, int64_t size, const uint64_t* key,
   }
 }
 
-// Normally distributed numbers within [-2, 2]. Each group of four draws from its
-// own blocks, more than it can ever need.
+// Normally distributed numbers within [-2, 2]. Each group of four draws from
+// its own blocks, more than it can ever need.
 inline void FillTruncatedNormal(float* y, int64_t size, const uint64_t* key,
                                 const uint64_t* counter) {
   constexpr uint64_t kBlocksPerGroup = 256;

@@ -76,8 +76,8 @@ std::optional<BatchGemm::Layout> AsMatrix(const LabeledTensor& tensor,
   return std::nullopt;
 }
 
-// Sums products of the elements with equal indices for equal labels. Sorting the
-// dimensions by their role turns this into a matrix product.
+// Sums products of the elements with equal indices for equal labels. Sorting
+// the dimensions by their role turns this into a matrix product.
 class Einsum final : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {

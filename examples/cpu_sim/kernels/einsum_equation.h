@@ -14,8 +14,8 @@
 
 namespace cpu_sim {
 
-// A name of a dimension: a letter, or a negative number for the dimensions of an
-// ellipsis, of which -1 is the last.
+// A name of a dimension: a letter, or a negative number for the dimensions of
+// an ellipsis, of which -1 is the last.
 using Label = int;
 using Labels = absl::InlinedVector<Label, 8>;
 
@@ -57,8 +57,8 @@ class LabeledTensor {
   Dims shape_, strides_;
 };
 
-// Returns the size of each of `labels` in these tensors. Sizes must agree, except
-// for broadcast 1s of an ellipsis.
+// Returns the size of each of `labels` in these tensors. Sizes must agree,
+// except for broadcast 1s of an ellipsis.
 absl::StatusOr<Dims> SizesOf(const Labels& labels,
                              const std::vector<LabeledTensor>& tensors);
 

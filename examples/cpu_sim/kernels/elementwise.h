@@ -32,8 +32,8 @@ using ConstRowMap = Eigen::Map<const Row<T>>;
 // Rows are processed in pieces of this many elements.
 inline constexpr int64_t kPiece = 512;
 
-// A row of an input: `size` elements from `data` on or, with stride 0, copies of
-// its first element.
+// A row of an input: `size` elements from `data` on or, with stride 0, copies
+// of its first element.
 template <typename T>
 class RowSource {
  public:

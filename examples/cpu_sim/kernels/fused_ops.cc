@@ -59,8 +59,9 @@ absl::Status FusedOps::Init(const tfplug::KernelConstruction& construction) {
   }
   if (name != names.end() && FindActivation(*name, &activation_)) ++name;
   if (name != names.end()) {
-    return absl::UnimplementedError(absl::StrCat(
-        "this device does not implement the fused_ops [", absl::StrJoin(names, ","), "]"));
+    return absl::UnimplementedError(
+        absl::StrCat("this device does not implement the fused_ops [",
+                     absl::StrJoin(names, ","), "]"));
   }
   const int64_t want = has_bias_ ? 1 : normalizes_ ? 4 : 0;
   if (num_args != want) {

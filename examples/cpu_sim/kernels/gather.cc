@@ -21,8 +21,8 @@ namespace ops = tfplug::ops;
 // ---- Gather: slices of `params` along one dimension -------------------------
 
 // Treats output and params as [batch, outer, count or size, slice] and indices
-// as [batch, count]. An index out of range gives zeros, as on TensorFlow's GPUs,
-// because a device cannot raise an error on the host.
+// as [batch, count]. An index out of range gives zeros, as on TensorFlow's
+// GPUs, because a device cannot raise an error on the host.
 template <typename Index>
 void GatherSlices(char* y, const char* params, const Index* indices,
                   int64_t batch, int64_t outer, int64_t count, int64_t size,

@@ -28,8 +28,9 @@ inline Dims ReadInts(const tfplug::Tensor& tensor) {
 // The same for a shape or a list of dimensions.
 inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
   if (tensor.rank() > 1) {
-    return absl::InvalidArgumentError("a shape or list of dimensions must be a vector or scalar, not " +
-                                      tensor.shape().ToString());
+    return absl::InvalidArgumentError(
+        "a shape or list of dimensions must be a vector or scalar, not " +
+        tensor.shape().ToString());
   }
   return ReadInts(tensor);
 }

@@ -17,8 +17,8 @@ namespace cpu_sim {
 
 // ---- On the device ---------------------------------------------------------
 
-// Copies slice `at` of `size` slices from `x` to `y`, or zeros if `at` is out of
-// range.
+// Copies slice `at` of `size` slices from `x` to `y`, or zeros if `at` is out
+// of range.
 inline void CopySlice(char* y, const char* x, int64_t at, int64_t size,
                       int64_t slice_bytes) {
   if (at >= 0 && at < size) {

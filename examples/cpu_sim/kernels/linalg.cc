@@ -25,8 +25,8 @@ struct Matrices {
 absl::StatusOr<Matrices> MatricesOf(const tfplug::Tensor& x) {
   const int rank = x.rank();
   if (rank < 2) {
-    return absl::InvalidArgumentError("input must be a batch of matrices, not " +
-                                      x.shape().ToString());
+    return absl::InvalidArgumentError(
+        "input must be a batch of matrices, not " + x.shape().ToString());
   }
   Matrices matrices;
   for (int d = 0; d < rank - 2; ++d) matrices.count *= x.dim(d);
@@ -75,7 +75,9 @@ class Qr final : public tfplug::Kernel {
                             context.AllocateOutput(ops::Qr::r, r_shape));
     if (x.num_elements() == 0) {
       if (q.num_elements() == 0) return absl::OkStatus();
-      return absl::UnimplementedError("Qr with full_matrices of an empty matrix is not implemented on this device");
+      return absl::UnimplementedError(
+          "Qr with full_matrices of an empty matrix is not implemented on this "
+          "device");
     }
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(&Decompose, q.flat<float>(), r.flat<float>(),

@@ -28,8 +28,8 @@ inline int64_t ElementCount(DimsView shape) {
 // Returns the strides of a dense tensor.
 Dims DenseStrides(DimsView shape);
 
-// Returns the strides that broadcast a tensor of shape `from` to shape `to`: 0 in
-// broadcast dimensions. INVALID_ARGUMENT if the shapes do not match.
+// Returns the strides that broadcast a tensor of shape `from` to shape `to`: 0
+// in broadcast dimensions. INVALID_ARGUMENT if the shapes do not match.
 absl::StatusOr<Dims> BroadcastStrides(DimsView from, DimsView to);
 
 // Returns the shape to which two shapes broadcast, by NumPy's rules.
@@ -56,7 +56,8 @@ struct Loop {
   }
 };
 
-// Returns INVALID_ARGUMENT if more than kMaxRank dimensions remain after merging.
+// Returns INVALID_ARGUMENT if more than kMaxRank dimensions remain after
+// merging.
 template <size_t n>
 absl::StatusOr<Loop<n>> MakeLoop(DimsView shape,
                                  const std::array<Dims, n>& strides) {

@@ -14,8 +14,8 @@
 
 namespace cpu_sim {
 
-// A product c = op(a) * op(b) of dense matrices: op(a) is m x k, op(b) is k x n.
-// Plain data, used on the device.
+// A product c = op(a) * op(b) of dense matrices: op(a) is m x k, op(b) is k x
+// n. Plain data, used on the device.
 struct MatrixProduct {
   int64_t m, n, k;
   bool transpose_a, transpose_b;

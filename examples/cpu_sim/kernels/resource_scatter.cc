@@ -21,8 +21,8 @@ using Code = tfplug::VariableCode<Stream>;
 
 absl::Status AddWorkaround(const absl::Status& lacking, const char* instead) {
   if (lacking.code() != absl::StatusCode::kUnimplemented) return lacking;
-  return absl::UnimplementedError(std::string(lacking.message()) +
-                                  "; use " + instead + " instead");
+  return absl::UnimplementedError(std::string(lacking.message()) + "; use " +
+                                  instead + " instead");
 }
 
 // Describes the slices that `indices` select in dimension 0 of the variable.
@@ -43,7 +43,7 @@ class ResourceScatter final : public tfplug::Kernel {
                                     /*exclusive=*/true, /*sparse=*/true);
     if (!lock.ok()) {
       return AddWorkaround(lock.status(),
-                     "v.assign(tf.tensor_scatter_nd_add(v, ...))");
+                           "v.assign(tf.tensor_scatter_nd_add(v, ...))");
     }
     TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor variable,
                             tfplug::GetVariableTensor<Code>(

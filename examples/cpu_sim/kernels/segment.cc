@@ -59,8 +59,9 @@ class UnsortedSegment final : public tfplug::Kernel {
                             context.GetInput(Op::num_segments));
     TFPLUG_ASSIGN_OR_RETURN(const Dims number, ReadDims(number_tensor));
     if (number.size() != 1 || number[0] < 0) {
-      return absl::InvalidArgumentError("num_segments must be a non-negative scalar, not " +
-                                        tfplug::Shape(number).ToString());
+      return absl::InvalidArgumentError(
+          "num_segments must be a non-negative scalar, not " +
+          tfplug::Shape(number).ToString());
     }
     tfplug::Shape shape = {number[0]};
     int64_t slice_size = 1;

@@ -28,17 +28,18 @@ class Range final : public tfplug::Kernel {
     for (int i = 0; i < 3; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
-        return absl::InvalidArgumentError("start, limit and delta must be scalars, not " +
-                                          tensor.shape().ToString());
+        return absl::InvalidArgumentError(
+            "start, limit and delta must be scalars, not " +
+            tensor.shape().ToString());
       }
       bounds[i] = tensor.scalar<T>();
     }
     const auto [start, limit, delta] = bounds;
     if (delta == 0 || (delta > 0 ? start > limit : start < limit)) {
-      return absl::InvalidArgumentError(
-          "Range from " + std::to_string(start) + " to " +
-          std::to_string(limit) + " needs a delta of that sign, not " +
-          std::to_string(delta));
+      return absl::InvalidArgumentError("Range from " + std::to_string(start) +
+                                        " to " + std::to_string(limit) +
+                                        " needs a delta of that sign, not " +
+                                        std::to_string(delta));
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
@@ -85,8 +86,9 @@ class LinSpace final : public tfplug::Kernel {
     for (int i = 0; i < 2; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
-        return absl::InvalidArgumentError("start, limit and delta must be scalars, not " +
-                                          tensor.shape().ToString());
+        return absl::InvalidArgumentError(
+            "start, limit and delta must be scalars, not " +
+            tensor.shape().ToString());
       }
       bounds[i] = tensor.scalar<T>();
     }
@@ -121,7 +123,8 @@ bool RegisterLinSpace() {
           ...);
 }
 
-// ---- OneHot: a new dimension with one element on -----------------------------
+// ---- OneHot: a new dimension with one element on
+// -----------------------------
 
 // Treats the output as [outer, depth, inner] and indices as [outer, inner]. For
 // an index out of range all elements are off.

@@ -16,8 +16,8 @@
 namespace cpu_sim {
 
 // A window of `size` taps, `dilation` apart, that slides over one dimension of
-// an image. Tap t of window o is at o * stride + t * dilation - pad; taps outside
-// the image do not contribute.
+// an image. Tap t of window o is at o * stride + t * dilation - pad; taps
+// outside the image do not contribute.
 struct Window {
   int64_t in;   // elements of the image
   int64_t out;  // windows
@@ -183,8 +183,8 @@ struct SimdCode {
   // See gemm.h.
   void (*gemm)(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
                const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
-  // y = x clamped to [0, limit]; a NaN limit means none. The gradient is dy where
-  // x is not clamped. y may alias x, and dx may alias dy.
+  // y = x clamped to [0, limit]; a NaN limit means none. The gradient is dy
+  // where x is not clamped. y may alias x, and dx may alias dy.
   void (*clamp)(int64_t size, float limit, const float* x, float* y);
   void (*clamp_gradient)(int64_t size, float limit, const float* dy,
                          const float* x, float* dx);

@@ -36,7 +36,8 @@ class Slicer {
     return absl::OkStatus();
   }
 
-  // A null bound stands for the end of the dimension at that side of the stride.
+  // A null bound stands for the end of the dimension at that side of the
+  // stride.
   void TakeRange(const int64_t* from, const int64_t* to, int64_t stride) {
     const int64_t size = sizes_[next_];
     const int64_t low = stride > 0 ? 0 : -1;

@@ -13,8 +13,8 @@
 
 namespace cpu_sim {
 
-// The elements that x[begin:end:stride, ...] selects: those from `first` on with
-// these strides.
+// The elements that x[begin:end:stride, ...] selects: those from `first` on
+// with these strides.
 struct Slice {
   Dims shape;
   Dims strides;

@@ -41,8 +41,8 @@ void LogSoftmax(const T* logits, T* y, int64_t rows, int64_t classes) {
   }
 }
 
-// loss: a value per row; backprop: d(loss)/d(logits). A label out of range gives
-// NaN, because a device cannot raise an error on the host.
+// loss: a value per row; backprop: d(loss)/d(logits). A label out of range
+// gives NaN, because a device cannot raise an error on the host.
 template <typename T, typename Label>
 void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
                         T* backprop, int64_t rows, int64_t classes) {

@@ -58,7 +58,8 @@ class Split final : public tfplug::Kernel {
     if (x.dim(axis) % parts != 0) {
       return absl::InvalidArgumentError(
           "dimension " + std::to_string(axis) + " of " + x.shape().ToString() +
-          " is not a multiple of the number of outputs, " + std::to_string(parts));
+          " is not a multiple of the number of outputs, " +
+          std::to_string(parts));
     }
     return SplitBySizes<place>(
         context, x, axis,

@@ -8,8 +8,8 @@
 
 #include "kernels/elementwise.h"
 
-// List ops that TensorFlow does not provide for plug-in devices: sums and zeros,
-// which gradients of loops use, and lists of bool.
+// List ops that TensorFlow does not provide for plug-in devices: sums and
+// zeros, which gradients of loops use, and lists of bool.
 namespace cpu_sim {
 namespace {
 

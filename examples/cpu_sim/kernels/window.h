@@ -20,8 +20,8 @@ namespace cpu_sim {
 // The attributes of a convolution or pooling op.
 class SlidingWindow {
  public:
-  // Reads data_format, strides, padding and, if the op has them, ksize, dilations
-  // and explicit_paddings. Returns UNIMPLEMENTED for NCHW.
+  // Reads data_format, strides, padding and, if the op has them, ksize,
+  // dilations and explicit_paddings. Returns UNIMPLEMENTED for NCHW.
   absl::Status Init(const tfplug::KernelConstruction& construction);
 
   // Returns the window of `size` taps over dimension `d` (1 or 2) of an image,

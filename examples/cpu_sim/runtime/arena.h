@@ -10,22 +10,25 @@
 
 namespace cpu_sim::rt {
 
-// The memory of one simulated device: one anonymous file, mapped twice.
+// The memory of one simulated device: an anonymous file that is mapped twice.
 //
-//   device address    what the device's users hold and pass around
-//   private address   where only the device's own threads read and write
+//   device address    the address that users of the device hold
+//   private address   the address that the device's own threads access
 //
-// With HostAccess::kNone the device addresses are mapped PROT_NONE: a host
-// that follows one crashes at that instruction, as it would (or should) with
-// a real card, instead of racing with the device.
+// With HostAccess::kNone the device addresses are mapped PROT_NONE: host code
+// that dereferences one crashes at that instruction instead of racing with the
+// device. Both mappings have inaccessible guard regions below and above, and a
+// forked child has neither mapping.
 //
-// Pages cost nothing until they are written. Immutable once made, so every
-// member function may be called from any thread.
+// Pages cost nothing until they are written. Immutable and thread-safe.
 class Arena {
  public:
   enum class HostAccess { kNone, kReadWrite };
 
-  // `bytes` is rounded up to whole pages.
+  // The size of each guard region.
+  static constexpr size_t kGuardBytes = size_t{1} << 16;
+
+  // Rounds `bytes` up to whole pages.
   static absl::StatusOr<std::unique_ptr<Arena>> Create(size_t bytes,
                                                        HostAccess access);
   ~Arena();
@@ -36,29 +39,36 @@ class Arena {
   void* base() const { return base_; }
   size_t size() const { return size_; }
 
-  // Whether all of [address, address + bytes) is this arena's.
+  // Whether all of [address, address + bytes) is in this arena.
   bool Contains(const void* address, size_t bytes) const {
     // Unsigned: an address below the base is a huge offset.
     const uintptr_t offset = Bits(address) - Bits(base_);
     return offset <= size_ && bytes <= size_ - offset;
   }
 
-  // The private address of a device address that Contains() accepts.
+  // Whether any byte of [address, address + bytes) is in this arena.
+  bool Overlaps(const void* address, size_t bytes) const {
+    if (bytes == 0) return false;
+    const uintptr_t offset = Bits(address) - Bits(base_);
+    return offset < size_ || Bits(base_) - Bits(address) < bytes;
+  }
+
+  // Returns the private address of a device address that Contains() accepts.
   void* ToPrivate(const void* address) const {
     return private_ + (Bits(address) - Bits(base_));
   }
 
  private:
-  Arena(void* base, char* private_base, size_t size)
-      : base_(base), private_(private_base), size_(size) {}
+  Arena(char* base, char* private_base, size_t size);
 
   static uintptr_t Bits(const void* address) {
     return reinterpret_cast<uintptr_t>(address);
   }
 
-  void* const base_;
+  char* const base_;
   char* const private_;
   const size_t size_;
+  const int owner_;  // the process that created the arena
 };
 
 }  // namespace cpu_sim::rt

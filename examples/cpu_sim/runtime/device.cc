@@ -14,7 +14,7 @@
 namespace cpu_sim::rt {
 namespace {
 
-// A cache line, and enough for any vector instruction.
+// TensorFlow 2.22 requires this alignment.
 constexpr std::align_val_t kHostAlignment{256};
 
 absl::StatusOr<void*> AllocateFrom(Heap& heap, const Arena& arena,
@@ -30,7 +30,7 @@ absl::Status FreeTo(Heap& heap, const Arena& arena, void* address) {
   if (!arena.Contains(address, 0)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cannot free 0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
-        ": it is not this device's"));
+        ": it is not memory of this device"));
   }
   return heap.Free(static_cast<size_t>(static_cast<char*>(address) -
                                        static_cast<char*>(arena.base())));
@@ -40,12 +40,12 @@ absl::Status NotMemory(absl::string_view of, const void* address,
                        size_t bytes) {
   return absl::InvalidArgumentError(absl::StrCat(
       bytes, " bytes at 0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
-      " are not memory ", of));
+      " are not all memory ", of));
 }
 
 absl::Status SelfWait() {
   return absl::FailedPreconditionError(
-      "a stream's task waits for the stream itself");
+      "a task must not wait for its own stream");
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ absl::StatusOr<void*> Device::AllocateHost(size_t bytes) {
   void* address = ::operator new(bytes, kHostAlignment, std::nothrow);
   if (address == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the host has no ", bytes, " bytes"));
+        absl::StrCat("the host cannot allocate ", bytes, " bytes"));
   }
   return address;
 }
@@ -146,7 +146,7 @@ absl::Status Device::Synchronize() {
   if (!status.ok()) return status;
   std::vector<std::shared_ptr<Moment>> moments;
   {
-    // Not held while waiting: a task may create or destroy a stream.
+    // Released before waiting, because a task may create or destroy a stream.
     std::lock_guard<std::mutex> lock(streams_mutex_);
     for (Stream* stream : streams_) {
       if (stream->IsThisThread()) return SelfWait();
@@ -178,10 +178,11 @@ absl::StatusOr<void*> Device::ToPrivateOfAny(const void* address,
 }
 
 absl::Status Device::CheckHostRange(const void* address, size_t bytes) const {
-  if (bytes == 0 || !memory_->Contains(address, 1)) return absl::OkStatus();
+  if (!machine_.OverlapsDeviceMemory(address, bytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("0x", absl::Hex(reinterpret_cast<uintptr_t>(address)),
-                   " is memory of device ", ordinal_, ", not of the host"));
+      absl::StrCat("the host range of ", bytes, " bytes at 0x",
+                   absl::Hex(reinterpret_cast<uintptr_t>(address)),
+                   " contains device memory"));
 }
 
 void* Device::Find(const void* address, size_t bytes) const {

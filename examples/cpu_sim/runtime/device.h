@@ -17,17 +17,17 @@ namespace cpu_sim::rt {
 class Machine;
 class Stream;
 
-// One simulated accelerator. Owned by its Machine; everything made on it must
-// be gone before it. Thread-safe.
+// One simulated accelerator. Owned by its Machine; its streams and allocations
+// must be released before it is destroyed. Thread-safe.
 //
 // It has three kinds of memory:
 //
-//   device   where its kernels work; the host may hold an address of it, but
-//            (in strict mode) not look there
-//   managed  both the host and this device may use it
-//   host     plain memory, aligned for transfers
+//   device   accessed by kernels; in strict mode the host may hold an address
+//            but not dereference it
+//   managed  accessed by the host and this device
+//   host     ordinary memory, aligned for transfers
 //
-// Allocating 0 bytes gives null, and freeing null does nothing.
+// Allocating 0 bytes returns null, and freeing null does nothing.
 class Device {
  public:
   Device(Machine& machine, int ordinal, std::unique_ptr<Arena> memory,
@@ -38,46 +38,47 @@ class Device {
 
   int ordinal() const { return ordinal_; }
 
-  // RESOURCE_EXHAUSTED when no hole is large enough.
+  // Return RESOURCE_EXHAUSTED if no free range is large enough.
   absl::StatusOr<void*> Allocate(size_t bytes);
   absl::StatusOr<void*> AllocateManaged(size_t bytes);
   absl::StatusOr<void*> AllocateHost(size_t bytes);
 
-  // INVALID_ARGUMENT when `address` is not what the matching function gave.
+  // Return INVALID_ARGUMENT unless the matching function returned `address`.
   absl::Status Free(void* address);
   absl::Status FreeManaged(void* address);
   void FreeHost(void* address);
 
-  // The device memory's.
+  // Returns the statistics of device memory.
   absl::StatusOr<HeapStats> Stats() const;
 
-  // Copies in the calling thread, beside all streams.
+  // Copy in the calling thread, without synchronizing with any stream.
   absl::Status CopyToDevice(void* device_dst, const void* host_src,
                             size_t bytes);
   absl::Status CopyToHost(void* host_dst, const void* device_src, size_t bytes);
   absl::Status CopyOnDevice(void* device_dst, const void* device_src,
                             size_t bytes);
 
-  // Blocks until all that is in this device's streams now has run. The first
-  // error among them, which is thereby forgotten.
+  // Blocks until all work that is in this device's streams now has run. Returns
+  // and clears the streams' first error.
   absl::Status Synchronize();
 
-  // Where this device's threads, and nobody else, find a range of its memory.
-  // INVALID_ARGUMENT when not all of it is memory of this device. The address
-  // of no bytes is null.
+  // Returns the address at which this device's threads access a range of its
+  // memory, or null for 0 bytes. INVALID_ARGUMENT unless all of the range is
+  // memory of this device.
   absl::StatusOr<void*> ToPrivate(const void* address, size_t bytes) const;
 
   // The same for the memory of any device of the machine.
   absl::StatusOr<void*> ToPrivateOfAny(const void* address, size_t bytes) const;
 
-  // OK unless the range lies in device memory, where the host may not look.
+  // Returns INVALID_ARGUMENT if any byte of the range is memory of a device,
+  // which the host must not access.
   absl::Status CheckHostRange(const void* address, size_t bytes) const;
 
  private:
   friend class Machine;
-  friend class Stream;  // enters itself into streams_
+  friend class Stream;  // registers itself in streams_
 
-  // Null when the range is not all this device's.
+  // Returns the private address of a range of this device's memory, or null.
   void* Find(const void* address, size_t bytes) const;
 
   Machine& machine_;

@@ -14,7 +14,8 @@ void Moment::Come(absl::Status status) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::steady_clock::now().time_since_epoch())
           .count());
-  // Under the lock: who waits may free the moment as soon as it has come.
+  // Notifies under the lock, because a waiter may free the moment as soon as it
+  // has come.
   std::lock_guard<std::mutex> lock(mutex_);
   come_.store(true, std::memory_order_release);
   changed_.notify_all();
@@ -56,7 +57,7 @@ std::shared_ptr<Moment> Event::moment() const {
 
 void Event::set_moment(std::shared_ptr<Moment> moment) {
   std::lock_guard<std::mutex> lock(mutex_);
-  moment_.swap(moment);  // the old one goes after the lock
+  moment_.swap(moment);  // destroys the old one after unlocking
 }
 
 absl::StatusOr<std::unique_ptr<Timer>> Timer::Create() {
@@ -72,12 +73,13 @@ absl::StatusOr<uint64_t> Timer::Nanoseconds() const {
   const std::shared_ptr<Moment> stop = stop_.moment();
   if (start == nullptr || stop == nullptr) {
     return absl::FailedPreconditionError(
-        "the timer was not started and stopped");
+        "the timer was not both started and stopped");
   }
   start->Await();
   stop->Await();
   if (stop->nanoseconds() < start->nanoseconds()) {
-    return absl::FailedPreconditionError("the timer was stopped, then started");
+    return absl::FailedPreconditionError(
+        "the timer was stopped before it was started");
   }
   return stop->nanoseconds() - start->nanoseconds();
 }

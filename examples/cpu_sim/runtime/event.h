@@ -13,10 +13,10 @@
 
 namespace cpu_sim::rt {
 
-// One moment in a stream's life, which comes once. Thread-safe.
+// A point in a stream, which is reached once. Thread-safe.
 class Moment {
  public:
-  // Called once, by the stream's thread, with what the stream has become.
+  // Called once, by the stream's thread, with the stream's status.
   void Come(absl::Status status);
 
   bool HasCome() const { return come_.load(std::memory_order_acquire); }
@@ -24,8 +24,8 @@ class Moment {
   // Blocks until the moment has come.
   void Await() const;
 
-  // What Come() said, and when, in nanoseconds of the monotonic clock. Only
-  // once it HasCome().
+  // The argument of Come(), and its time in nanoseconds of the monotonic clock.
+  // Valid only if HasCome().
   const absl::Status& status() const { return status_; }
   uint64_t nanoseconds() const { return nanoseconds_; }
 
@@ -37,10 +37,10 @@ class Moment {
   mutable std::condition_variable changed_;
 };
 
-// The last moment that was recorded in it with Stream::Record(). It may be
-// recorded again at any time, in any stream: who began to wait before waits
-// for the moment of before. It may be destroyed while its moment is still to
-// come. One that was never recorded counts as complete. Thread-safe.
+// Holds the moment of the last Stream::Record(). It can be recorded again at
+// any time, in any stream; a wait already in progress refers to the earlier
+// recording. It can be destroyed while its moment is pending. An event that was
+// never recorded is complete. Thread-safe.
 class Event {
  public:
   enum class State { kPending, kComplete, kError };
@@ -50,10 +50,11 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Does not block. kError: the stream had failed by then.
+  // Returns the state without blocking; kError if the stream had failed before
+  // the event.
   absl::StatusOr<State> Poll() const;
 
-  // Blocks until the moment has come; the stream's status at that moment.
+  // Blocks until the moment has come, and returns the stream's status then.
   absl::Status Synchronize() const;
 
  private:
@@ -67,14 +68,14 @@ class Event {
   std::shared_ptr<Moment> moment_;
 };
 
-// The time between two points of a stream, which Stream::Start() and
-// Stream::Stop() set. It may be destroyed before they come. Thread-safe.
+// Measures the time between two points of a stream, set with Stream::Start()
+// and Stream::Stop(). It can be destroyed before they are reached. Thread-safe.
 class Timer {
  public:
   static absl::StatusOr<std::unique_ptr<Timer>> Create();
 
-  // Blocks until both points have come. FAILED_PRECONDITION when one was
-  // never set, or the stop came first.
+  // Blocks until both points are reached. Returns FAILED_PRECONDITION if one
+  // was never set or the stop came first.
   absl::StatusOr<uint64_t> Nanoseconds() const;
 
  private:

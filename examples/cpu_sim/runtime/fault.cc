@@ -2,6 +2,7 @@
 #include "fault.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,17 @@ bool ParseKind(absl::string_view text, FaultKind* kind) {
   return false;
 }
 
+bool is_forked_child = false;
+
+// Runs in a forked child. The new control block is private to the child, unlike
+// a mapped one, and sends CheckFault to the slow path for good.
+void BreakChild() {
+  static FaultControl broken;
+  broken.armed.store(1, std::memory_order_relaxed);
+  fault_internal::control = &broken;
+  is_forked_child = true;
+}
+
 absl::Status Fail(FaultKind kind, const std::string& hook) {
   switch (kind) {
     case FaultKind::kOom:
@@ -66,6 +78,14 @@ namespace fault_internal {
 FaultControl* control = &own_control;
 
 absl::Status Reach(const char* hook) {
+  // Before the lock, which another thread may have held during the fork.
+  if (is_forked_child) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        hook,
+        ": the process was forked after cpu_sim was used, and the child has no "
+        "device threads; use the device in the child only (for example with "
+        "the multiprocessing start method \"spawn\")"));
+  }
   FaultKind kind;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -105,7 +125,7 @@ absl::Status InjectFault(absl::string_view text) {
                !(key == "kind" && ParseKind(value, &kind))) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot read \"", part, "\" of the fault \"", text,
-                       "\": want hook=NAME,after=N,times=N,kind=error|oom|"
+                       "\"; expected hook=NAME,after=N,times=N,kind=error|oom|"
                        "throw|bad_alloc|unknown"));
     }
   }
@@ -122,6 +142,13 @@ absl::Status InjectFault(absl::string_view text) {
   fault.armed.store(1, std::memory_order_release);
   return {};
 }
+
+void FailAfterFork() {
+  static const int registered = pthread_atfork(nullptr, nullptr, &BreakChild);
+  (void)registered;
+}
+
+bool IsForkedChild() { return is_forked_child; }
 
 bool FaultPending() {
   return fault_internal::control->armed.load(std::memory_order_acquire) != 0;
@@ -143,7 +170,7 @@ absl::Status InjectFaultsFromEnvironment() {
       return absl::InvalidArgumentError(
           absl::StrCat(path, " does not hold a FaultControl"));
     }
-    // Mapped for as long as the process lives.
+    // Never unmapped.
     fault_internal::control = static_cast<FaultControl*>(page);
   }
   if (const char* text = getenv("CPU_SIM_FAULT")) return InjectFault(text);

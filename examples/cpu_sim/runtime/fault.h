@@ -9,17 +9,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-// Faults on demand, so that tests can see what becomes of a driver's failure
-// at every place where a driver can fail.
+// Faults on demand, with which tests exercise a failure of the driver at every
+// place where a driver can fail.
 //
-// Each entry of the runtime asks CheckFault("its name"). Nothing is injected
-// unless someone asks for it in one of three ways:
+// Each entry point of the runtime calls CheckFault("its name"). Faults are
+// injected in one of three ways:
 //
 //   C++          InjectFault("hook=memcpy_htod,kind=oom")
 //   environment  CPU_SIM_FAULT=hook=memcpy_htod,after=3,times=2,kind=throw
 //   a file       CPU_SIM_FAULT_FILE names a file that holds a FaultControl;
 //                it is mapped, so a test in another language can arm a fault
-//                in the middle of a run and see whether it was reached
+//                during a run and check whether it was reached
 //
 // A fault lets `after` calls pass (default 0) and fails the `times` calls
 // that follow (default 1). Its kind is one of
@@ -28,19 +28,22 @@
 //   oom        RESOURCE_EXHAUSTED
 //   throw      throws std::runtime_error
 //   bad_alloc  throws std::bad_alloc
-//   unknown    throws something that is no std::exception
+//   unknown    throws an object that is not a std::exception
+//
+// The same check fails every call in a forked child, which has none of the
+// runtime's threads.
 namespace cpu_sim::rt {
 
 enum class FaultKind : uint32_t { kError, kOom, kThrow, kBadAlloc, kUnknown };
 
-// The fault to come. `armed` is written last by who arms it, and becomes 0
-// when the last of the `times` calls has failed.
+// The pending fault. `armed` is written last when a fault is armed, and becomes
+// 0 after the last of the `times` calls has failed.
 struct FaultControl {
   std::atomic<uint32_t> armed{0};
   FaultKind kind{};
   uint32_t after = 0;
   uint32_t times = 0;
-  char hook[48] = {};  // ends in a zero
+  char hook[48] = {};  // null-terminated
 };
 static_assert(sizeof(FaultControl) == 64);
 
@@ -49,7 +52,8 @@ extern FaultControl* control;  // set before the first device exists
 absl::Status Reach(const char* hook);
 }  // namespace fault_internal
 
-// One load and one branch when nothing is armed. Thread-safe.
+// Returns the pending fault if it applies to `hook`, or FAILED_PRECONDITION in
+// a forked child. Costs one load and one branch otherwise. Thread-safe.
 inline absl::Status CheckFault(const char* hook) {
   if (fault_internal::control->armed.load(std::memory_order_acquire) == 0) {
     return absl::OkStatus();
@@ -57,15 +61,21 @@ inline absl::Status CheckFault(const char* hook) {
   return fault_internal::Reach(hook);
 }
 
-// Replaces the fault to come; an empty text disarms. INVALID_ARGUMENT, with
-// nothing changed, when the text is not as above.
+// Replaces the pending fault; an empty text disarms it. Returns
+// INVALID_ARGUMENT, without any change, if the text is malformed.
 absl::Status InjectFault(absl::string_view text);
 
-// Whether the fault has not yet failed all of its calls.
+// Whether the pending fault still has calls to fail.
 bool FaultPending();
 
-// Heeds the two environment variables. Not thread-safe: for start-up.
+// Reads the two environment variables. Not thread-safe; called at start-up.
 absl::Status InjectFaultsFromEnvironment();
+
+// Makes CheckFault fail in children that are forked from now on. Thread-safe.
+void FailAfterFork();
+
+// Whether this process was forked after FailAfterFork().
+bool IsForkedChild();
 
 }  // namespace cpu_sim::rt
 

@@ -14,33 +14,33 @@
 
 namespace cpu_sim::rt {
 
-// What the owner of some memory has handed out, in bytes.
+// Statistics of a heap, in bytes.
 struct HeapStats {
-  size_t limit = 0;         // all there is
-  size_t in_use = 0;        // handed out now, rounded up to kAlignment
-  size_t peak = 0;          // the most that was ever in use
+  size_t limit = 0;         // the size of the heap
+  size_t in_use = 0;        // allocated now, rounded up to kAlignment
+  size_t peak = 0;          // the maximum of in_use
   size_t largest = 0;       // the largest single allocation so far
-  int64_t allocations = 0;  // how often Allocate() succeeded
+  int64_t allocations = 0;  // successful calls of Allocate()
 };
 
-// Hands out ranges of [0, size): best fit, neighbours merged when freed.
-// The bookkeeping lies outside the range, because the host may not write to
-// the memory that it describes. Thread-safe.
+// Allocates ranges of [0, size) by best fit and merges adjacent free ranges.
+// The bookkeeping is separate, because the host cannot access the memory that
+// it describes. Thread-safe.
 class Heap {
  public:
   // Offsets and sizes are multiples of this.
   static constexpr size_t kAlignment = 256;
 
-  // `size` is rounded down to kAlignment.
+  // Rounds `size` down to kAlignment.
   explicit Heap(size_t size);
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // The offset of a free range. RESOURCE_EXHAUSTED when no hole is large
-  // enough. `bytes` must not be 0.
+  // Returns the offset of a new range, or RESOURCE_EXHAUSTED if no free range
+  // is large enough. `bytes` must not be 0.
   absl::StatusOr<size_t> Allocate(size_t bytes);
 
-  // INVALID_ARGUMENT when nothing was allocated at `offset`.
+  // Returns INVALID_ARGUMENT if no range was allocated at `offset`.
   absl::Status Free(size_t offset);
 
   HeapStats stats() const;
@@ -54,7 +54,7 @@ class Heap {
   mutable std::mutex mutex_;
   std::map<size_t, size_t> used_;  // offset -> size
   Holes holes_;
-  // The same holes, smallest first; equal sizes lowest offset first.
+  // The same holes ordered by size, then by offset.
   std::set<std::pair<size_t, size_t>> holes_by_size_;
   HeapStats stats_;
 };

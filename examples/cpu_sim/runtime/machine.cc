@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kMaxDevices = 64;
 
-absl::Status Unreadable(const char* variable, const char* text,
-                        const char* want) {
+absl::Status InvalidVariable(const char* variable, const char* text,
+                             const char* expected) {
   return absl::InvalidArgumentError(
-      absl::StrCat(variable, "=", text, ": want ", want));
+      absl::StrCat(variable, "=", text, " is invalid; expected ", expected));
 }
 
 bool ParseBytes(absl::string_view text, size_t* bytes) {
@@ -52,18 +52,18 @@ absl::StatusOr<Options> OptionsFromEnvironment() {
   if (const char* text = getenv("CPU_SIM_DEVICES")) {
     if (!absl::SimpleAtoi(text, &options.devices) || options.devices < 0 ||
         options.devices > kMaxDevices) {
-      return Unreadable("CPU_SIM_DEVICES", text, "a number from 0 to 64");
+      return InvalidVariable("CPU_SIM_DEVICES", text, "a number from 0 to 64");
     }
   }
   if (const char* text = getenv("CPU_SIM_MEMORY")) {
     if (!ParseBytes(text, &options.memory)) {
-      return Unreadable("CPU_SIM_MEMORY", text, "bytes, such as 512M");
+      return InvalidVariable("CPU_SIM_MEMORY", text, "bytes, such as 512M");
     }
   }
   if (const char* text = getenv("CPU_SIM_STRICT")) {
     const absl::string_view value = text;
     if (value != "0" && value != "1") {
-      return Unreadable("CPU_SIM_STRICT", text, "0 or 1");
+      return InvalidVariable("CPU_SIM_STRICT", text, "0 or 1");
     }
     options.strict = value == "1";
   }
@@ -72,6 +72,7 @@ absl::StatusOr<Options> OptionsFromEnvironment() {
 
 absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(
     const Options& options) {
+  FailAfterFork();
   std::unique_ptr<Machine> machine(new Machine);
   for (int ordinal = 0; ordinal < options.devices; ++ordinal) {
     absl::StatusOr<std::unique_ptr<Arena>> memory = Arena::Create(
@@ -97,9 +98,16 @@ absl::StatusOr<Device*> Machine::GetDevice(int ordinal) const {
   absl::Status fault = CheckFault("create_device");
   if (!fault.ok()) return fault;
   if (ordinal < 0 || ordinal >= static_cast<int>(devices_.size())) {
-    return absl::NotFoundError(absl::StrCat("there is no device ", ordinal));
+    return absl::NotFoundError(absl::StrCat("cpu_sim has no device ", ordinal));
   }
   return devices_[static_cast<size_t>(ordinal)].get();
+}
+
+bool Machine::OverlapsDeviceMemory(const void* address, size_t bytes) const {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device->memory_->Overlaps(address, bytes)) return true;
+  }
+  return false;
 }
 
 void* Machine::Find(const void* address, size_t bytes) const {

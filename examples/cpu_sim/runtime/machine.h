@@ -14,12 +14,12 @@ namespace cpu_sim::rt {
 struct Options {
   int devices = 2;
   size_t memory = size_t{1} << 30;  // bytes of each device
-  bool strict = true;  // whether the host may not touch device memory
+  bool strict = true;               // device memory is inaccessible to the host
 };
 
-// Reads CPU_SIM_DEVICES (0 to 64), CPU_SIM_MEMORY (bytes, or with a suffix
-// K, M or G: 512M) and CPU_SIM_STRICT (0 or 1); what is not set keeps its
-// default. INVALID_ARGUMENT for any other text.
+// Reads CPU_SIM_DEVICES (0 to 64), CPU_SIM_MEMORY (bytes, optionally with a
+// suffix K, M or G, such as 512M) and CPU_SIM_STRICT (0 or 1). Unset variables
+// keep their defaults. Returns INVALID_ARGUMENT for any other text.
 absl::StatusOr<Options> OptionsFromEnvironment();
 
 // All the simulated devices of a process.
@@ -28,16 +28,21 @@ class Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> Create(
       const Options& options);
 
-  // The one that the environment describes, made when first asked for. It
-  // lives as long as the process: streams may be in use to the very end.
+  // Returns the machine that the environment describes, which the first call
+  // creates. It is never destroyed, because streams may be in use until the
+  // process exits.
   static const absl::StatusOr<std::unique_ptr<Machine>>& Get();
 
   absl::StatusOr<int> CountDevices() const;
 
-  // A device of this machine. NOT_FOUND when it has none of this number.
+  // Returns a device of this machine, or NOT_FOUND.
   absl::StatusOr<Device*> GetDevice(int ordinal) const;
 
-  // Null when the range is not all memory of one of the devices.
+  // Whether any byte of the range is device memory, managed memory excluded.
+  bool OverlapsDeviceMemory(const void* address, size_t bytes) const;
+
+  // Returns the private address of a range in the memory of one device, or
+  // null.
   void* Find(const void* address, size_t bytes) const;
 
  private:

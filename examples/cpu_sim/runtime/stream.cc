@@ -13,10 +13,10 @@
 namespace cpu_sim::rt {
 namespace {
 
-// How long an idle stream looks for work before it sleeps. Waking a sleeper
-// costs the host a system call and the work some 50 us, and work seldom comes
-// alone.
-constexpr std::chrono::microseconds kPatience(20);
+// How long an idle stream polls for work before it sleeps. Waking the thread
+// costs the host a system call and delays the work by some 50 us, and work
+// usually comes in bursts.
+constexpr std::chrono::microseconds kPollTime(20);
 
 void Relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -26,7 +26,7 @@ void Relax() {
 #endif
 }
 
-// What an author's kernel or host task threw becomes the stream's error.
+// Converts an exception of a kernel or host task to a status.
 template <typename F>
 absl::Status RunGuarded(F work) {
 #ifdef __cpp_exceptions
@@ -54,13 +54,19 @@ absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(Device& device) {
 
 Stream::Stream(Device& device) : device_(device) {
   std::lock_guard<std::mutex> lock(device_.streams_mutex_);
-  // What can throw comes first.
+  // Allocates before the thread starts; the other steps cannot throw.
   device_.streams_.reserve(device_.streams_.size() + 1);
   thread_ = std::thread([this] { Run(); });
   device_.streams_.push_back(this);
 }
 
 Stream::~Stream() {
+  if (IsForkedChild()) {  // the thread exists only in the parent
+    thread_.detach();
+    (void)enqueued_.release();
+    new std::vector<Task>(std::move(queue_));  // leaked with its moments
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(device_.streams_mutex_);
     auto& streams = device_.streams_;
@@ -71,7 +77,7 @@ Stream::~Stream() {
     closed_ = true;
   }
   waiting_work_.store(true, std::memory_order_release);
-  enqueued_.notify_one();
+  enqueued_->notify_one();
   thread_.join();
 }
 
@@ -191,7 +197,7 @@ absl::Status Stream::Synchronize() {
   if (!status.ok()) return status;
   if (IsThisThread()) {
     return absl::FailedPreconditionError(
-        "a stream's task waits for the stream itself");
+        "a task must not wait for its own stream");
   }
   const std::shared_ptr<Moment> moment = EnqueueMoment(/*clear=*/true);
   moment->Await();
@@ -206,7 +212,7 @@ absl::Status Stream::status() const {
 }
 
 absl::Status Stream::EnqueueCopy(void* dst, const void* src, size_t bytes) {
-  // memmove: a copy on the device may overlap.
+  // memmove, because the ranges of a copy on the device may overlap.
   Enqueue(Returning([dst, src, bytes] {
             if (bytes > 0) memmove(dst, src, bytes);
           }),
@@ -257,7 +263,7 @@ void Stream::Enqueue(Work work, Skip skip) {
     waiting_work_.store(true, std::memory_order_release);
     wake = asleep_;
   }
-  if (wake) enqueued_.notify_one();
+  if (wake) enqueued_->notify_one();
 }
 
 void Stream::Run() {
@@ -265,7 +271,7 @@ void Stream::Run() {
   while (NextBatch(&batch)) {
     for (Task& task : batch) {
       Do(task);
-      task.work = nullptr;  // what it holds goes now, in order
+      task.work = nullptr;  // releases its captures in order
     }
     batch.clear();
   }
@@ -273,14 +279,14 @@ void Stream::Run() {
 
 bool Stream::NextBatch(std::vector<Task>* batch) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point bedtime = Clock::now() + kPatience;
+  const Clock::time_point deadline = Clock::now() + kPollTime;
   while (!waiting_work_.load(std::memory_order_acquire) &&
-         Clock::now() < bedtime) {
+         Clock::now() < deadline) {
     Relax();
   }
   std::unique_lock<std::mutex> lock(mutex_);
   asleep_ = true;
-  enqueued_.wait(lock, [this] { return !queue_.empty() || closed_; });
+  enqueued_->wait(lock, [this] { return !queue_.empty() || closed_; });
   asleep_ = false;
   batch->swap(queue_);
   waiting_work_.store(false, std::memory_order_relaxed);
@@ -289,7 +295,7 @@ bool Stream::NextBatch(std::vector<Task>* batch) {
 
 void Stream::Do(Task& task) {
   const bool skippable = task.skip == Skip::kAfterError;
-  // Only this thread writes status_, so it may read without the lock.
+  // Only this thread writes status_, so it can read it without the lock.
   if (skippable && !status_.ok()) return;
   absl::Status status = RunGuarded([&] {
     absl::Status fault = skippable ? CheckFault("device") : absl::OkStatus();
@@ -297,7 +303,7 @@ void Stream::Do(Task& task) {
   });
   if (status.ok()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  status_.Update(std::move(status));  // the first error stays
+  status_.Update(std::move(status));  // keeps the first error
 }
 
 }  // namespace cpu_sim::rt

@@ -21,22 +21,21 @@
 
 namespace cpu_sim::rt {
 
-// A queue of work, and the one device thread that does it, first in, first
-// out. Enqueueing never waits for the work; it may be done from any thread.
+// A queue of work with a device thread that runs it in order. Enqueueing never
+// waits for the work and is thread-safe.
 //
-// Memory that a copy or a kernel names must stay alive until the stream has
-// passed it: host memory too, for nothing is copied while enqueueing.
+// Memory that a copy or kernel uses, host memory included, must stay alive
+// until the work has run; enqueueing copies nothing.
 //
-// Errors. What can be known while enqueueing (a range that is not the
-// device's) is returned there, and nothing is enqueued. When work fails on
-// the device, the stream keeps the first error: copies, fills and kernels
-// behind it are skipped, events behind it become errors, host tasks still
-// run, once each. Synchronize() or Device::Synchronize() reports the error
-// and clears it. A stream that waits for an event takes over its error, since
-// what it waited for is not there.
+// Errors that enqueueing detects (such as a range outside the device's memory)
+// are returned immediately, and nothing is enqueued. If work fails on the
+// device, the stream keeps the first error: it skips later copies, fills and
+// kernels, fails later events, and still runs each host task once.
+// Synchronize() and Device::Synchronize() return the error and clear it. A
+// stream that waits for a failed event inherits the error.
 //
-// Destruction runs all that is in the queue, then ends the thread; not to be
-// done by a task of the stream itself.
+// The destructor runs all queued work, then joins the thread. A task must not
+// destroy its own stream.
 class Stream {
  public:
   static absl::StatusOr<std::unique_ptr<Stream>> Create(Device& device);
@@ -50,43 +49,43 @@ class Stream {
   absl::Status CopyToDevice(void* device_dst, const void* host_src,
                             size_t bytes);
   absl::Status CopyToHost(void* host_dst, const void* device_src, size_t bytes);
-  // Either side may also be memory of another device of the machine.
+  // Both ranges may belong to any device of the machine.
   absl::Status CopyOnDevice(void* device_dst, const void* device_src,
                             size_t bytes);
 
   absl::Status Zero(void* device_dst, size_t bytes);
   absl::Status Fill(void* device_dst, uint8_t pattern, size_t bytes);
-  // INVALID_ARGUMENT unless address and size are multiples of 4.
+  // Returns INVALID_ARGUMENT unless address and size are multiples of 4.
   absl::Status Fill32(void* device_dst, uint32_t pattern, size_t bytes);
 
-  // Runs a kernel, void() or absl::Status(), on the device. It reaches memory
-  // through Device::ToPrivate(), best called before enqueueing.
+  // Runs a kernel, void() or absl::Status(), on the device. It needs private
+  // addresses, which Device::ToPrivate() returns.
   template <typename Kernel>
   absl::Status Launch(Kernel kernel) {
     return LaunchKernel(Returning(std::move(kernel)));
   }
 
-  // Runs void() or absl::Status() once, in order with the rest, even if the
-  // stream has failed. The host's memory is its to use, the device's is not.
+  // Runs void() or absl::Status() once, in order, even if the stream has
+  // failed. The task may access host memory only.
   template <typename HostTask>
   absl::Status RunOnHost(HostTask task) {
     return RunHostTask(Returning(std::move(task)));
   }
 
   absl::Status Record(Event& event);
-  // Does not block the host, and waits for what is recorded in it now.
+  // Waits, without blocking the host, for the current recording of `event`.
   absl::Status WaitFor(const Event& event);
-  // Waits for all that is in the other stream now.
+  // Waits for all work that is in the other stream now.
   absl::Status WaitFor(Stream& other);
 
   absl::Status Start(Timer& timer);
   absl::Status Stop(Timer& timer);
 
-  // Blocks until all that is in the stream now has run.
-  // FAILED_PRECONDITION in the stream's own thread, which would never return.
+  // Blocks until all work that is in the stream now has run. Returns
+  // FAILED_PRECONDITION in the stream's own thread, where it would deadlock.
   absl::Status Synchronize();
 
-  // The error that the stream keeps.
+  // Returns the stream's first error.
   absl::Status status() const;
 
  private:
@@ -115,11 +114,11 @@ class Stream {
   absl::Status RunHostTask(Work task);
 
   void Enqueue(Work work, Skip skip);
-  // Private addresses, or the host's.
+  // Takes private or host addresses.
   absl::Status EnqueueCopy(void* dst, const void* src, size_t bytes);
   absl::Status EnqueueFill(void* device_dst, uint8_t pattern, size_t bytes);
-  // A moment that comes when the stream has done all that is in it now, and
-  // takes the stream's error away if `clear`.
+  // Enqueues a moment that comes after all work that is in the stream now, and
+  // then clears the stream's error if `clear`.
   std::shared_ptr<Moment> EnqueueMoment(bool clear);
   void EnqueueWait(std::shared_ptr<Moment> moment);
 
@@ -127,21 +126,24 @@ class Stream {
     return std::this_thread::get_id() == thread_.get_id();
   }
 
-  // The stream's thread.
+  // These run in the stream's thread.
   void Run();
-  bool NextBatch(std::vector<Task>* batch);  // false: closed and empty
+  bool NextBatch(std::vector<Task>* batch);  // false if closed and empty
   void Do(Task& task);
 
   Device& device_;
 
-  mutable std::mutex mutex_;  // guards what follows, up to status_
-  std::condition_variable enqueued_;
+  mutable std::mutex mutex_;  // guards the members up to status_
+  // Indirect, so that a forked child can leak it: its destructor waits for the
+  // threads of the parent.
+  std::unique_ptr<std::condition_variable> enqueued_ =
+      std::make_unique<std::condition_variable>();
   std::vector<Task> queue_;
   bool asleep_ = false;
   bool closed_ = false;
   absl::Status status_;  // written by the stream's thread only
 
-  std::atomic<bool> waiting_work_{false};  // queue_ is not empty
+  std::atomic<bool> waiting_work_{false};  // whether queue_ has work
   std::thread thread_;
 };
 

@@ -250,7 +250,7 @@ inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
 template <class Code>
 absl::Status AddNVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_AddNVariant); !s.ok()) return s;
-  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+  return internal::SetVariant(context, [&](capi::TF_Status* status) {
     internal::tensorflow.TF_AddNVariant(
         context.get(), &internal::VariableHooks<Code>::binary_add_func, status);
   });
@@ -261,7 +261,7 @@ absl::Status AddNVariant(KernelContext& context) {
 template <class Code>
 absl::Status ZerosLikeVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_ZerosLikeVariant); !s.ok()) return s;
-  return internal::SetOutputWith(context, 0, [&](capi::TF_Status* status) {
+  return internal::SetVariant(context, [&](capi::TF_Status* status) {
     internal::tensorflow.TF_ZerosLikeVariant(
         context.get(), &internal::VariableHooks<Code>::zeros_like_func, status);
   });

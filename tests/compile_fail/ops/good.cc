@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-success
-// What the other files spoil.
+// The correct program; each other file has one mistake.
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

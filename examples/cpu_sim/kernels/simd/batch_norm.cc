@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t kChannels = 256;
 constexpr int64_t kRows = 64;
 
-// Computes `count` sums over all rows. add(offset in x, channels, first channel,
-// partial) adds the terms of a row to partial[0], ... Summing a few rows in float
-// and these sums in double preserves small terms.
+// Computes `count` sums over all rows. add(offset in x, channels, first
+// channel, partial) adds the terms of a row to partial[0], ... Summing a few
+// rows in float and these sums in double preserves small terms.
 template <int count, typename Add>
 void AddUp(const BatchNorm& norm, float* const (&sums)[count], Add add) {
   float partial[count][kChannels];

@@ -4,8 +4,8 @@
 
 #include "kernels/simd/code.h"
 
-// Depthwise convolution. Vector lanes hold adjacent channels; products are summed
-// over the taps.
+// Depthwise convolution. Vector lanes hold adjacent channels; products are
+// summed over the taps.
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 

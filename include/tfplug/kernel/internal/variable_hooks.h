@@ -126,6 +126,20 @@ absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   return result;
 }
 
+// The same for TF_AddNVariant and TF_ZerosLikeVariant, which set output 0. They
+// too report failures to the context, but up to 2.13 set no status on success
+// either, so an unchanged status is success; the context's error fails the run.
+template <class Function>
+absl::Status SetVariant(KernelContext& context, Function call) {
+  RunState& state = Access::state(context);
+  call(state.status());
+  if (!state.status_ok()) {
+    return state.TakeFailure("TensorFlow failed the run itself");
+  }
+  state.MarkOutput(0);
+  return absl::OkStatus();
+}
+
 }  // namespace tfplug::internal
 
 #endif  // TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_
