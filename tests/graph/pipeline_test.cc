@@ -355,8 +355,8 @@ TEST_CASE("the memory of one graph serves the next one") {
 
 TEST_CASE("A cached block is neither too small nor released too early") {
   using internal::OutputBlock;
-  // Of these sizes, malloc() has no spare bytes at the end of a block.
-  constexpr size_t kSize = (1 << 20) - 32, kHeader = 16;
+  // A block of this size has at most 8 spare bytes in malloc().
+  constexpr size_t kSize = (1 << 20) - 40, kHeader = 16;
   OutputBlock::AddUser();
   void* const block = OutputBlock::Allocate(kSize);
   REQUIRE(block != nullptr);
