@@ -70,6 +70,10 @@ struct OptimizerSettings {
   // Runs LowerVariableUpdates (passes/lower_variable_updates.h) before the
   // author's passes. Not for the device types CPU and GPU of TensorFlow itself.
   bool lower_variable_updates = true;
+  // Runs DisableXla (passes/disable_xla.h) before the author's passes. Turn it
+  // off only if XLA has a compiler for the device. Not for the device types CPU
+  // and GPU of TensorFlow itself.
+  bool disable_xla = true;
   // Turns off rewriters that would introduce ops for which this library has no
   // kernel: see passes/safe_rewriting.h. Applies only if the library registers
   // kernels for the device type.

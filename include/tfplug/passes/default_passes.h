@@ -8,6 +8,7 @@
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
+#include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/report_fallback.h"
@@ -29,6 +30,7 @@ inline void AppendFirstPasses(std::string_view device_type,
                               const OptimizerSettings& settings,
                               std::vector<PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
+  if (settings.disable_xla) entries.push_back(MakePassEntry<DisableXla>());
   if (settings.lower_variable_updates) {
     entries.push_back(MakePassEntry<LowerVariableUpdates>());
   }
