@@ -17,6 +17,7 @@ from description import read_description  # noqa: E402
 import emit_docs  # noqa: E402
 from emit_abi import AbiEmitter  # noqa: E402
 from emit_filled_fields import filled_fields  # noqa: E402
+from emit_errors import errors  # noqa: E402
 from emit_kernel_api import kernel_api  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
 from model import Model  # noqa: E402
@@ -48,6 +49,7 @@ def generate():
         "graph_abi.md.in", model, graph)
     files["docs/reference/capi.md"] = emit_docs.capi(model)
     files["docs/reference/kernel_api.md"] = kernel_api(model)
+    files["docs/reference/errors.md"] = errors(ROOT / "include")
     return files
 
 

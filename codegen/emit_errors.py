@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints docs/reference/errors.md: every error message of the headers."""
+
+import pathlib
+import string
+
+from messages import find_messages
+
+_TEMPLATE = pathlib.Path(__file__).parent / "templates/errors.md.in"
+_TITLES = {
+    "device": "Devices, streams and memory",
+    "kernel": "Kernels, tensors and ops",
+    "graph": "Graphs",
+    "patterns": "Patterns and rules",
+    "passes": "Graph passes and their registration",
+    "proto": "Graphs as protobuf messages",
+    "base": "Everywhere",
+}
+
+
+def errors(include):
+    """docs/reference/errors.md for the headers below `include`."""
+    root = include / "tfplug"
+    body = []
+    for directory, title in _TITLES.items():
+        messages = {}
+        for path in sorted((root / directory).rglob("*.h")):
+            header = path.relative_to(root).as_posix()
+            text = path.read_text(encoding="utf-8")
+            for message in find_messages(text, header):
+                messages.setdefault(message.text, message)
+        if not messages:
+            raise ValueError(f"no message in {directory}; has it moved?")
+        body += [f"## {title}", "", "| message | kind | header |",
+                 "| --- | --- | --- |"]
+        body += [f"| {_cell(m.text)} | {m.kind} | `{m.header}` |"
+                 for m in sorted(messages.values(), key=_sort_key)]
+        body.append("")
+    template = string.Template(_TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(body="\n".join(body).rstrip())
+
+
+def _sort_key(message):
+    text = message.text.removeprefix("tfplug: ").lstrip("…").lower()
+    return message.kind == "compile time", text
+
+
+def _cell(text):
+    """The text with Markdown's special characters escaped."""
+    return "".join("\\" + c if c in "|*_`[]" else "&lt;" if c == "<" else c
+                   for c in text.removeprefix("tfplug: "))

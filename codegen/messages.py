@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the error messages in the headers.
+
+A message is the text of an absl::…Error(…), of a LogError(…) or LogFailure(…),
+or of a static_assert that begins with "tfplug: ". Every part that is not a
+string literal is shown as an ellipsis.
+"""
+
+import dataclasses
+import re
+
+# Skips comments and character literals, finds strings and the calls above.
+_TOKEN = re.compile(r"""
+    //[^\n]* | /\*.*?\*/ | '(?:\\.|[^'\\\n])+'
+  | (?P<string>"(?:\\.|[^"\\\n])*")
+  | (?P<call>\babsl::(?P<code>\w+)Error\( | \b(?P<log>LogError|LogWarning)\(
+           | \bstatic_assert\()
+  | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<comma>,)
+  | (?P<space>\s+) | (?P<other>\+|[\w:.*&>!=<?-]+|.)
+""", re.X | re.S)
+
+
+@dataclasses.dataclass(frozen=True)
+class Message:
+    text: str    # "the struct … has … bytes"
+    kind: str    # "InvalidArgument", "log" or "compile time"
+    header: str  # "device/stream.h"
+
+
+def _unescape(literal):
+    return literal[1:-1].replace('\\"', '"').replace("\\n", " ").replace(
+        "\\\\", "\\")
+
+
+def _join(parts):
+    """The text of an argument list: literals, and None for the rest."""
+    text = ""
+    for part in parts:
+        if part is None:
+            text += "" if text.endswith("…") else "…"
+        else:
+            text += part
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def find_messages(source, header):
+    """The messages of one header, in order."""
+    found = []
+    calls = []  # [kind, depth, parts, number of commas at that depth]
+    depth = 0
+    for token in _TOKEN.finditer(source):
+        if token["call"]:
+            depth += 1
+            kind = token["code"] or ("log" if token["log"] else "compile time")
+            calls.append([kind, depth, [], 0])
+        elif token["open"]:
+            depth += 1
+        elif token["close"]:
+            if calls and calls[-1][1] == depth:
+                kind, _, parts, _ = calls.pop()
+                message = Message(_join(parts), kind, header)
+                if _is_message(message):
+                    found.append(message)
+                if calls:
+                    calls[-1][2].append(None)
+            depth -= 1
+        elif calls:
+            call = calls[-1]
+            if token["comma"] and call[1] == depth:
+                # Only the last argument of a log or an assertion is the text.
+                if call[0] in ("log", "compile time"):
+                    call[2] = []
+            elif token["string"]:
+                if call[2] and call[2][-1] is not None:
+                    call[2][-1] += _unescape(token["string"])
+                else:
+                    call[2].append(_unescape(token["string"]))
+            elif token["other"] and token["other"] != "+":
+                call[2].append(None)
+    return found
+
+
+def _is_message(message):
+    if not re.search(r"[a-z]{3}", message.text):
+        return False
+    return message.kind != "compile time" or message.text.startswith("tfplug: ")
