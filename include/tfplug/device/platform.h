@@ -44,6 +44,12 @@ class Platform {
  public:
   using Device = DeviceT;
 
+  // Lets Python update variables for which the device has no kernel, such as
+  // v[1].assign(x) and, in TensorFlow 2.19 to 2.21, v.assign_add(x): as a read,
+  // a computation and an assignment (see docs/guide/kernels.md, "Variables").
+  // Define it as false in the derived class to leave Python as it is.
+  static constexpr bool kWrapsPythonUpdates = true;
+
   virtual ~Platform() = default;
 
   // Called once after construction.

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_BASE_INTERNAL_REGISTERED_PLATFORM_H_
 #define TFPLUG_BASE_INTERNAL_REGISTERED_PLATFORM_H_
 
+#include "tfplug/base/internal/python_updates.h"
+
 namespace tfplug::internal {
 
 // Returns an address that identifies the type within this library.
@@ -17,6 +19,8 @@ struct RegisteredPlatform {
   const char* device_type = nullptr;
   // TypeTag<Stream>() of the stream that kernels run on.
   const void* stream_type = nullptr;
+  // WrapPythonUpdates; null if the platform opts out.
+  decltype(&WrapPythonUpdates) wrap_python_updates = nullptr;
 };
 __attribute__((
     visibility("hidden"))) inline RegisteredPlatform registered_platform;

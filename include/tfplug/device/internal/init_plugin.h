@@ -27,8 +27,9 @@ struct PlatformRegistration {
                 "optimizers treat such a device as the CPU and move its ops");
 
   PlatformRegistration() {
-    registered_platform = {PlatformT::kType,
-                           TypeTag<typename PlatformT::Device::Stream>()};
+    registered_platform = {
+        PlatformT::kType, TypeTag<typename PlatformT::Device::Stream>(),
+        PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
   }
 
   // SE_InitPlugin.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/guard.h"
@@ -227,6 +228,30 @@ inline void WarnAboutUnknownOps() {
 // that registers only kernels does not compile init_op.h.
 __attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
 
+// Lets Python update those variables for which the device has no kernel. Where
+// this TensorFlow lacks the functions for variables, kernels cannot update any.
+inline absl::Status WrapUpdatesWithoutKernel() {
+  if (registered_platform.wrap_python_updates == nullptr) {
+    return absl::OkStatus();
+  }
+  const std::string device_type = registered_platform.device_type;
+  std::vector<OpAndType> kept;
+  for (const KernelRegistration& registration : RegisteredKernels()) {
+    const KernelDef& def = registration.def;
+    if (!Has(&CApi::TF_GetInputTensorFromVariable)) break;
+    const bool is_update = absl::StartsWith(def.op(), "Assign") ||
+                           absl::StartsWith(def.op(), "Resource");
+    const bool is_ours =
+        def.device_type().empty() || def.device_type() == device_type;
+    if (!is_update || !is_ours || !def.IsEnabled()) continue;
+    for (const KernelDef::Constraint& constraint : def.type_constraints()) {
+      if (constraint.attr != "dtype" && constraint.attr != "T") continue;
+      for (DataType type : constraint.types) kept.emplace_back(def.op(), type);
+    }
+  }
+  return registered_platform.wrap_python_updates(device_type, kept);
+}
+
 // TF_InitKernel has no status: a kernel that cannot be registered is skipped
 // and logged, and the others are registered.
 inline void InitKernels() {
@@ -247,6 +272,7 @@ inline void InitKernels() {
     });
   }
   WarnAboutUnknownOps();
+  GuardOrLog("TF_InitKernel", &WrapUpdatesWithoutKernel);
 }
 
 }  // namespace tfplug::internal

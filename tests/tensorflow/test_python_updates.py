@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of variables on the device, as Python users write them, compute what
+they compute on the CPU: eager ones, and those in functions."""
+
+import harness
+import pytest
+
+STRICT = {"CPU_SIM_STRICT": "1"}
+
+
+def _matrix(tf):
+    return tf.Variable(tf.reshape(tf.range(1.0, 13.0), (4, 3)))
+
+
+def assign_add(tf):
+    v = _matrix(tf)
+    v.assign_add(tf.ones_like(v))
+    v.assign_sub(2 * tf.ones_like(v))
+    return v
+
+
+def step_counter(tf):
+    step = tf.Variable(0, dtype=tf.int64)
+    for _ in range(3):
+        step.assign_add(1)
+    return step
+
+
+def returned_value(tf):
+    v = tf.Variable([1.0, 2.0])
+    return v.assign_add([1.0, 1.0]), v.assign_sub([2.0, 0.5])
+
+
+def gradient_accumulation(tf):
+    weights = _matrix(tf)
+    total = tf.Variable(tf.zeros_like(weights), trainable=False)
+    for scale in (1.0, 2.0):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weights * weights) * scale
+        total.assign_add(tape.gradient(loss, weights))
+    weights.assign_sub(0.1 * total)
+    return weights, total
+
+
+def moving_average(tf):
+    v = _matrix(tf)
+    average = tf.train.ExponentialMovingAverage(0.9)
+    average.apply([v])
+    v.assign_add(tf.ones_like(v))
+    average.apply([v])
+    return average.average(v)
+
+
+def slices(tf):
+    v = _matrix(tf)
+    v[1].assign([7.0, 8.0, 9.0])
+    v[2:, ::2].assign([[1.0, 2.0], [3.0, 4.0]])
+    v[..., 1].assign([5.0, 6.0, 7.0, 8.0])
+    return v
+
+
+def scatter(tf, kind):
+    v = _matrix(tf)
+    rows = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    getattr(v, f"scatter_{kind}")(tf.IndexedSlices(rows, tf.constant([2, 0, 1])))
+    return v
+
+
+def scatter_nd(tf, kind):
+    v = _matrix(tf)
+    getattr(v, f"scatter_nd_{kind}")([[0, 1], [3, 2]], [5.0, -1.0])
+    return v
+
+
+def sparse_read(tf):
+    return _matrix(tf).sparse_read([2, 0]), _matrix(tf).gather_nd([[1, 2]])
+
+
+def generator(tf):
+    random = tf.random.Generator.from_seed(3)
+    drawn = [random.uniform([2]), random.normal([3]),
+             random.uniform([4], 0, 100, tf.int32)]
+    random.skip(5)
+    return drawn, random.split(2)[1].normal([2]), random.state
+
+
+def function_of_one_op(tf):
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def f(x):
+        v.assign_add(x)
+    f(tf.constant([1.0, 1.0]))
+    return v
+
+
+def branches_and_loop(tf):
+    v = _matrix(tf)
+
+    @tf.function
+    def f(x):
+        if tf.reduce_sum(x) > 0:
+            v[0].assign(x)
+        else:
+            v.scatter_nd_update([[1, 1]], [8.0])
+        for _ in tf.range(3):
+            v.assign_add(tf.ones_like(v))
+        return v.read_value()
+    x = tf.constant([1.0, 2.0, 3.0])
+    return f(x), f(-x)
+
+
+def generator_in_function(tf):
+    random = tf.random.Generator.from_seed(3)
+
+    @tf.function
+    def f():
+        return random.normal([2]), random.uniform([3])
+    return f(), f(), random.state
+
+
+def unrelated_variable(tf):
+    """A variable in host memory keeps TensorFlow's own ops."""
+    with tf.device("CPU:0"):
+        v = _matrix(tf)
+        v.assign_add(tf.ones_like(v))
+        v[1].assign([7.0, 8.0, 9.0])
+        return tf.identity(v)
+
+
+CASES = {function.__name__: function for function in (
+    assign_add, step_counter, returned_value, gradient_accumulation,
+    moving_average, slices, sparse_read, generator, function_of_one_op,
+    branches_and_loop, generator_in_function, unrelated_variable)}
+for _kind in ("add", "sub", "min", "max", "mul", "div", "update"):
+    CASES[f"scatter_{_kind}"] = lambda tf, kind=_kind: scatter(tf, kind)
+for _kind in ("add", "sub", "min", "max", "update"):
+    CASES[f"scatter_nd_{_kind}"] = lambda tf, kind=_kind: scatter_nd(tf, kind)
+
+
+def run(name, device):
+    import tensorflow as tf
+    with tf.device(f"/device:{device}:0"):
+        return tf.nest.map_structure(
+            lambda x: x.numpy().tolist(), CASES[name](tf))
+
+
+def fit_eagerly(device):
+    """The losses of a Keras model that trains without functions."""
+    import keras
+    import numpy as np
+    import tensorflow as tf
+    x = np.linspace(-1, 1, 96).reshape(32, 3).astype("float32")
+    with tf.device(f"/device:{device}:0"):
+        model = keras.Sequential([
+            keras.layers.Dense(4, "relu", kernel_initializer="ones"),
+            keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile("adam", "mse", run_eagerly=True)
+        return model.fit(x, x[:, :1], epochs=3, batch_size=8, shuffle=False,
+                         verbose=0).history["loss"]
+
+
+@pytest.fixture(scope="module", name="results")
+def _results():
+    cases = [[name, device] for name in CASES for device in ("SIM", "CPU")]
+    results = harness.run_each(run, cases, env=STRICT)
+    return dict(zip(CASES, zip(results[::2], results[1::2])))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_update_computes_the_same_as_on_the_cpu(results, name):
+    import numpy as np
+    ours, cpus = results[name]
+    assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"
+    flat = [np.concatenate([np.ravel(x) for x in _leaves(r.value)])
+            for r in (ours, cpus)]
+    np.testing.assert_allclose(*flat, rtol=1e-6)
+
+
+def _leaves(value):
+    """Rectangular lists of numbers, in order."""
+    try:
+        import numpy as np
+        return [np.asarray(value, dtype=float)]
+    except ValueError:
+        return [leaf for part in value for leaf in _leaves(part)]
+
+
+def test_keras_trains_eagerly():
+    import numpy as np
+    ours, cpus = harness.run_each(fit_eagerly, [["SIM"], ["CPU"]], env=STRICT)
+    assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"
+    np.testing.assert_allclose(ours.value, cpus.value, rtol=1e-5)
+    assert ours.value[-1] < ours.value[0]
