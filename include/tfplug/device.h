@@ -2,11 +2,11 @@
 #ifndef TFPLUG_DEVICE_H_
 #define TFPLUG_DEVICE_H_
 
-// All classes of which a device consists, and its registration.
+// The classes that make up a device, and its registration.
 //
 // The comment of each hook names its C field, its default and the thread that
-// calls it; docs/reference/device_abi.md adds the meaning of a failure.
-// Threads:
+// calls it; docs/reference/device_abi.md adds the consequence of a failure. The
+// threads are:
 //
 //   load       the thread that loads the library by importing TensorFlow; once
 //   first use  the thread that creates TensorFlow's devices, at the first

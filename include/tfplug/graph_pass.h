@@ -2,9 +2,8 @@
 #ifndef TFPLUG_GRAPH_PASS_H_
 #define TFPLUG_GRAPH_PASS_H_
 
-// The interface of graph passes and their registration. See also
-// tfplug/patterns/rules.h for patterns and rules, and tfplug/passes/ for
-// ready-made passes.
+// Graph passes and their registration. tfplug/patterns/rules.h adds patterns
+// and rules, and tfplug/passes/ contains ready-made passes.
 #include "tfplug/graph/function_library.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_item.h"

@@ -2,8 +2,8 @@
 #ifndef TFPLUG_PLUGIN_H_
 #define TFPLUG_PLUGIN_H_
 
-// A device and its kernels. Graph passes: tfplug/graph_pass.h; a plug-in's unit
-// tests: tfplug/testing.h.
+// A device and its kernels. Include tfplug/graph_pass.h for graph passes and
+// tfplug/testing.h in a plug-in's unit tests.
 #include "tfplug/device.h"
 #include "tfplug/kernel.h"
 

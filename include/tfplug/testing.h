@@ -2,10 +2,11 @@
 #ifndef TFPLUG_TESTING_H_
 #define TFPLUG_TESTING_H_
 
-// Everything for testing a plug-in in process, without TensorFlow:
-// ScopedFakeTensorFlow fakes the C API that TensorFlow exports, Host its use of
-// a device plug-in, FakeKernel and KernelRun its use of a kernel, GraphHost its
-// use of a graph optimizer; Fault and LeakCheck test failures.
+// Everything for testing a plug-in in process, without TensorFlow.
+// ScopedFakeTensorFlow replaces the C API that TensorFlow exports. Host calls a
+// device plug-in as TensorFlow does, FakeKernel and KernelRun call a kernel,
+// and GraphHost calls a graph optimizer. Fault makes calls fail, and LeakCheck
+// detects leaks.
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/fake_kernel.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-// tests/base/test_driver.cc defines the same symbol, and calls it.
+// tests/base/test_driver.cc defines and calls a function of the same name.
 extern "C" __attribute__((visibility("default"))) int test_driver_collision() {
   return 1;
 }
@@ -20,7 +20,7 @@ std::string TestDriver() {
   return path;
 }
 
-// A library is bound when it is loaded first, so this test comes first.
+// Must run first, because symbols are bound when a library is first loaded.
 TEST_CASE("LoadDriver: the driver binds to its own symbols") {
   const auto driver = LoadDriver({"libno_such_driver.so.1", TestDriver()});
   REQUIRE(driver.ok());

@@ -11,7 +11,7 @@ namespace tfplug {
 namespace {
 
 // Checks that every code of T survives a round trip through float, and that
-// values between two codes round to the nearer one, ties to the even one.
+// values between two codes round to the nearer code, ties to the even code.
 template <class T>
 void CheckRounding(uint32_t codes, uint32_t sign) {
   std::vector<float> values;

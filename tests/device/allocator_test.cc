@@ -10,7 +10,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// A test here allocates too much on purpose; AddressSanitizer must not abort.
+// A test allocates too much on purpose; AddressSanitizer must return null
+// instead of aborting.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {  // NOLINT: its name
   return "allocator_may_return_null=1";
@@ -128,7 +129,8 @@ TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
         "allocating 18446744073709551615 bytes");
 }
 
-// Memory 64 bytes past a multiple of kRequiredAlignment.
+// An allocator that returns memory 64 bytes past a multiple of
+// kRequiredAlignment and host memory 192 bytes past one.
 class Misaligned : public minimal::Memory {
  public:
   absl::StatusOr<DeviceMemory> Allocate(uint64_t size, int64_t) override {

@@ -18,7 +18,8 @@ namespace {
 
 using Caching = CachingAllocator<Memory>;
 
-// The same policy, implemented naively with linear searches.
+// A model of CachingAllocator: the same policy, implemented naively with linear
+// searches.
 class Model {
  public:
   explicit Model(const Driver& driver) : rounding_(driver.options.rounding) {}
@@ -139,7 +140,8 @@ class Model {
     return (size + rounding_ - 1) / rounding_ * rounding_;
   }
 
-  // The smallest free block that fits, the lowest of several.
+  // Returns the smallest free block that fits; of several, the one at the
+  // lowest address.
   std::pair<std::vector<Block>*, size_t> Find(uint64_t rounded) {
     std::pair<std::vector<Block>*, size_t> best = {nullptr, 0};
     uint64_t best_size = UINT64_MAX;
@@ -177,8 +179,8 @@ uint64_t RandomSize(std::mt19937& random) {
 }
 
 // Allocates and deallocates at random and compares with the model after every
-// call: addresses (nothing overlaps, merging is complete), statistics, and the
-// memory taken from the driver.
+// call: the addresses (nothing overlaps, and free neighbors are merged), the
+// statistics, and the memory obtained from the driver.
 void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -187,8 +189,8 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
   std::vector<DeviceMemory> held;
   int exhausted = 0;
   for (int step = 0; step < steps; ++step) {
-    // Now and then, most memory is deallocated, so that large blocks form
-    // again.
+    // From time to time, deallocate most of the memory, so that large blocks
+    // form again.
     const bool drain = step / 300 % 3 == 2;
     if (held.empty() || (!drain && held.size() < most && random() % 4 != 0)) {
       const uint64_t size = RandomSize(random);
@@ -209,7 +211,7 @@ void CompareWithModel(Driver& driver, uint32_t seed, int steps, size_t most) {
       }
     } else {
       std::swap(held[random() % held.size()], held.back());
-      // Like TensorFlow, which passes only the address.
+      // Pass only the address, as TensorFlow does.
       CHECK(caching.Deallocate(DeviceMemory(held.back().opaque(), 0)).ok());
       model.Deallocate(reinterpret_cast<uint64_t>(held.back().opaque()));
       held.pop_back();

@@ -262,7 +262,8 @@ TEST_CASE("CachingAllocator: other memory spaces are not cached") {
   CHECK(caching.Allocate(1000, 0)->opaque() != memory.opaque());
 }
 
-// Processor time in seconds of allocating `count` times outside memory space 0.
+// Returns the processor time in seconds of `count` allocations outside memory
+// space 0.
 double SecondsOutsideSpace0(int count) {
   Driver driver;
   Caching caching(driver);
@@ -278,7 +279,8 @@ TEST_CASE("CachingAllocator: time outside memory space 0 is linear") {
   double small = 1e9;
   for (int i = 0; i < 3; ++i)
     small = std::min(small, SecondsOutsideSpace0(4000));
-  // 16 times as many: 16 times the time, or 256 times if each is a search.
+  // 16 times as many allocations take 16 times as long, or 256 times if each
+  // one searches linearly.
   CHECK(SecondsOutsideSpace0(64000) < 64 * small);
 }
 
@@ -341,7 +343,8 @@ TEST_CASE("CachingAllocator: errors of the driver's deallocation") {
   const DeviceMemory cached = caching.Allocate(1000, 0).value();
   driver.free_result = absl::DataLossError("driver error 7");
   CHECK(caching.Deallocate(uncached) == driver.free_result);
-  // A region is released later, when no caller can get the error.
+  // Cached regions are released later, when there is no caller to return the
+  // error to.
   CHECK(caching.Deallocate(cached).ok());
   CHECK(log.text() == "");
   CHECK(caching.ReleaseFreeRegions() > 0);
@@ -369,8 +372,8 @@ TEST_CASE("CachingAllocator: refuses an invalid rounding") {
   }
 }
 
-// Allocates real memory, default-constructible; overrides host and unified
-// memory.
+// Allocates memory of the host. Has a default constructor, and overrides the
+// hooks of host and unified memory.
 class HostMemory : public Allocator {
  public:
   absl::Status Init() override {

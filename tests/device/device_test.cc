@@ -43,7 +43,7 @@ TEST_CASE("a device and its parts are constructed and destroyed in order") {
   CHECK(destroyed == Calls{"-Memory", "-Device", "-Platform"});
 }
 
-// A device that takes its driver from its platform.
+// A device that gets its driver from its platform.
 class Attached;
 class AttachedPlatform;
 class Attached : public minimal::DeviceOf<minimal::Stream> {
@@ -66,7 +66,7 @@ TEST_CASE("a device constructed with its platform") {
   CHECK(fixture.device().hardware_name() == "a driver's 0");
 }
 
-// Records the construction and destruction of each part; the framework creates
+// The following parts record their construction and destruction. tfplug creates
 // a stream and an event for the synchronous copies.
 class OrderEvent : public minimal::Event {
  private:
@@ -177,7 +177,7 @@ TEST_CASE_FIXTURE(
   CHECK(calls[2].hook == "BlockHost");
   CHECK(calls[1].self == calls[0].self);
   CHECK(calls[2].self == calls[1].event);
-  // A stream of the framework, unknown to TensorFlow.
+  // The stream belongs to tfplug; TensorFlow has no handle for it.
   CHECK(calls[0].self != stream().handle());
 
   CHECK(device().CopyDeviceToHost(host_, memory_, 4).ok());
@@ -220,7 +220,7 @@ TEST_CASE_FIXTURE(
 
 // ---- Construction ----------------------------------------------------------
 
-// Parts that use the device and its allocator as early as they may.
+// Parts that use the device and its allocator as early as they are allowed to.
 class UsingDevice;
 class UsingStream
     : public minimal::StreamHooks<UsingStream,

@@ -52,7 +52,7 @@ TEST_CASE("destroying a null handle does nothing") {
   device.fns().destroy_timer(device.c_device(), nullptr);
 }
 
-// TensorFlow receives the result of Poll, if it accepts such a status.
+// The results that the hooks of EventOf return.
 absl::StatusOr<EventStatus> poll_result = EventStatus::kPending;
 absl::Status block_result;
 class EventOf : public tfplug::Event {

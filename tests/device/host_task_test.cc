@@ -13,7 +13,8 @@ using testing::FakeOptions;
 using testing::LogCapture;
 using testing::ScopedFakeTensorFlow;
 
-// A release with TF_Log, so that the log can be read.
+// Returns options for a release with TF_Log, so that LogCapture receives the
+// log.
 FakeOptions WithLog() {
   FakeOptions options;
   options.release = {2, 18};

@@ -94,7 +94,7 @@ TEST_CASE(
                                     : "RECORDING_PLATFORM: ";
       CHECK(log.text() == std::string("tfplug: ") + where +
                               messages[static_cast<int>(fault) - 1] + "\n");
-      // All constructed objects are destroyed.
+      // Every object that was constructed has been destroyed.
       int alive = 0;
       for (const std::string& call : Record::Get().Take()) {
         if (call == "+Platform") ++alive;

@@ -18,7 +18,7 @@ using recording::Record;
 using Calls = std::vector<std::string>;
 using Recording = Fixture<recording::Platform>;
 
-// Returns "Hook(argument, argument)", the format of Record.
+// Returns "Hook(argument, argument)", in the format of Record.
 template <class... Arguments>
 std::string Call(const char* hook, const Arguments&... arguments) {
   std::ostringstream text;
@@ -187,7 +187,8 @@ TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream returns the first failure") {
   minimal::Trace::Get().fail = "";
 }
 
-// TensorFlow polls the event anyway, so the work must be done by then.
+// TensorFlow polls the event even after a failure, so the work must be done by
+// then.
 TEST_CASE_FIXTURE(DefaultsFixture,
                   "record_event waits for the device after a failure") {
   auto event = device().CreateEvent().value();
@@ -272,7 +273,7 @@ TEST_CASE_FIXTURE(DefaultsFixture, "the timer of a device without one") {
 
 // ---- Overrides in any base class -----------------------------------------
 
-// A vendor's class between tfplug's and the most derived one.
+// A vendor's base class between tfplug::Stream and the most derived class.
 template <class Self>
 class Between : public tfplug::Stream<Self, minimal::Event> {
  public:

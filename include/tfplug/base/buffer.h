@@ -15,7 +15,8 @@
 namespace tfplug {
 
 // Owns a TF_Buffer: bytes passed to or from TensorFlow, usually a serialized
-// protocol buffer. TensorFlow exports the functions since 2.11. Move-only.
+// protocol buffer. TensorFlow exports the TF_Buffer functions since 2.11;
+// before, New and Copy return UNIMPLEMENTED. Move-only.
 class Buffer {
  public:
   Buffer() = default;
@@ -34,7 +35,7 @@ class Buffer {
                                                                bytes.size()));
   }
 
-  // Valid for the lifetime of the buffer.
+  // Returns the bytes, which are valid for the lifetime of this object.
   absl::string_view bytes() const {
     if (buffer_ == nullptr) return {};
     const capi::TF_Buffer view =

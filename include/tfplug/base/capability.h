@@ -8,8 +8,8 @@
 #include "tfplug/abi/function_info.h"
 #include "tfplug/base/internal/tensorflow.h"
 
-// One binary runs on every release, and releases differ in the functions that
-// they export. A function that some releases lack is tested by name:
+// One binary runs on every release of TensorFlow, but releases export different
+// functions. Check for a function that some releases lack before calling it:
 //
 //   if (tfplug::Has(&tfplug::CApi::TF_AssignVariable)) ...
 namespace tfplug {
@@ -17,8 +17,8 @@ namespace tfplug {
 // The table of C API functions.
 using CApi = capi::Functions;
 
-// Returns whether the TensorFlow in this process has the function; false until
-// TensorFlow has loaded the plug-in.
+// Returns whether the TensorFlow in this process exports the function; false
+// until TensorFlow has loaded the plug-in.
 template <class Function>
 bool Has(Function CApi::*function) {
   return internal::tensorflow.*function != nullptr;

@@ -38,7 +38,7 @@ enum class DataType {
   kVariant = capi::TF_VARIANT,
   kUint32 = capi::TF_UINT32,
   kUint64 = capi::TF_UINT64,
-  // Added after 2.5; a TensorFlow without the type returns an error.
+  // Added after 2.5; a TensorFlow that lacks the type returns an error.
   kFloat8E5m2 = capi::TF_FLOAT8_E5M2,
   kFloat8E4m3fn = capi::TF_FLOAT8_E4M3FN,
   kFloat8E4m3fnuz = capi::TF_FLOAT8_E4M3FNUZ,
@@ -51,8 +51,8 @@ enum class DataType {
   kFloat4E2m1fn = capi::TF_FLOAT4_E2M1FN,
 };
 
-// The value of a reference type (TensorFlow 1's variables) is the value of the
-// type that it refers to, plus this.
+// Offset of reference types (the variables of TensorFlow 1): the value of a
+// reference type is that of the type it refers to, plus this.
 inline constexpr int kRefTypeOffset = 100;
 
 constexpr bool IsRefType(DataType type) {
@@ -68,7 +68,7 @@ namespace internal {
 
 struct DataTypeInfo {
   const char* name;
-  uint8_t size;  // of an element, in bytes; 0 if it is not fixed
+  uint8_t size;  // bytes of one element; 0 if it is not fixed
 };
 
 // Indexed by TF_DataType.
@@ -116,9 +116,9 @@ constexpr DataTypeInfo InfoOf(DataType type) {
   return kDataTypes[index > 0 && index < kDataTypeCount ? index : 0];
 }
 
-// Recognizes std::complex and similar types: two of a value_type, with real()
-// and imag(). Including <complex> would add a tenth to the time that these
-// headers take to compile.
+// Recognizes std::complex and similar types: two values of value_type, with
+// real() and imag(). Including <complex> would make these headers take about a
+// tenth longer to compile.
 template <class T, class = void>
 struct ComplexType {
   static constexpr DataType kType = DataType(0);
@@ -141,23 +141,23 @@ struct ComplexType<
 }  // namespace internal
 
 // Returns the size of one element in bytes; 0 if it is not fixed (string,
-// resource, variant) or these headers do not know the type. Elements of 4 and 2
-// bits take a byte each.
+// resource, variant) or if the type is newer than these headers. Elements of 4
+// and 2 bits take a byte each.
 constexpr size_t DataTypeSize(DataType type) {
   return internal::InfoOf(type).size;
 }
 
-// Returns the size according to the TensorFlow in this process
-// (TF_DataTypeSize): 0 also for a type that the release does not know. Some
-// releases return the size of their own class for strings, resources and
-// variants.
+// Returns the size of one element in bytes according to the TensorFlow in this
+// process (TF_DataTypeSize); also 0 for a type that the release lacks. For
+// strings, resources and variants, some releases return the size of their own
+// C++ class.
 inline size_t DataTypeSizeInTensorFlow(DataType type) {
   return internal::tensorflow.TF_DataTypeSize(
       static_cast<capi::TF_DataType>(type));
 }
 
 // Returns the name as in a NodeDef: "float", "int32", "float_ref"; "type 99" if
-// these headers do not know the type.
+// the type is newer than these headers.
 inline std::string DataTypeName(DataType type) {
   const int index = static_cast<int>(RemoveRef(type));
   if (index <= 0 || index >= internal::kDataTypeCount) {

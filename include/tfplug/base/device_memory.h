@@ -7,7 +7,7 @@
 namespace tfplug {
 
 // A block of device memory, as TensorFlow passes it in SP_DeviceMemoryBase. It
-// owns nothing and can be copied freely, also into work that runs later. The
+// owns nothing: copy it freely, and capture it in work that runs later. The
 // memory is valid until TensorFlow calls Allocator::Deallocate.
 class DeviceMemory {
  public:
@@ -37,8 +37,8 @@ class DeviceMemory {
   uint64_t payload_ = 0;
 };
 
-// The patterns of Stream::Memset and Stream::Memset32 are distinct types, so
-// that a pattern and a size cannot be swapped.
+// The patterns of Stream::Memset and Stream::Memset32. They are distinct types,
+// so that a pattern and a size cannot be swapped by mistake.
 struct BytePattern {
   uint8_t value;
 };

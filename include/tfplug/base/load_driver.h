@@ -16,16 +16,16 @@
 namespace tfplug {
 
 struct DriverOptions {
-  // How a user gets the driver, for error messages: "install
-  // ocl-icd-libopencl1".
+  // Tells users how to install the driver, at the end of error messages:
+  // "install ocl-icd-libopencl1".
   std::string remedy = "install the device's driver or a newer version of it";
-  // Loads the library with RTLD_DEEPBIND: see LoadDriver.
+  // Whether to load the library with RTLD_DEEPBIND; see LoadDriver.
   bool deep_bind = true;
 };
 
-// A driver's shared library, which stays loaded until the process exits,
-// because drivers start threads and register exit handlers. Copies refer to the
-// same library.
+// A driver's shared library. It stays loaded until the process exits, because
+// drivers start threads and register exit handlers. Copies refer to the same
+// library.
 class Driver {
  public:
   // Sets `*function`, a pointer to a function, to `symbol` of the library:
@@ -33,15 +33,16 @@ class Driver {
   //   decltype(&clGetPlatformIDs) get_platform_ids;
   //   status.Update(driver.Get("clGetPlatformIDs", &get_platform_ids));
   //
-  // Returns NOT_FOUND if the library lacks the symbol, and sets null.
+  // If the library lacks the symbol, returns NOT_FOUND and sets `*function` to
+  // null.
   template <class Function>
   absl::Status Get(const char* symbol, Function** function) const {
     *function = Find<Function>(symbol);
     return *function != nullptr ? absl::OkStatus() : MissingSymbol(symbol);
   }
 
-  // Returns the function, or null if the library lacks it: for functions that
-  // only some versions of the driver have.
+  // Returns the function, or null if the library lacks it. Use it for functions
+  // that only some versions of the driver have.
   template <class Function>
   Function* Find(const char* symbol) const {
     static_assert(std::is_function_v<Function>,
@@ -50,7 +51,7 @@ class Driver {
     return reinterpret_cast<Function*>(dlsym(library_, symbol));
   }
 
-  // The file that was loaded.
+  // The path of the library that was loaded.
   const std::string& path() const { return path_; }
 
  private:
@@ -83,15 +84,16 @@ inline bool HasSanitizerRuntime() {
 
 }  // namespace internal
 
-// Loads the first of the libraries `names` that can be loaded; file names are
-// searched for like those that a program links. Call it in Platform::Init: if
-// it fails, TensorFlow runs without the device, and the log contains the error.
+// Loads the first library in `names` that can be loaded. The dynamic loader
+// searches for file names as it does for the libraries that a program links.
+// Call it in Platform::Init: if Init fails, TensorFlow runs without the device,
+// and the log contains the error.
 //
 // The library binds to its own symbols and those of its dependencies first
 // (RTLD_DEEPBIND, where libc has it and no sanitizer is in use). Otherwise it
-// binds to TensorFlow's, which exports LLVM, protobuf and Abseil: a driver that
-// contains another version of one of them crashes. A library that the process
-// has loaded before is not bound again.
+// would bind to symbols of TensorFlow, which exports LLVM, protobuf and Abseil,
+// and a driver that contains another version of one of them would crash. A
+// library that is already loaded keeps its existing bindings.
 //
 // Returns NOT_FOUND with the loader's reason for each name if none can be
 // loaded.
@@ -111,7 +113,7 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
       const bool has_path = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
       return Driver(library, has_path ? map->l_name : name, options.remedy);
     }
-    // The text names the library, or the dependency that is missing.
+    // The loader's text names the library, or the dependency that is missing.
     const char* const reason = dlerror();
     message += (reason != nullptr ? reason : name) + std::string("; ");
   }

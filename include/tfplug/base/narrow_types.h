@@ -11,8 +11,8 @@
 #include "tfplug/base/data_type.h"
 
 // Numbers of 16 bits and fewer, as TensorFlow stores them, for reading and
-// writing tensors on the host. They convert to and from float, rounding to the
-// nearest value and ties to even; do arithmetic in float.
+// writing tensors on the host. They convert to float exactly, and from float by
+// rounding to the nearest value, ties to even. Do arithmetic in float.
 namespace tfplug {
 namespace internal {
 
@@ -27,7 +27,7 @@ inline float FloatOf(uint32_t bits) {
   return value;
 }
 
-// The meaning of the codes at the top of the range.
+// Which codes represent infinities and NaN.
 enum class Special {
   kIeee,      // infinities and NaNs as in IEEE 754
   kNan,       // the highest code is NaN; no infinity: overflow gives NaN
@@ -35,7 +35,8 @@ enum class Special {
   kNone,      // neither: overflow gives the largest number
 };
 
-// One sign bit, `kExponent` bits of exponent, `kMantissa` of mantissa.
+// A format of one sign bit, `kExponent` bits of exponent and `kMantissa` bits
+// of mantissa; `kBias` is the bias of the exponent.
 template <int kExponent, int kMantissa, int kBias, Special kSpecial>
 struct SmallFloatFormat {
   static constexpr uint32_t kSign = 1u << (kExponent + kMantissa);
@@ -44,7 +45,7 @@ struct SmallFloatFormat {
       kSpecial == Special::kIeee       ? kInfinity | (1u << (kMantissa - 1))
       : kSpecial == Special::kUnsigned ? kSign
       : kSpecial == Special::kNan      ? kSign - 1
-                                       : kSign;  // there is no NaN: -0
+                                       : kSign;  // -0, because there is no NaN
   static constexpr uint32_t kLargest = kSpecial == Special::kIeee
                                            ? kInfinity - 1
                                        : kSpecial == Special::kNan ? kSign - 2
@@ -60,7 +61,8 @@ struct SmallFloatFormat {
       return kSpecial == Special::kUnsigned ? kNan : sign | kNan;
     const int exponent = static_cast<int>((bits >> 23) & 0xff) - 127;
     const uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
-    // A number below the smallest normal number has the smallest exponent.
+    // A number below the smallest normal number is stored with the smallest
+    // exponent.
     const int stored = exponent > 1 - kBias ? exponent : 1 - kBias;
     const int shift = 23 - kMantissa + (stored - exponent);
     uint32_t magnitude = 0;
@@ -104,7 +106,7 @@ struct SmallFloatFormat {
   }
 };
 
-// The upper 16 bits of a float.
+// bfloat16: the upper 16 bits of a float.
 struct BFloat16Format {
   static uint32_t Encode(float value) {
     const uint32_t bits = BitsOf(value);
@@ -176,7 +178,7 @@ using Uint4 = internal::SmallInt<4, false>;
 using Int2 = internal::SmallInt<2, true>;
 using Uint2 = internal::SmallInt<2, false>;
 
-// Quantized numbers. Their scale and offset are separate tensors.
+// Quantized numbers. Their scale and offset are in separate tensors.
 namespace internal {
 template <class Storage, int kNumber>
 struct Quantized {

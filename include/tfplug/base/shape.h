@@ -19,7 +19,7 @@ namespace tfplug {
 // one element.
 class Shape {
  public:
-  // TensorFlow's limit.
+  // The largest rank that TensorFlow supports.
   static constexpr int kMaxRank = 254;
 
   Shape() = default;
@@ -32,11 +32,12 @@ class Shape {
   absl::Span<const int64_t> dims() const { return dims_; }
   void add_dim(int64_t size) { dims_.push_back(size); }
   void set_dim(int i, int64_t size) { dims_[static_cast<size_t>(i)] = size; }
-  // Keeps the first `rank` dimensions; new ones are 0.
+  // Keeps the first `rank` dimensions; appended dimensions are 0.
   void set_rank(int rank) { dims_.resize(static_cast<size_t>(rank)); }
 
-  // Returns -1 if no tensor can have this shape: a dimension is negative, the
-  // number of elements overflows, or there are more than kMaxRank dimensions.
+  // Returns the number of elements, or -1 if no tensor can have this shape: a
+  // dimension is negative, the number overflows, or there are more than
+  // kMaxRank dimensions.
   int64_t num_elements() const {
     int64_t count = 1, signs = 0;
     for (int64_t dim : dims_) {
@@ -48,7 +49,7 @@ class Shape {
     return ABSL_PREDICT_TRUE(signs >= 0 && rank() <= kMaxRank) ? count : -1;
   }
 
-  // "[2,3]"; an unknown dimension is "?".
+  // Returns a text such as "[2,3]"; an unknown dimension is "?".
   std::string ToString() const {
     std::string text = "[";
     for (int64_t dim : dims_) {
@@ -64,12 +65,12 @@ class Shape {
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 
  private:
-  // Most tensors have at most 6 dimensions, which need no heap memory.
+  // Most tensors have at most 6 dimensions, which are stored inline.
   absl::InlinedVector<int64_t, 6> dims_;
 };
 
-// The value of an attribute of type "shape": the rank may be unknown, and so
-// may each dimension, which is then -1.
+// The value of an attribute of type "shape". The rank may be unknown, and so
+// may each dimension; an unknown dimension is -1.
 class PartialShape {
  public:
   // Constructs a shape of unknown rank.

@@ -12,7 +12,7 @@
 #include "tfplug/base/internal/tensorflow.h"
 
 // Conversions between absl::Status and TF_Status. Both use the codes of
-// google.rpc.Code, so codes need no translation.
+// google.rpc.Code, so that codes need no translation.
 namespace tfplug {
 
 // Writes the code, the message and, where TF_SetPayload exists (since 2.7), the
@@ -49,7 +49,8 @@ namespace internal {
 
 }  // namespace internal
 
-// Converts `*from`, with payloads where TF_ForEachPayload exists (since 2.14).
+// Converts `*from`, including its payloads where TF_ForEachPayload exists
+// (since 2.14).
 inline absl::Status ToStatus(const capi::TF_Status* from) {
   const capi::TF_Code code = internal::tensorflow.TF_GetCode(from);
   if (ABSL_PREDICT_TRUE(code == capi::TF_OK)) return absl::OkStatus();
@@ -75,9 +76,9 @@ class OwnedStatus {
   capi::TF_Status* const status_;
 };
 
-// Returns the error for `error`, an errno, with TensorFlow's code and `context`
-// before the message: IoError(errno, "weights.bin"). Requires TensorFlow to be
-// loaded.
+// Returns the status for `error`, a value of errno, with TensorFlow's code for
+// it and `context` before the message: IoError(errno, "weights.bin"). Requires
+// TensorFlow to be loaded.
 inline absl::Status IoError(int error, const std::string& context) {
   OwnedStatus status;
   internal::tensorflow.TF_SetStatusFromIOError(status.get(), error,

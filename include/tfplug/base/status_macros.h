@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Optional: for authors whose code base has no such macros.
+// Optional macros for authors whose code base has none like them.
 
-// Returns the status that `expression` evaluates to from the enclosing
-// function, unless it is OK.
+// Evaluates `expression`, an absl::Status. Unless it is OK, returns it from the
+// enclosing function.
 #define TFPLUG_RETURN_IF_ERROR(expression)          \
   do {                                              \
     if (absl::Status tfplug_status_ = (expression); \
@@ -26,8 +26,8 @@
 //
 //   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
 //
-// The StatusOr is destroyed before `declaration` is initialized, which takes a
-// statement expression (an extension of g++ and clang).
+// The StatusOr is destroyed before `declaration` is initialized. The macro uses
+// a statement expression, an extension of g++ and clang.
 #define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)     \
   declaration = __extension__({                       \
     auto tfplug_statusor_ = __VA_ARGS__;              \

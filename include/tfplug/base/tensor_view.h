@@ -9,8 +9,8 @@
 namespace tfplug {
 
 // The elements of a tensor as an array of `kRank` dimensions in row-major
-// order; view(i, j, k) is the element (i, j, k). It owns nothing and fits into
-// a few registers, so work for the device can capture it. Indices are not
+// order; view(i, j, k) is the element (i, j, k). It owns nothing and is small
+// enough for a kernel to pass it to the device by value. Indices are not
 // checked.
 template <class T, int kRank>
 class TensorView {

@@ -15,9 +15,9 @@ namespace tfplug {
 //
 //   for (tfplug::TString& s : tensor.flat<tfplug::TString>()) s.Assign("x");
 //
-// The layout of the 24 bytes changed in 2.21, so every access calls
-// TensorFlow's functions. String tensors are in host memory: register the
-// argument with HostMemory.
+// The layout of its 24 bytes changed in 2.21, so every access calls
+// TensorFlow's functions. String tensors are in host memory: name the argument
+// in HostMemory when you register the kernel.
 class TString {
  public:
   TString(const TString&) = delete;
@@ -29,7 +29,8 @@ class TString {
     return internal::tensorflow.TF_StringGetDataPointer(&raw_);
   }
   size_t size() const { return internal::tensorflow.TF_StringGetSize(&raw_); }
-  // The number of bytes that fit without an allocation; 0 for a view.
+  // The number of bytes that fit without an allocation; 0 for a string assigned
+  // with AssignView.
   size_t capacity() const {
     return internal::tensorflow.TF_StringGetCapacity(&raw_);
   }

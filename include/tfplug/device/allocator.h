@@ -15,14 +15,15 @@
 
 namespace tfplug {
 
-// The alignment in bytes of what Allocator::Allocate and AllocateHost return.
-// TensorFlow 2.22 and newer abort on less ("SubAllocator must return memory
-// aligned to at least 256 bytes"). Allocate may return less without
-// TensorFlow's BFC allocator (PlatformOptions::use_bfc_allocator).
+// The alignment in bytes of the memory that Allocator::Allocate and
+// AllocateHost return. TensorFlow 2.22 and newer abort on a smaller alignment
+// ("SubAllocator must return memory aligned to at least 256 bytes"). Allocate
+// may return memory of any alignment if TensorFlow's BFC allocator is off
+// (PlatformOptions::use_bfc_allocator).
 inline constexpr uint64_t kRequiredAlignment = 256;
 
 // The fields of SP_AllocatorStats, all in bytes except num_allocs. Report only
-// values that were counted: invented ones mislead users who tune by them.
+// values that you have counted: users tune their programs by them.
 struct AllocatorStats {
   int64_t num_allocs = 0;
   int64_t bytes_in_use = 0;
@@ -41,13 +42,14 @@ struct MemoryUsage {
   int64_t total = 0;
 };
 
-// The memory functions of SP_StreamExecutor. Each device has one object,
-// constructed right after the Device, with `Device&` if there is such a
-// constructor, otherwise without arguments, and destroyed right before it.
+// The memory functions of SP_StreamExecutor. Each device has one allocator. It
+// is constructed right after the Device, with `Device&` if there is such a
+// constructor, otherwise without arguments, and destroyed right before the
+// Device.
 //
 // Threads: any. With PlatformOptions::use_bfc_allocator (the default)
-// TensorFlow allocates large blocks and divides them itself; without it each
-// tensor is allocated here.
+// TensorFlow allocates large blocks and divides them itself; without it, each
+// tensor is allocated by a call of Allocate.
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -58,16 +60,16 @@ class Allocator {
   // ---- SP_StreamExecutor -------------------------------------------------
 
   // allocate: returns `size` bytes of device memory, aligned to
-  // kRequiredAlignment; `memory_space` is 0 in every release so far.
-  // ResourceExhausted (or std::bad_alloc) means that memory has run out, and
-  // reaches TensorFlow's user. Every failure is logged, because the C slot has
-  // no status. Memory that is not aligned is released and counts as a failure.
+  // kRequiredAlignment; `memory_space` is 0 in every release so far. Return
+  // ResourceExhausted (or throw std::bad_alloc) if memory has run out; the
+  // error reaches the user. Every failure is logged, because the C slot has no
+  // status. Memory that is not aligned is released and counts as a failure.
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 
   // deallocate: releases memory, which is never null. The C slots that release
-  // memory have no status: a failure of this hook, DeallocateHost or
-  // DeallocateUnified is logged.
+  // memory have no status: a failure of this hook, of DeallocateHost or of
+  // DeallocateUnified is logged and otherwise ignored.
   virtual absl::Status Deallocate(DeviceMemory memory) = 0;
 
   // host_memory_allocate: returns host memory for copies between host and
@@ -82,16 +84,16 @@ class Allocator {
     if (memory == nullptr && size != 0) return OutOfHostMemory(size);
     return memory;
   }
-  // host_memory_deallocate: releases what AllocateHost returned. Default:
-  // std::free.
+  // host_memory_deallocate: releases memory that AllocateHost returned; it is
+  // never null. Default: std::free.
   virtual absl::Status DeallocateHost(void* memory) {
     std::free(memory);
     return absl::OkStatus();
   }
 
-  // unified_memory_allocate, unified_memory_deallocate: memory with one address
-  // for host and devices. Overriding both sets
-  // SP_Platform::supports_unified_memory. Default: null.
+  // unified_memory_allocate, unified_memory_deallocate: allocate and release
+  // memory that has one address for host and devices. Override both or neither;
+  // overriding both sets SP_Platform::supports_unified_memory. Default: null.
   virtual absl::StatusOr<void*> AllocateUnified(uint64_t /*size*/) {
     return absl::UnimplementedError("override Allocator::AllocateUnified");
   }

@@ -38,12 +38,12 @@ constexpr bool HasUnifiedMemory() {
 }
 
 // Holds the Source of a CachingAllocator and forwards the hooks that are not
-// cached. It overrides unified memory exactly if Source does, because the
-// overrides determine which slots are filled.
+// cached. It overrides the hooks of unified memory exactly if Source does,
+// because the overrides determine which C slots are filled.
 template <class Source, bool kUnified = HasUnifiedMemory<Source>()>
 class CachingSource : public Allocator {
  public:
-  // Constructible from the same arguments as Source.
+  // Can be constructed from the same arguments as Source.
   CachingSource() = default;
   template <class Device,
             class = std::enable_if_t<std::is_constructible_v<Source, Device&>>>
@@ -77,30 +77,32 @@ class CachingSource<Source, true> : public CachingSource<Source, false> {
 
 // An Allocator that obtains large regions from `Source`, the author's allocator
 // that calls the driver, and divides them: best fit, with free neighbors
-// merged. Regions return to the driver only when memory runs out. It is meant
-// for platforms with PlatformOptions::use_bfc_allocator off, where the device's
-// allocator allocates every tensor; it is then the custom allocator of RFC 257:
+// merged. Regions are returned to the driver only when memory runs out. Use it
+// on platforms with PlatformOptions::use_bfc_allocator off, where the device's
+// allocator allocates every tensor; it is then the "custom allocator" of RFC
+// 257:
 //
 //   class Device
 //       : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
 //
-// Source is constructed with the same arguments as an allocator of its own,
-// `Device&` or none, and need not be fast. All other hooks are forwarded to it;
-// the platform has unified memory exactly if Source has it.
+// Source need not be fast. It is constructed as if it were the device's
+// allocator, with `Device&` or without arguments. All other hooks are forwarded
+// to it; the platform has unified memory exactly if Source has it.
 //
 // Order: memory can be allocated again as soon as it is deallocated, while work
 // that uses it may still be queued. TensorFlow's BFC allocator does the same.
-// The work of the new owner is queued later: a device has one compute stream,
+// The work of the new owner runs after that: a device has one compute stream,
 // and TensorFlow makes its copy streams wait for it. A kernel that uses memory
-// on a stream of its own must order that stream the same way, or keep the
-// memory.
+// on a stream of its own must order that stream in the same way, or must not
+// release the memory before its work is done.
 //
 // For the same reason, Source's Deallocate must wait for the work of the device
-// unless the driver's function does. It is called when memory runs out and when
-// the device is destroyed.
+// unless the driver's function does so. It is called when memory runs out, by
+// ReleaseFreeRegions, and when the device is destroyed.
 //
 // Threads: any, several at once; one lock per device. Source's Allocate,
-// Deallocate and Usage are called with the lock held: one at a time, and they
+// Deallocate and Usage are called with the lock held, so one at a time, and
+// must not call the CachingAllocator.
 // must not call back.
 template <class Source>
 class CachingAllocator : public internal::CachingSource<Source> {
@@ -117,8 +119,8 @@ class CachingAllocator : public internal::CachingSource<Source> {
   // ---- SP_StreamExecutor -------------------------------------------------
 
   // Returns null memory for `size` 0. Memory outside memory space 0 is counted,
-  // but not cached. ResourceExhausted reports how the memory is used, and the
-  // driver's message; other errors of Source are returned unchanged.
+  // but not cached. The message of ResourceExhausted contains the memory in use
+  // and the driver's message; other errors of Source are returned unchanged.
   absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                         int64_t memory_space) override {
     if (ABSL_PREDICT_FALSE(size == 0)) return DeviceMemory();
@@ -126,7 +128,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
     return heap_.Allocate(size, memory_space);
   }
 
-  // Finds the allocation by its address, because TensorFlow does not keep the
+  // Finds the allocation by its address, because TensorFlow does not store the
   // size. Returns INVALID_ARGUMENT, and does nothing, if there is no such
   // allocation.
   absl::Status Deallocate(DeviceMemory memory) override {
@@ -135,15 +137,16 @@ class CachingAllocator : public internal::CachingSource<Source> {
     return heap_.Deallocate(memory);
   }
 
-  // All fields are counted. Bytes in use are requests rounded up, plus rests
-  // that were too small to be split off. The limits are the option's.
+  // All fields are counted. The bytes in use are requests rounded up, plus
+  // remainders of chunks that were too small to be split off. Both limits are
+  // CachingAllocatorOptions::limit.
   absl::StatusOr<AllocatorStats> Stats() override {
     std::lock_guard<std::mutex> lock(mutex_);
     return heap_.Stats();
   }
 
-  // Returns Source's usage, with cached memory counted as free, within the
-  // limit.
+  // Returns Source's usage, with cached memory counted as free, and both values
+  // capped by the limit.
   absl::StatusOr<MemoryUsage> Usage() override {
     std::lock_guard<std::mutex> lock(mutex_);
     absl::StatusOr<MemoryUsage> usage = source_.Source::Usage();
@@ -161,14 +164,14 @@ class CachingAllocator : public internal::CachingSource<Source> {
 
   Source& source() { return source_; }
 
-  // Returns statistics by powers of two, smallest size first.
+  // Returns statistics for each power of two, smallest size first.
   std::vector<CachingSizeClass> SizeClasses() {
     std::lock_guard<std::mutex> lock(mutex_);
     return heap_.SizeClasses();
   }
 
-  // Returns regions without allocations to Source, and their total size to the
-  // caller. An Allocate that finds no memory does this, too.
+  // Releases the regions without allocations to Source and returns their total
+  // size in bytes. Allocate does this, too, when it finds no memory.
   uint64_t ReleaseFreeRegions() {
     std::lock_guard<std::mutex> lock(mutex_);
     return heap_.ReleaseFreeRegions();

@@ -8,23 +8,26 @@
 namespace tfplug {
 
 // All sizes are in bytes. To change a default, add this function to the
-// allocator that CachingAllocator wraps; it is called once, after Init:
+// allocator that CachingAllocator wraps; it is called once, after that
+// allocator's Init:
 //
 //   tfplug::CachingAllocatorOptions CachingOptions();
 struct CachingAllocatorOptions {
-  // Sizes are rounded up to a multiple of this: a power of two, at least 64. It
-  // is also the alignment of the memory, provided that regions have it.
+  // Sizes are rounded up to a multiple of this, which must be a power of two
+  // and at least 64. It is also the alignment of the memory, provided that the
+  // regions have that alignment.
   uint64_t rounding = 256;
-  // The size of the first region. Each further region has twice the size of the
-  // last one, up to `largest_region`. A larger allocation gets a region of its
-  // own size.
+  // The size of the first region. Each further region is twice as large as the
+  // one before, up to `largest_region`. A larger allocation gets a region of
+  // its own size.
   uint64_t first_region = uint64_t{2} << 20;
   uint64_t largest_region = uint64_t{256} << 20;
-  // The maximal total size of all regions; by default there is none.
+  // The maximum total size of all regions; unlimited by default.
   std::optional<uint64_t> limit;
 };
 
-// The chunks of [min_size, 2 * min_size) bytes in a CachingAllocator.
+// Statistics of the chunks of [min_size, 2 * min_size) bytes in a
+// CachingAllocator.
 struct CachingSizeClass {
   uint64_t min_size = 0;
   int64_t num_allocs = 0;       // allocations so far

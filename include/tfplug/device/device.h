@@ -14,8 +14,9 @@
 
 namespace tfplug {
 
-// One device (SP_Device): /device:<Platform::kType>:<ordinal>. The author's
-// class names its stream, which names event and timer, and its allocator:
+// One device (SP_Device): /device:<Platform::kType>:<ordinal>. The template
+// arguments are the author's stream class, which has the event and timer
+// classes as its arguments, and the author's allocator class:
 //
 //   class Device : public tfplug::Device<Stream, Memory> {
 //    public:
@@ -34,15 +35,16 @@ class Device {
   using Timer = typename StreamT::Timer;
   using Allocator = AllocatorT;
 
-  // TensorFlow copies the constants of functions to memory that kernels on
-  // other streams may have yet to read, without making the copy wait. With
-  // true, the stream of such a copy first waits for all work on the device's
-  // other streams (WaitForStream); a copy for which TensorFlow has called
-  // create_stream_dependency starts without that. A device may declare
+  // TensorFlow copies the constants of functions to memory that enqueued
+  // kernels may still have to read, without making the copy wait for them. If
+  // this is true, the stream of such a copy first waits for all work on the
+  // device's other streams (WaitForStream). A copy that TensorFlow has ordered
+  // with create_stream_dependency starts without these waits. A device may
+  // declare
   //
   //   static constexpr bool kUploadsWaitForKernels = false;
   //
-  // to save those waits if no copy can overtake a kernel: if its streams run
+  // to avoid those waits if no copy can overtake a kernel: if its streams run
   // their work immediately or share one queue, or if its allocator reuses
   // memory only after the device has finished with it.
   static constexpr bool kUploadsWaitForKernels = true;
@@ -55,30 +57,30 @@ class Device {
 
   // ---- SP_Device ---------------------------------------------------------
 
-  // hardware_name, device_vendor, pci_bus_id: descriptions for people, read
-  // once after Init; the bus id has the form "0000:00:02.1". Default: null, as
-  // for an empty string.
+  // hardware_name, device_vendor, pci_bus_id: return human-readable
+  // descriptions, read once after Init; the bus id has the form "0000:00:02.1".
+  // Default: null, as for an empty string.
   virtual std::string HardwareName() { return ""; }
   virtual std::string Vendor() { return ""; }
   virtual std::string PciBusId() { return ""; }
 
   // ---- SP_DeviceFns ------------------------------------------------------
 
-  // get_numa_node: the NUMA node of the device; -1 if it is not known.
-  // TensorFlow logs a line for each device that returns -1. Default: 0.
+  // get_numa_node: returns the NUMA node of the device, or -1 if it is not
+  // known. TensorFlow logs a line for each device that returns -1. Default: 0.
   virtual int32_t NumaNode() { return 0; }
-  // get_memory_bandwidth: bandwidth of the device's memory in bytes per second.
-  // Default: null.
+  // get_memory_bandwidth: returns the bandwidth of the device's memory in bytes
+  // per second. Default: null.
   virtual int64_t MemoryBandwidth() { return -1; }
-  // get_gflops: estimated speed in 1e9 floating point operations per second.
-  // Default: null. Thread: none; no release calls it.
+  // get_gflops: returns the estimated speed in 1e9 floating-point operations
+  // per second. Default: null. Thread: none; no release calls it.
   virtual double Gflops() { return -1; }
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
   // synchronize_all_activity: blocks the calling thread until all streams of
-  // the device have finished their work, and returns that work's error. Thread:
-  // any; the caller blocks.
+  // the device have finished their work, and returns the error of that work, if
+  // any. Thread: any; the caller blocks.
   virtual absl::Status SynchronizeAllActivity() = 0;
 
   // sync_memcpy_htod, sync_memcpy_dtoh, sync_memcpy_dtod: copy `size` bytes and
@@ -105,7 +107,8 @@ class Device {
 
   // ------------------------------------------------------------------------
 
-  // The device's allocator. Constructed after Init has returned.
+  // Returns the device's allocator, which is constructed after Init has
+  // returned.
   Allocator& allocator() { return *state_.allocator; }
 
  private:

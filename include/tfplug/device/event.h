@@ -7,7 +7,7 @@
 
 namespace tfplug {
 
-// SE_EventStatus, with equal values.
+// SE_EventStatus, with the same values.
 enum class EventStatus {
   kUnknown = 0,
   kError = 1,
@@ -15,13 +15,13 @@ enum class EventStatus {
   kComplete = 3
 };
 
-// A point in a stream's work (SP_Event): recorded by Stream::RecordEvent,
-// waited for by streams and by the host. Constructed by create_event with
-// `Device&` if there is such a constructor, otherwise without arguments;
-// destroyed by destroy_event.
+// A point in a stream's work (SP_Event). Stream::RecordEvent records it;
+// streams and the host wait for it. Constructed by create_event with `Device&`
+// if there is such a constructor, otherwise without arguments; destroyed by
+// destroy_event.
 //
-// An event may be recorded again. A wait already in progress refers to the
-// earlier recording.
+// An event may be recorded again. A wait that is already in progress refers to
+// the earlier recording.
 class Event {
  public:
   virtual ~Event() = default;
@@ -31,16 +31,16 @@ class Event {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // get_event_status: returns whether the last recorded point is reached. After
-  // an error status, which is logged, and after kUnknown, the result of
-  // BlockHost decides. TensorFlow aborts on kError: return it if the work
-  // before the event failed, not if polling failed. Thread: polling; must not
-  // block.
+  // get_event_status: returns whether the last recorded point has been reached.
+  // After kUnknown, or an error status, which is logged, tfplug calls BlockHost
+  // and reports kComplete if it succeeds, otherwise kError. TensorFlow aborts
+  // on kError: return it if the work before the event failed, not if polling
+  // failed. Thread: polling; must not block.
   virtual absl::StatusOr<EventStatus> Poll() = 0;
 
-  // block_host_for_event: blocks the calling thread until the recorded point is
-  // reached, and returns the error of the work before it, if any. Thread: any;
-  // the caller blocks.
+  // block_host_for_event: blocks the calling thread until the recorded point
+  // has been reached, and returns the error of the work before it, if any.
+  // Thread: any; the caller blocks.
   virtual absl::Status BlockHost() = 0;
 };
 

@@ -12,10 +12,10 @@
 
 namespace tfplug {
 
-// A function of TensorFlow's for a stream to run on the host (host_callback).
-// Move-only. A stream that accepts a task must run it exactly once, on any
-// thread, even if the work before it failed: until then TensorFlow keeps
-// buffers alive, and may wait.
+// A callback of TensorFlow that a stream runs on the host (host_callback). A
+// stream that accepts a task must run it exactly once, on any thread, even if
+// the work before it failed: until then TensorFlow keeps buffers alive, and
+// threads may wait. Move-only.
 class HostTask {
  public:
   HostTask(capi::SE_StatusCallbackFn callback_fn, void* callback_arg)
@@ -32,7 +32,7 @@ class HostTask {
     if (callback_fn_ != nullptr) LogDropped();
   }
 
-  // Runs the task and returns its status. A second call does nothing.
+  // Runs the task and returns its status. Does nothing after the first call.
   absl::Status Run() {
     auto callback_fn = std::exchange(callback_fn_, nullptr);
     if (callback_fn == nullptr) return absl::OkStatus();
@@ -47,8 +47,9 @@ class HostTask {
   }
   absl::Status operator()() { return Run(); }
 
-  // Releases the C function and its argument, for a driver that takes those.
-  // The driver's callback then calls HostTask(callback_fn, callback_arg).Run().
+  // Returns the C function and its argument and gives up the task, for a driver
+  // whose callbacks are C functions. The driver's callback must then call
+  // HostTask(callback_fn, callback_arg).Run().
   std::pair<capi::SE_StatusCallbackFn, void*> Release() {
     return {std::exchange(callback_fn_, nullptr), callback_arg_};
   }

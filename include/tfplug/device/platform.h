@@ -9,17 +9,19 @@ namespace tfplug {
 
 // The settings in SP_Platform.
 struct PlatformOptions {
-  // Puts TensorFlow's BFC allocator on top of Device::Allocator. Without it
-  // each tensor is allocated there directly: RFC 257's custom allocator; see
-  // CachingAllocator.
+  // Whether TensorFlow puts its BFC allocator on top of the device's allocator.
+  // Otherwise each tensor is a call of Allocator::Allocate, the "custom
+  // allocator" of RFC 257; see CachingAllocator.
   bool use_bfc_allocator = true;
-  // Lets the BFC allocator grow from small blocks instead of taking most of the
-  // device's memory at once; overrides the user's allow_growth. Since 2.9.
+  // Whether the BFC allocator starts with small blocks and grows, instead of
+  // allocating most of the device's memory at once. Overrides the user's
+  // allow_growth. Since 2.9.
   bool force_memory_growth = false;
 };
 
-// All devices of one kind (SP_Platform, SP_PlatformFns). The author's class
-// names its device, and defines two constants:
+// All devices of one kind (SP_Platform, SP_PlatformFns). The template argument
+// is the author's device class; the author's platform class defines two
+// constants:
 //
 //   class Platform : public tfplug::Platform<Device> {
 //    public:
@@ -29,14 +31,13 @@ struct PlatformOptions {
 //   };
 //   TFPLUG_REGISTER_DEVICE(Platform);
 //
-// Both begin with a capital letter and contain only capital letters and
-// underscores; kType does not contain "CPU".
+// Both must begin with a capital letter and contain only capital letters and
+// underscores; kType must not contain "CPU".
 //
 // Constructed without arguments when TensorFlow loads the library. If the
-// construction fails (a constructor throws, or Init fails because a driver or
-// the hardware is missing), the platform has zero devices, the reason is
-// logged, and TensorFlow runs on without it; an error status would abort the
-// process.
+// constructor throws, or Init fails because a driver or the hardware is
+// missing, the platform has zero devices, the reason is logged, and TensorFlow
+// runs without it; an error status would abort the process.
 //
 // Threads: load, except where a hook's comment names another.
 template <class DeviceT>
@@ -44,10 +45,11 @@ class Platform {
  public:
   using Device = DeviceT;
 
-  // Lets Python update variables for which the device has no kernel, such as
-  // v[1].assign(x) and, in TensorFlow 2.19 to 2.21, v.assign_add(x): as a read,
-  // a computation and an assignment (see docs/guide/kernels.md, "Variables").
-  // Define it as false in the derived class to leave Python as it is.
+  // Whether Python may update variables for which the device has no kernel,
+  // such as v[1].assign(x) and, in TensorFlow 2.19 to 2.21, v.assign_add(x), by
+  // a read, a computation and an assignment (see docs/guide/kernels.md,
+  // "Variables"). Define it as false in the derived class to leave TensorFlow's
+  // Python functions unchanged.
   static constexpr bool kWrapsPythonUpdates = true;
 
   virtual ~Platform() = default;
@@ -57,8 +59,9 @@ class Platform {
 
   // ---- SP_Platform -------------------------------------------------------
 
-  // use_bfc_allocator, force_memory_growth: called once. The third setting,
-  // supports_unified_memory, follows from Allocator::AllocateUnified.
+  // use_bfc_allocator, force_memory_growth: called once, after Init. The third
+  // setting, supports_unified_memory, is true if the allocator overrides
+  // AllocateUnified and DeallocateUnified.
   virtual PlatformOptions Options() { return {}; }
 
   // ---- SP_PlatformFns ----------------------------------------------------

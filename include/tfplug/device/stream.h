@@ -17,14 +17,15 @@ namespace tfplug {
 
 // The options with which TensorFlow creates a stream (SP_StreamOptions, since
 // 2.22). Passed to a Stream that has a constructor (Device&, StreamOptions).
+// Older releases pass no options.
 struct StreamOptions {
   bool has_priority = false;
   int priority = 0;
 };
 
 // A queue of work on the device (SP_Stream). Work on one stream runs in order;
-// streams run concurrently. The author's class names itself, its event and, if
-// it has one, its timer:
+// streams run concurrently. The template arguments are the author's stream
+// class itself, its event class and, optionally, its timer class:
 //
 //   class Stream : public tfplug::Stream<Stream, Event> { ... };
 //
@@ -33,7 +34,7 @@ struct StreamOptions {
 // has waited for its work. TensorFlow creates four for each device: compute,
 // host to device, device to host, device to device.
 //
-// Threads: any, also for one stream: TensorFlow's threads enqueue work as ops
+// Threads: any, even for one stream: TensorFlow's threads enqueue work as ops
 // become ready, without a lock around the calls. No hook except
 // BlockHostUntilDone may block.
 template <class Self, class EventT, class TimerT = HostTimer>
@@ -49,7 +50,7 @@ class Stream {
 
   // ---- SP_StreamExecutor -------------------------------------------------
 
-  // get_stream_status: returns the first error of work that has run on this
+  // get_stream_status: returns the first error of the work that has run on this
   // stream. Asynchronous errors reach TensorFlow only through this hook,
   // BlockHostUntilDone, Event::BlockHost and Device::SynchronizeAllActivity.
   // Thread: any; must not block.
@@ -63,7 +64,8 @@ class Stream {
     return base.state_.LetWait(self(), other);
   }
 
-  // record_event: `event` is reached once all work enqueued so far is done.
+  // record_event: records `event`, which is reached once all work enqueued so
+  // far is done.
   virtual absl::Status RecordEvent(Event& event) = 0;
 
   // wait_for_event: makes work enqueued from now on wait for the last recording
@@ -72,8 +74,8 @@ class Stream {
 
   // memcpy_htod, memcpy_dtoh, memcpy_dtod: enqueue a copy of `size` bytes.
   // TensorFlow keeps both sides alive until the copy is done; host memory need
-  // not be page-locked. A copy to the device that TensorFlow has not ordered
-  // follows calls of WaitForStream: see Device::kUploadsWaitForKernels.
+  // not be page-locked. Before a copy to the device that TensorFlow has not
+  // ordered, tfplug calls WaitForStream: see Device::kUploadsWaitForKernels.
   virtual absl::Status CopyHostToDevice(DeviceMemory dst, const void* src,
                                         uint64_t size) = 0;
   virtual absl::Status CopyDeviceToHost(void* dst, DeviceMemory src,
@@ -86,7 +88,7 @@ class Stream {
   virtual absl::Status MemZero(DeviceMemory dst, uint64_t size) {
     return self().Self::Memset(dst, BytePattern{0}, size);
   }
-  // memset: enqueues filling `size` bytes with the pattern. Slot since 2.7.
+  // memset: enqueues filling `size` bytes with the pattern. C slot since 2.7.
   virtual absl::Status Memset(DeviceMemory dst, BytePattern pattern,
                               uint64_t size) = 0;
   // memset32: enqueues filling `size` bytes, a multiple of 4, with the pattern.
@@ -101,15 +103,15 @@ class Stream {
     return self().Self::Memset(dst, BytePattern{byte}, size);
   }
 
-  // host_callback: enqueues `task`, which a stream that accepts it must run
-  // exactly once (see HostTask). After returning an error, do not run it.
-  // Thread: any; the task itself runs on a thread of the plug-in.
+  // host_callback: enqueues `task`. If this returns OK, the stream must run the
+  // task exactly once (see HostTask); if it returns an error, the task must not
+  // run. Thread: any; the task itself runs on a thread of the plug-in.
   virtual absl::Status RunOnHost(HostTask task) = 0;
 
   // block_host_until_done: blocks the calling thread until all work enqueued so
-  // far is done, and returns its error. Default: null; TensorFlow records an
-  // event and waits for it. Thread: any; the caller blocks; also before each
-  // destroy_stream.
+  // far is done, and returns the error of that work, if any. Default: null;
+  // TensorFlow records an event and waits for it. Thread: any; the caller
+  // blocks; also before each destroy_stream.
   virtual absl::Status BlockHostUntilDone() {
     return absl::UnimplementedError("override Stream::BlockHostUntilDone");
   }

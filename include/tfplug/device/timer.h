@@ -26,13 +26,14 @@ class Timer {
 
   // ---- SP_TimerFns -------------------------------------------------------
 
-  // nanoseconds: returns the time between start and stop; a failure is logged
-  // and counts as 0. Thread: any; never called after 2.13.
+  // nanoseconds: returns the time between start and stop; a failure is logged,
+  // and TensorFlow receives 0. Thread: any; never called after 2.13.
   virtual absl::StatusOr<uint64_t> Nanoseconds() = 0;
 };
 
-// The timer of a device that has none of its own: the difference of two time
-// stamps of the host's clock, which host tasks take when the stream runs them.
+// The timer of a device without a timer class: the difference of two time
+// stamps of the host's clock. Host tasks take them when the stream runs the
+// tasks.
 class HostTimer : public Timer {
  public:
   absl::StatusOr<uint64_t> Nanoseconds() override {
@@ -44,7 +45,8 @@ class HostTimer : public Timer {
     return static_cast<uint64_t>(stop - start);
   }
 
-  // Return the tasks to enqueue on the stream. They may outlive the timer.
+  // Return the tasks that take the time stamps, to be enqueued on the stream.
+  // They may outlive the timer.
   HostTask MakeStartTask() { return MakeStampTask<&Stamps::start>(); }
   HostTask MakeStopTask() { return MakeStampTask<&Stamps::stop>(); }
 

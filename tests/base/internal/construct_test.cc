@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-// Counts the blocks of memory in use.
+// The number of memory blocks in use.
 static int live_blocks = 0;
 
 static void* Allocate(std::size_t alignment, std::size_t size) {

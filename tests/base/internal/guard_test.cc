@@ -14,8 +14,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// However a hook fails, TensorFlow gets the failure value of the slot, nothing
-// leaks, and the next call works.
+// However a hook fails, TensorFlow receives a status or the failure value of
+// the slot, nothing leaks, and the next call works.
 namespace tfplug {
 namespace {
 
@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
                                               std::string(expected.message())));
       CHECK(Record::Get().fault_was_reached());
       CHECK(testing::LiveStatusCount() == statuses);
-      // Objects that were constructed are destroyed.
+      // Every object that was constructed has been destroyed.
       int alive = 0;
       for (const std::string& call : Record::Get().Take()) {
         alive += call[0] == '+' ? 1 : call[0] == '-' ? -1 : 0;
@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
 struct LoggedSlot {
   const char* slot;
   const char* hook;
-  std::function<bool()> call;  // returns the success that TensorFlow sees
+  std::function<bool()> call;  // returns whether TensorFlow sees success
   bool can_return_status;
 };
 
@@ -220,7 +220,8 @@ TEST_CASE_FIXTURE(FaultFixture,
       CAPTURE(std::string(slot.hook));
       CAPTURE(static_cast<int>(fault));
       if (fault == Fault::kStatus && !slot.can_return_status) continue;
-      // A task that an exception destroys logs a line as well.
+      // An exception in RunOnHost also destroys the task, which logs another
+      // line.
       const bool drops_task =
           std::string(slot.hook) == "RunOnHost" && fault != Fault::kStatus;
       Record::Get().Fail(slot.hook, fault);

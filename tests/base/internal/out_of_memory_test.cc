@@ -7,7 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-// The number of allocations that fail from now on.
+// The number of upcoming allocations that fail.
 [[maybe_unused]] static int failing_allocations = 0;
 
 void* operator new(std::size_t size) {
@@ -31,7 +31,7 @@ namespace {
 
 constexpr char kSlot[] = "a slot with a name that no short string holds";
 
-// Returns the code that TensorFlow gets from a hook that fails, when the next
+// Returns the code that TensorFlow receives if a hook fails and the next
 // `allocations` allocations fail as well.
 template <class Hook>
 capi::TF_Code CodeOf(int allocations, Hook hook) {
@@ -55,7 +55,7 @@ TEST_CASE("no memory for an exception's message") {
     CAPTURE(allocations);
     CHECK(CodeOf(allocations, throw_bad_alloc) == capi::TF_RESOURCE_EXHAUSTED);
   }
-  // The runtime_error's own message takes the first allocation.
+  // The first allocation is for the runtime_error's own copy of the message.
   for (int allocations : {1, 2, 3}) {
     CAPTURE(allocations);
     CHECK(CodeOf(allocations, throw_error) == capi::TF_RESOURCE_EXHAUSTED);
@@ -64,7 +64,7 @@ TEST_CASE("no memory for an exception's message") {
 
 TEST_CASE("no memory for copying a status") {
   testing::ScopedFakeTensorFlow fake;
-  // Never destroyed: a status that cannot be copied leaks.
+  // Never destroyed, because a status that cannot be copied leaks.
   static const auto& failure = *new absl::Status(absl::DataLossError("lost"));
   for (int allocations : {0, 1, 2}) {
     CAPTURE(allocations);

@@ -10,7 +10,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// One plug-in in every release of TensorFlow, and in some that never existed.
+// Loads one plug-in into fakes of every release of TensorFlow, and of releases
+// with struct sizes that no release has.
 namespace tfplug {
 namespace {
 

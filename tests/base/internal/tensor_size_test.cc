@@ -43,7 +43,7 @@ TEST_CASE("CheckedSize: shapes that no tensor can have") {
         "of elements exceeds the range of int64");
   CHECK(message(DataType::kFloat, Shape(std::vector<int64_t>(300, 1))) ==
         "a tensor cannot have 300 dimensions: TensorFlow's limit is 254");
-  // The products wrap to 4 and 8.
+  // Without the checks, the sizes in bytes would wrap around to 4 and 8.
   CHECK(message(DataType::kFloat, {(int64_t{1} << 62) + 1}) ==
         "a tensor float[4611686018427387905] is too large: its number of bytes "
         "exceeds the range of int64");

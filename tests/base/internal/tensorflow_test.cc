@@ -32,7 +32,7 @@ std::string CaptureStderr(Function function) {
   return text;
 }
 
-// Must run first, because the result is cached.
+// Must run first, because LoadTensorFlow caches its result.
 TEST_CASE("LoadTensorFlow: false without TensorFlow in the process") {
   testing::WithCanary<capi::SE_PlatformRegistrationParams> params(64);
   capi::TF_Status status;

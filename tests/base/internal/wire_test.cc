@@ -8,7 +8,7 @@
 namespace tfplug::internal {
 namespace {
 
-// `depth` groups of field 1 inside each other.
+// Returns `depth` nested groups of field 1.
 std::string NestedGroups(int depth) {
   return std::string(static_cast<size_t>(depth), '\x0b') +
          std::string(static_cast<size_t>(depth), '\x0c');
@@ -17,7 +17,7 @@ std::string NestedGroups(int depth) {
 bool SkipsGroups(int depth, int limit) {
   const std::string bytes = NestedGroups(depth);
   const char* const end = bytes.data() + bytes.size();
-  // The first tag has been read.
+  // Skip the first tag, which SkipValue takes as an argument.
   return SkipValue(bytes.data() + 1, end, MakeTag(1, kGroupType), limit) == end;
 }
 

@@ -11,8 +11,8 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// TensorFlow does not make copies of constants wait for kernels; the framework
-// orders exactly these copies.
+// TensorFlow does not make copies of constants wait for kernels; tfplug orders
+// these copies and no others.
 namespace tfplug {
 namespace {
 
@@ -20,7 +20,8 @@ using minimal::Trace;
 using Calls = std::vector<std::string>;
 
 // Describes the calls by the names of the streams: "h2d waits for compute". The
-// wait is the default of WaitForStream, which makes two calls.
+// streams use the default of WaitForStream, which makes two calls for each
+// wait.
 template <class DeviceT>
 class UploadFixture : public Fixture<minimal::PlatformOf<DeviceT>> {
  public:
@@ -98,7 +99,7 @@ TEST_CASE_FIXTURE(Uploads,
   CHECK(Take() == kOrdered);
 }
 
-// TensorFlow orders a copy of no bytes, too, but then only records an event.
+// TensorFlow also orders a copy of no bytes, but then only records an event.
 TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
   auto event = device().CreateEvent().value();
   CHECK(h2d().WaitForStream(compute()).ok());

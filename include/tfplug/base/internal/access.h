@@ -6,14 +6,15 @@
 
 namespace tfplug::internal {
 
-// The only friend of public classes: lets the library's own code reach what
-// authors have no use for. A class grants it with
+// The only friend of the public classes. It gives the library's own code access
+// to members that authors have no use for. A class grants access with
 //
 //   friend struct internal::Access;
 //
-// and each function here is named after the private member that it reaches, so
-// this file lists everything that the public classes hide. The functions are
-// templates, because this header is below all of those classes.
+// Every function here except Construct is named after the private member that
+// it accesses, so this file lists all the private members that other code uses.
+// The functions are templates, because the headers of those classes include
+// this one.
 struct Access {
   // Calls a private constructor of T.
   template <class T, class... Args>

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/internal/guard.h"
 
-// tfplug constructs and destroys the author's objects and therefore knows their
-// exact types: no call is virtual, and neither is the destructor.
+// tfplug itself constructs and destroys the author's objects, so their exact
+// types are fixed at compile time: no call is virtual, nor is the destructor's.
 namespace tfplug::internal {
 
 template <class T>
@@ -46,8 +46,8 @@ struct Deleter {
 template <class T>
 using Owned = std::unique_ptr<T, Deleter<T>>;
 
-// Constructs a T from `arguments` if it has such a constructor, otherwise with
-// the default constructor.
+// Constructs a T from `arguments` if T has a constructor that takes them,
+// otherwise with its default constructor.
 template <class T, class... Arguments>
 Owned<T> Construct(Arguments&&... arguments) {
   static_assert(!std::is_abstract_v<T>,
@@ -74,7 +74,7 @@ Owned<T> Construct(Arguments&&... arguments) {
   return Owned<T>(object);
 }
 
-// Constructs a T and calls its Init hook.
+// Constructs a T and calls its Init hook. Returns the error of Init.
 template <class T, class... Arguments>
 absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   Owned<T> object = Construct<T>(static_cast<Arguments&&>(arguments)...);
@@ -82,8 +82,8 @@ absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   return object;
 }
 
-// Creates a T as Create does and stores it as the handle `*to` for TensorFlow;
-// null on failure.
+// Creates a T like Create, and stores it in TensorFlow's handle `*to`, which
+// then owns it. Stores null on failure, including an exception.
 template <class T, class Handle, class... Arguments>
 absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
   struct Undo {
@@ -107,7 +107,8 @@ absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
   return status;
 }
 
-// Destroys the object behind a handle of TensorFlow's; does nothing for null.
+// Destroys `object`, which TensorFlow's handle owned; does nothing for null.
+// Logs an exception of the destructor under the C name `slot`.
 template <class T>
 void Destroy(const char* slot, T* object) {
   if (object == nullptr) return;

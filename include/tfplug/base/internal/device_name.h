@@ -8,9 +8,9 @@
 
 namespace tfplug::internal {
 
-// Returns the device type in the name of a device, "" if it has none. In
+// Returns the device type in the name of a device, or "" if it has none. In
 // addition to ".../device:TYPE:0", TensorFlow accepts ".../TYPE:0" for CPU and
-// GPU, in upper and lower case; the index is optional.
+// GPU, in upper or lower case; the index is optional.
 inline absl::string_view DeviceTypeOf(absl::string_view name) {
   while (!name.empty()) {
     if (name.front() == '/') name.remove_prefix(1);

@@ -4,9 +4,9 @@
 
 namespace tfplug::internal {
 
-// TensorFlow's rule for platform names and device types: [A-Z][A-Z_]*. It takes
-// a C string, because g++ -fsanitize=undefined does not accept the null check
-// of absl::string_view in constant expressions.
+// Returns whether TensorFlow accepts `name` as a platform name or device type:
+// [A-Z][A-Z_]*. The argument is a C string, because g++ -fsanitize=undefined
+// rejects the null check of absl::string_view in constant expressions.
 constexpr bool IsDeviceType(const char* name) {
   if (*name == '\0' || *name == '_') return false;
   for (; *name != '\0'; ++name) {
@@ -15,8 +15,9 @@ constexpr bool IsDeviceType(const char* name) {
   return true;
 }
 
-// TensorFlow's graph optimizers treat each device whose type contains "CPU" as
-// the CPU, and replace its ops with ops that only the CPU has.
+// Returns whether `type` contains "CPU". TensorFlow's graph optimizers treat
+// every such device as the CPU, and replace its ops with ops that only the CPU
+// has.
 constexpr bool IsTakenForCpu(const char* type) {
   for (; *type != '\0'; ++type) {
     if (type[0] == 'C' && type[1] == 'P' && type[2] == 'U') return true;

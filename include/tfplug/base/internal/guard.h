@@ -17,17 +17,18 @@
 #include "tfplug/base/status.h"
 
 // The error boundary between the author's C++ and TensorFlow's C. However a
-// hook fails, TensorFlow gets a filled TF_Status, or the failure value of the
-// slot, and never an exception. `slot` is the C name, for the message.
+// hook fails, TensorFlow receives an error in the TF_Status, or the failure
+// value of the C function if it has no TF_Status, and never an exception.
+// `slot` is the name of the C field, which begins the message.
 namespace tfplug::internal {
 
 // pthread_exit and the cancellation of a thread unwind the stack with a special
-// exception, and glibc aborts if a handler swallows it. It passes through, so
-// that the thread ends as requested, and nothing is reported to TensorFlow,
-// whose frames end as well. A destructor that calls pthread_exit still aborts:
-// it is noexcept.
+// exception, and glibc aborts if a handler swallows it. The guards therefore
+// rethrow it. The thread ends as requested; nothing is reported to TensorFlow,
+// because its frames are unwound as well. If a destructor calls pthread_exit,
+// the process still aborts, because destructors are noexcept.
 #if defined(__cpp_exceptions) && defined(__GLIBCXX__)
-// Not in place: g++ warns of a `throw` in functions that are noexcept.
+// A separate function, because g++ warns about a `throw` in noexcept functions.
 [[noreturn, gnu::cold, gnu::noinline]] inline void Rethrow() { throw; }
 #define TFPLUG_INTERNAL_TRY try
 #define TFPLUG_INTERNAL_CATCH_ALL       \
@@ -44,7 +45,7 @@ namespace tfplug::internal {
 #endif
 
 // Converts the exception being handled to a status. The message is empty if
-// there is no memory left for it.
+// there is not enough memory for it.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -97,9 +98,10 @@ namespace tfplug::internal {
   TFPLUG_INTERNAL_CATCH_ALL { LogError(slot, "out of host memory"); }
 }
 
-// A trampoline contains one call of one of these functions for each failure.
-// The status is passed as an owning pointer: the address of a status in the
-// trampoline's frame would occupy a register on the fast path.
+// A trampoline (the static function in a C slot) contains one call of one of
+// these functions for each way of failing. The status is passed as an owning
+// pointer: the address of a status in the trampoline's frame would occupy a
+// register on the fast path.
 [[gnu::cold, gnu::noinline]] inline void FailWith(capi::TF_Status* to,
                                                   const absl::Status* owned,
                                                   const char* slot) noexcept {
@@ -131,9 +133,9 @@ union Returned {
   ~Returned() {}
 };
 
-// For values that a trampoline needs again after the hook. `volatile` forces a
-// stack slot: the frame exists anyway for the result of the hook, while a
-// callee-saved register would have to be saved first.
+// A value that a trampoline needs again after the hook. `volatile` forces it
+// into a stack slot: the frame exists anyway for the result of the hook, while
+// a callee-saved register would have to be saved first.
 template <class T>
 using StackSlot = volatile T;
 
@@ -141,8 +143,9 @@ struct DoNothing {
   void operator()() const {}
 };
 
-// Runs `hook`, which returns absl::Status, for a slot with a TF_Status. After a
-// failure, calls `on_failure`, which must not throw.
+// Runs `hook`, which returns absl::Status, for a slot with a TF_Status, and
+// writes the result to `*status`. After a failure, calls `on_failure`, which
+// must not throw.
 template <class Hook, class OnFailure = DoNothing>
 inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
                   OnFailure&& on_failure = OnFailure()) {
@@ -161,8 +164,8 @@ inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
   tensorflow.TF_SetStatus(kept, capi::TF_OK, "");  // a tail call
 }
 
-// Runs `hook`, which returns absl::Status, for a slot without a TF_Status. Logs
-// a failure; returns whether there was none.
+// Runs `hook`, which returns absl::Status, for a slot without a TF_Status.
+// Returns whether it succeeded, and logs a failure.
 template <class Hook>
 inline bool GuardOrLog(const char* slot, Hook&& hook) {
   TFPLUG_INTERNAL_TRY {
@@ -174,7 +177,8 @@ inline bool GuardOrLog(const char* slot, Hook&& hook) {
   return false;
 }
 
-// The same for a hook that returns absl::StatusOr<T>; passes the T to `use`.
+// Does the same for a hook that returns absl::StatusOr<T>, and passes the T to
+// `use`.
 template <class Hook, class Use>
 inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) {
   using Result = decltype(hook());

@@ -7,9 +7,10 @@
 
 namespace tfplug::internal {
 
-// Returns a copy of `text` that lives as long as the process, for C fields that
-// TensorFlow keeps; null if `text` is empty. Equal strings share one copy. The
-// search is linear, because there are only a few.
+// Returns a copy of `text` that lives as long as the process, for C fields
+// whose strings TensorFlow does not copy; null if `text` is empty. Equal
+// strings share one copy. The search is linear, because there are few strings.
+// Thread-safe.
 inline const char* InternString(const std::string& text) {
   if (text.empty()) return nullptr;
   struct Entry {

@@ -11,8 +11,8 @@
 namespace tfplug::internal {
 
 // Writes a line to TensorFlow's log where TF_Log exists (until 2.20), otherwise
-// to standard error. For failures that no TF_Status can carry. `where` is a C
-// name.
+// to standard error. Use it for failures that cannot be reported in a
+// TF_Status. `where` is the name of a C field or function.
 inline void Log(capi::TF_LogLevel level, const char* where, const char* what) {
   if (tensorflow.TF_Log != nullptr) {
     tensorflow.TF_Log(level, "tfplug: %s: %s", where, what);

@@ -11,8 +11,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
 
-// Reads a serialized NodeDef, for the attributes of a kernel's node that no C
-// function returns, or not in every release.
+// Reads a serialized NodeDef: some attributes of a kernel's node are returned
+// by no C function, or by none in some releases.
 namespace tfplug::internal {
 
 inline absl::string_view NodeDefOp(absl::string_view node_def) {
@@ -22,7 +22,8 @@ inline absl::string_view NodeDefOp(absl::string_view node_def) {
   return {};
 }
 
-// Returns the AttrValue of attribute `name`.
+// Returns the serialized AttrValue of the attribute `name`, or nullopt if the
+// node lacks it.
 inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
                                                  absl::string_view name) {
   for (WireReader node(node_def); node.Next();) {
@@ -43,7 +44,8 @@ inline constexpr int kFunctionField = 10;
 inline constexpr int kShapeInListField = 7;
 inline constexpr int kFunctionInListField = 9;
 
-// Returns the value of an AttrValue that has field `number`, or nullopt.
+// Returns the contents of `number`, the only field of an AttrValue, or nullopt
+// if it has another field.
 inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
                                                   int number) {
   WireReader value(attr_value);

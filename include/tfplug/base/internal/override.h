@@ -6,8 +6,9 @@
 
 namespace tfplug::internal {
 
-// Returns whether a class overrides a hook. The type of &D::Hook names the
-// class that defines Hook, so the compiler knows.
+// Returns whether a class overrides a hook. The check is possible at compile
+// time because the type of &D::Hook contains the class that defines Hook: D if
+// D overrides Hook, otherwise a base class of D.
 //
 //   Overrides(&D::BlockHostUntilDone, &Base::BlockHostUntilDone)
 template <class Derived, class Base>

@@ -14,18 +14,19 @@
 // Updates of variables in Python. TensorFlow 2.19 to 2.21 export no function
 // with which a kernel can update a variable, and no release exports one for
 // slices or for the states of random generators. LowerVariableUpdates rewrites
-// graphs, but an eager call such as step.assign_add(1) reaches no graph pass,
-// nor does a function of fewer than four nodes, and TensorFlow cannot place an
-// op that has no kernel before a pass sees it. So, in a Python process, each
-// Python function that creates such an op is wrapped: for a variable on this
-// device it reads the value, computes the new one and assigns it, all of which
-// the device has kernels for. Calls for other devices are unchanged.
+// graphs, but graph passes see neither an eager call such as step.assign_add(1)
+// nor a function of fewer than four nodes, and TensorFlow fails to place an op
+// without a kernel before a pass runs. In a Python process, tfplug therefore
+// wraps each Python function that creates such an op. For a variable on this
+// device, the wrapper reads the value, computes the new one and assigns it; the
+// device has kernels for all three. Calls for other devices are unchanged.
 //
 // Unlike the op, the sequence is not atomic: if two threads update one variable
-// at once, an update can be lost.
+// at the same time, an update can be lost.
 namespace tfplug::internal {
 
-// `kept` holds (op, type of the variable) for which the device has a kernel.
+// `kept` is a set of pairs, the op and the variable's type, for which the
+// device has a kernel.
 inline constexpr char kPythonUpdates[] = R"py(
 def wrap_variable_updates(device_type, kept):
   import functools
@@ -123,8 +124,8 @@ def wrap_variable_updates(device_type, kept):
 using OpAndType = std::pair<std::string, DataType>;
 
 // Wraps the Python functions for the device type, except for the ops and types
-// `kept`. Does nothing in a process without Python. TensorFlow must be
-// imported; any thread.
+// in `kept`. Does nothing in a process without Python. TensorFlow must have
+// been imported. Any thread; acquires Python's GIL.
 inline absl::Status WrapPythonUpdates(const std::string& device_type,
                                       const std::vector<OpAndType>& kept) {
   const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
@@ -139,7 +140,8 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
       run == nullptr || is_initialized() == 0) {
     return absl::OkStatus();
   }
-  // A namespace of its own: PyRun_SimpleString runs in the user's __main__.
+  // exec with a namespace of its own, because PyRun_SimpleString runs the
+  // program in the user's __main__.
   std::string program = "exec(r'''" + std::string(kPythonUpdates) +
                         "wrap_variable_updates(\"" + device_type + "\", {";
   for (const auto& [op, type] : kept) {

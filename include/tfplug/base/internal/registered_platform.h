@@ -13,11 +13,12 @@ __attribute__((visibility("hidden"))) const void* TypeTag() {
   return &tag;
 }
 
-// The platform that this library registers.
+// The platform that this library registers, filled when the library is loaded.
 struct RegisteredPlatform {
-  // The device type of kernels that name no other.
+  // The device type for kernels that are registered without one.
   const char* device_type = nullptr;
-  // TypeTag<Stream>() of the stream that kernels run on.
+  // TypeTag<Stream>() of the platform's stream class, which a kernel's
+  // GetStream must name.
   const void* stream_type = nullptr;
   // WrapPythonUpdates; null if the platform opts out.
   decltype(&WrapPythonUpdates) wrap_python_updates = nullptr;

@@ -12,7 +12,8 @@
 #include "tfplug/abi/sp_stream_executor.h"
 
 // TensorFlow and the plug-in may come from different releases. TensorFlow sets
-// struct_size, which identifies its layout and the memory that it allocated.
+// struct_size, which identifies its layout and the size of the memory that it
+// allocated.
 namespace tfplug::internal {
 
 [[gnu::cold, gnu::noinline]] inline absl::Status RefuseLayout(
@@ -24,8 +25,9 @@ namespace tfplug::internal {
       ": install TensorFlow " + oldest.first + " or newer");
 }
 
-// Returns the newest known layout that fits into TensorFlow's struct, so that
-// no field is written in part; null if the struct is smaller than every layout.
+// Returns the newest layout in these headers that fits into TensorFlow's
+// struct, so that no field is written in part; null if the struct is smaller
+// than every layout.
 template <class Struct>
 const capi::Layout* FindLayout(const Struct& theirs) {
   const capi::Layout* found = nullptr;
@@ -44,8 +46,8 @@ absl::Status CheckStruct(const Struct& theirs) {
   return RefuseLayout(Info::kName, theirs.struct_size, Info::kLayouts[0]);
 }
 
-// Copies `from` to TensorFlow's `*to`, as far as both have the fields, and sets
-// struct_size to the size of the fields copied.
+// Copies to TensorFlow's `*to` those fields of `from` that both layouts have,
+// and sets struct_size to the size of the fields copied.
 template <class Struct>
 absl::Status FillStruct(Struct* to, const Struct& from) {
   if (absl::Status status = CheckStruct(*to); !status.ok()) return status;

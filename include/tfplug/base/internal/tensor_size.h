@@ -14,8 +14,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/shape.h"
 
-// The one checked computation of a tensor's size. TensorFlow aborts on some of
-// the shapes that are refused here, and wraps around on others.
+// Computes the size of a tensor, with all checks. TensorFlow aborts on some of
+// the shapes that these functions reject, and overflows silently on others.
 namespace tfplug::internal {
 
 struct TensorSize {
@@ -23,8 +23,9 @@ struct TensorSize {
   size_t bytes = 0;
 };
 
-// The fast path, which allocates nothing. False if no tensor can have `shape`;
-// CheckShape then returns the error.
+// Stores the number of elements in `*count`; the fast path, which allocates
+// nothing. Returns false if no tensor can have `shape`; CheckShape then returns
+// the error.
 inline bool CountElements(const Shape& shape, int64_t* count) {
   *count = shape.num_elements();
   return *count >= 0;
@@ -48,9 +49,9 @@ inline bool CountElements(const Shape& shape, int64_t* count) {
                                     shape.ToString() + ": " + reason);
 }
 
-// Returns the size of one element in host memory, or INVALID_ARGUMENT for a
-// type whose elements are objects of TensorFlow's own (resource, variant), a
-// reference type and a type that these headers do not know.
+// Returns the size of one element in host memory, in bytes, or INVALID_ARGUMENT
+// for a type whose elements are TensorFlow's own objects (resource, variant), a
+// reference type, and a type that is newer than these headers.
 inline absl::StatusOr<size_t> ElementSize(DataType dtype) {
   if (size_t size = DataTypeSize(dtype); ABSL_PREDICT_TRUE(size != 0)) {
     return size;
@@ -72,7 +73,7 @@ inline absl::StatusOr<TensorSize> CheckedSize(DataType dtype,
   if (ABSL_PREDICT_FALSE(!CountElements(shape, &size.elements))) {
     return CheckShape(shape);
   }
-  // Signed: TensorFlow counts bytes in int64 too.
+  // Signed, because TensorFlow counts bytes in int64 too.
   int64_t bytes;
   if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(
           size.elements, static_cast<int64_t>(*element), &bytes))) {

@@ -9,12 +9,13 @@
 namespace tfplug::internal {
 
 // The C API of the TensorFlow in this process; functions that it lacks are
-// null. Hidden, because two plug-ins in one process must not share state.
+// null. Hidden, because plug-ins in one process must not share it.
 __attribute__((visibility("hidden"))) inline capi::Functions tensorflow;
 
-// Looks up a symbol in the global scope, then in those libraries that contain
-// the C API and are loaded: the first two since 2.12, the Python extension
-// before; the last is TensorFlow for C. A plug-in links none of them.
+// Looks up a symbol in the global scope, then in the loaded libraries that may
+// contain the C API: libtensorflow_framework and libtensorflow_cc since 2.12,
+// the Python extension in older releases, and libtensorflow, the distribution
+// for C. A plug-in links none of them.
 inline void* FindInProcess(const char* name) {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
   static void* const libraries[] = {
@@ -30,9 +31,9 @@ inline void* FindInProcess(const char* name) {
   return nullptr;
 }
 
-// Fills `tensorflow` when called first; every entry point calls it. Returns
-// false if the process has no TensorFlow, and thus not even a TF_SetStatus to
-// report that with.
+// Fills `tensorflow` on the first call; every entry point calls this function.
+// Returns false if the process has no TensorFlow: then even TF_SetStatus, which
+// could report the error, is missing. Thread-safe.
 inline bool LoadTensorFlow() {
   static const bool loaded = [] {
     if (tensorflow.TF_SetStatus == nullptr)

@@ -30,7 +30,8 @@ constexpr uint32_t MakeTag(uint32_t number, WireType type) {
 // Each of the readers below reads an item at `p` and returns its end, or null
 // if the item is malformed or extends beyond `end`.
 
-// Reads a number of up to 64 bits: at most ten bytes, also if it is overlong.
+// Reads a varint of up to 64 bits: at most ten bytes, even if its encoding is
+// longer than necessary.
 inline const char* ReadVarint(const char* p, const char* end, uint64_t* value) {
   uint64_t result = 0;
   for (int shift = 0; shift < 70 && p < end; shift += 7) {
@@ -44,7 +45,8 @@ inline const char* ReadVarint(const char* p, const char* end, uint64_t* value) {
   return nullptr;
 }
 
-// Reads a tag: at most five bytes, of which 32 bits count. Rejects field 0.
+// Reads a tag of at most five bytes, and keeps its low 32 bits. Rejects field
+// 0.
 inline const char* ReadTag(const char* p, const char* end, uint32_t* tag) {
   uint64_t value = 0;
   const char* const after = ReadVarint(p, end, &value);
@@ -53,8 +55,8 @@ inline const char* ReadTag(const char* p, const char* end, uint32_t* tag) {
   return *tag >> 3 != 0 ? after : nullptr;
 }
 
-// Reads a length of at most five bytes; the bytes that it counts must all be
-// present.
+// Reads a length of at most five bytes. That many bytes must follow before
+// `end`.
 inline const char* ReadLength(const char* p, const char* end,
                               uint32_t* length) {
   const auto byte = [p](int i) { return static_cast<unsigned char>(p[i]); };
@@ -83,7 +85,7 @@ inline const char* ReadLength(const char* p, const char* end,
 // The default limit of libprotobuf for nested messages and groups.
 inline constexpr int kMaxWireDepth = 100;
 
-// Skips the value that follows `tag`: for a group, to its end, without
+// Skips the value that follows `tag`; a group is skipped to its end, without
 // recursion.
 inline const char* SkipValue(const char* p, const char* end, uint32_t tag,
                              int depth = kMaxWireDepth) {
@@ -174,8 +176,8 @@ class WireReader {
   uint32_t tag_ = 0;
 };
 
-// Returns the bytes of a field that is a message, or nullopt if it is absent.
-// Concatenates the occurrences of a repeated field, which merges the messages.
+// Returns the bytes of the field `number`, a message, or nullopt if it is
+// absent. Concatenates several occurrences, which merges the messages.
 inline std::optional<std::string> MessageField(absl::string_view message,
                                                uint32_t number) {
   std::optional<std::string> merged;
@@ -192,13 +194,14 @@ inline size_t VarintSize(uint64_t value) {
   for (; value >= 0x80; value >>= 7) ++size;
   return size;
 }
-// Returns the size of a field with a number below 16 and `size` bytes of
-// contents.
+// Returns the encoded size of a field with a number below 16 and `size` bytes
+// of contents.
 inline size_t BytesFieldSize(size_t size) {
   return 1 + VarintSize(size) + size;
 }
 
-// Each of the writers below returns the end of the bytes that it wrote.
+// Each of the writers below returns the end of the bytes that it wrote. They do
+// not check whether `to` has enough space.
 inline char* WriteVarint(char* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);

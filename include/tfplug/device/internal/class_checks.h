@@ -14,7 +14,8 @@
 #include "tfplug/device/timer.h"
 
 // Validates an author's classes at compile time, with one message for each
-// mistake: code that uses the classes is compiled only if ClassesAreValid.
+// mistake. Code that uses the classes is compiled only if ClassesAreValid
+// returns true.
 namespace tfplug::internal {
 
 template <class Function>
@@ -36,9 +37,10 @@ template <class A, class B>
 inline constexpr bool kSameSignature =
     std::is_same_v<typename Signature<A>::Type, typename Signature<B>::Type>;
 
-// For each base class B, a function whose result type is a bool_constant:
-// whether every hook of T has the signature that it has in B. A hook in T that
-// is private or overloaded selects the overload with the result void.
+// One function for each base class B. Its result type is a bool_constant: true
+// if every hook of T has the signature that it has in B. If a hook in T is
+// private or overloaded, overload resolution selects the function with the
+// result void.
 #define TFPLUG_INTERNAL_SAME(name) \
   kSameSignature<decltype(&T::name), decltype(&B::name)>
 template <class T, class B>
@@ -102,7 +104,8 @@ template <class T, class B>
 void AllocatorHooks(...);
 #undef TFPLUG_INTERNAL_SAME
 
-// Whether the result type of one of these functions means a valid class.
+// Returns whether `Result`, the result type of one of these functions for T,
+// means that the hooks of T are valid.
 template <class T, class Result>
 constexpr bool HooksAreValid() {
   static_assert(!std::is_void_v<Result>,
@@ -119,7 +122,7 @@ constexpr bool HooksAreValid() {
   }
 }
 
-// Checks of a Device and of the classes that it names.
+// Validates a Device and its stream, event, timer and allocator classes.
 template <class DeviceT>
 struct DeviceChecks {
   using AllocatorT = typename DeviceT::Allocator;
@@ -136,8 +139,8 @@ struct DeviceChecks {
       std::is_base_of_v<tfplug::Timer, TimerT> &&
       std::is_base_of_v<tfplug::Allocator, AllocatorT>;
 
-  // The assertions are in a function because clang goes on to instantiate the
-  // code behind `if constexpr` after one that fails in a class.
+  // The assertions are in a function: after an assertion that fails in a class,
+  // clang would still instantiate the code behind `if constexpr`.
   static constexpr bool AreValid() {
     static_assert(
         std::is_base_of_v<DeviceBase, DeviceT>,

@@ -14,7 +14,7 @@
 
 namespace tfplug::internal {
 
-// The slots of SP_StreamExecutor that copy and fill memory.
+// The trampolines of SP_StreamExecutor that copy and fill memory.
 template <class DeviceT>
 struct CopySlots {
   using H = Handles<DeviceT>;
@@ -110,9 +110,9 @@ struct CopySlots {
   }
 
  private:
-  // memcpy_htod for a copy that TensorFlow has not ordered. A trampoline of its
-  // own: with the wait inside the other one's guard, the copies that need no
-  // wait take more instructions.
+  // memcpy_htod for a copy that TensorFlow has not ordered. It is a separate
+  // function because, with the wait in memcpy_htod itself, copies that need no
+  // wait would take more instructions.
   [[gnu::noinline]] static void WaitAndCopy(
       const capi::SP_Device* device, capi::SP_Stream stream,
       capi::SP_DeviceMemoryBase* device_dst, const void* host_src,

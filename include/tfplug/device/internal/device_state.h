@@ -8,8 +8,8 @@
 #include "tfplug/base/internal/construct.h"
 #include "tfplug/device/internal/upload_order.h"
 
-// The framework's own state of an author's objects: the one private member of
-// their base classes, reached through internal::Access::state.
+// State that tfplug keeps in an author's objects. It is the one private member
+// of each base class, and is accessed through internal::Access::state.
 namespace tfplug::internal {
 
 // State of a tfplug::Stream.
@@ -17,11 +17,12 @@ template <class EventT>
 struct StreamState {
   OrderedUpload ordered_upload;
 
-  // For the default of WaitForStream; null where that is overridden.
+  // For the default of WaitForStream; null if the author overrides it.
   std::mutex fence_mutex;
   Owned<EventT> fence;
 
-  // The default of WaitForStream, called on the state of `other`.
+  // The default of WaitForStream: `waiting` waits for `other`, to which this
+  // state belongs. Any thread.
   template <class StreamT>
   absl::Status LetWait(StreamT& waiting, StreamT& other) {
     {
@@ -39,13 +40,15 @@ struct DeviceState {
   StreamList<StreamT> streams;
   Owned<AllocatorT> allocator;
 
-  // For the defaults of the synchronous copies; null where all three are
-  // overridden.
+  // For the defaults of the synchronous copies; null if the author overrides
+  // all three.
   std::mutex synchronous_mutex;
   Owned<StreamT> synchronous_stream;
   Owned<EventT> synchronous_event;
 
-  // Calls `enqueue` with the synchronous stream and waits for its work.
+  // Calls `enqueue` with the synchronous stream, waits for the work that it
+  // enqueued and returns the first error. Blocks; concurrent calls run one
+  // after the other.
   template <class Enqueue>
   absl::Status EnqueueAndWait(Enqueue enqueue) {
     std::lock_guard<std::mutex> lock(synchronous_mutex);
@@ -57,8 +60,8 @@ struct DeviceState {
     return status;
   }
 
-  // Destroys the parts, each before the parts that it may use. Called before
-  // the author's Device is destroyed, which all of them may use.
+  // Destroys the parts, each before the parts that it may use. Must be called
+  // before the author's Device is destroyed, because all of them may use it.
   void Clear() {
     synchronous_event.reset();
     synchronous_stream.reset();

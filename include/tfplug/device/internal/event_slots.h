@@ -13,7 +13,7 @@
 
 namespace tfplug::internal {
 
-// The slots of SP_StreamExecutor about events.
+// The trampolines of SP_StreamExecutor for events.
 template <class DeviceT>
 struct EventSlots {
   using H = Handles<DeviceT>;
@@ -31,7 +31,8 @@ struct EventSlots {
   }
 
   // TensorFlow aborts on any result other than pending and complete. A failed
-  // poll does not mean that the work failed, so waiting for the event decides.
+  // poll does not mean that the work failed, so the result of waiting for the
+  // event is returned instead.
   static capi::SE_EventStatus get_event_status(const capi::SP_Device*,
                                                capi::SP_Event event) {
     const StackSlot<EventT*> self = &H::ToEvent(event);
@@ -44,9 +45,9 @@ struct EventSlots {
     return static_cast<capi::SE_EventStatus>(result);
   }
 
-  // TensorFlow 2.21 ignores this status and polls the event anyway, which must
-  // not report completion before the work is done: a failure waits for all
-  // work.
+  // TensorFlow 2.21 ignores this status and polls the event anyway, and the
+  // event must not be complete before the work is. After a failure, this
+  // therefore waits for all work of the device.
   static void record_event(const capi::SP_Device* device,
                            capi::SP_Stream stream, capi::SP_Event event,
                            capi::TF_Status* status) {

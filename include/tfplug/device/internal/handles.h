@@ -16,8 +16,8 @@
 
 namespace tfplug::internal {
 
-// Converts TensorFlow's handles to the author's objects, the first step of each
-// trampoline.
+// Converts TensorFlow's handles to the author's objects, which is the first
+// step of each trampoline.
 template <class DeviceT>
 struct Handles {
   using AllocatorT = typename DeviceT::Allocator;

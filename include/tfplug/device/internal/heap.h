@@ -23,9 +23,9 @@
 
 namespace tfplug::internal {
 
-// The heap of a CachingAllocator. It gets regions from `Source`, divides them
-// into chunks, and releases them when it is destroyed. All bookkeeping is in
-// host memory. Not thread-safe. Sizes are in bytes.
+// The heap of a CachingAllocator. It obtains regions from `Source` and divides
+// them into chunks; the destructor releases them. All bookkeeping is in host
+// memory. Sizes are in bytes. Not thread-safe.
 template <class Source>
 class CachingHeap {
  public:
@@ -62,7 +62,8 @@ class CachingHeap {
       return OutOfMemory(size, "no address space is that large");
     }
     const uint64_t rounded = RoundDown(size + options_.rounding - 1);
-    // For the chunk of a new region, and for the rest of a split chunk.
+    // One record for the chunk of a new region, one for the rest of a split
+    // chunk.
     chunks_.Reserve(2);
     uint32_t chunk = 0;
     if (ABSL_PREDICT_TRUE(memory_space == 0)) {
@@ -92,7 +93,8 @@ class CachingHeap {
     return source_.Source::Deallocate(RemoveRegion(chunk));
   }
 
-  // Releases the regions in which nothing is in use, and returns their size.
+  // Releases the regions in which nothing is in use, and returns their total
+  // size.
   uint64_t ReleaseFreeRegions() {
     const int64_t before = stats_.bytes_reserved;
     for (const Region& region : regions_) {
@@ -128,7 +130,7 @@ class CachingHeap {
   }
 
  private:
-  // The largest size that int64_t holds after rounding.
+  // The largest supported size; after rounding, it still fits into int64_t.
   static constexpr uint64_t kLargest = uint64_t{1} << 62;
   static constexpr uint32_t kNoRegion = UINT32_MAX;
 
@@ -146,7 +148,8 @@ class CachingHeap {
 
   // ---- Regions -------------------------------------------------------------
 
-  // Returns a chunk that is a new region of at least `rounded` bytes.
+  // Obtains a region of at least `rounded` bytes and returns the chunk that
+  // covers it.
   absl::StatusOr<uint32_t> Grow(uint64_t size, uint64_t rounded,
                                 int64_t memory_space) {
     if (unused_region_ == kNoRegion) {
@@ -165,7 +168,8 @@ class CachingHeap {
   }
 
   // Requests a region of the usual size, then smaller ones down to `rounded`.
-  // The next call begins with the size that succeeded.
+  // The next usual size is twice the size that succeeded, up to
+  // `largest_region`; a larger region of its own size does not change it.
   absl::StatusOr<uint32_t> TryToGrow(uint64_t rounded, int64_t memory_space) {
     const uint64_t left =
         limit() - static_cast<uint64_t>(stats_.bytes_reserved);
@@ -253,9 +257,9 @@ class CachingHeap {
 
   // ---- Chunks --------------------------------------------------------------
 
-  // Returns the first `size` bytes of `chunk`, and keeps the rest if it is
+  // Returns the first `size` bytes of `chunk`, and splits off the rest if it is
   // large enough. A small rest would rarely be used and would separate its
-  // neighbors; it makes the allocation larger by at most a sixteenth.
+  // neighbors; without a split, the allocation is at most a sixteenth larger.
   DeviceMemory Use(uint32_t chunk, uint64_t size, uint64_t requested) {
     Chunk& used = chunks_[chunk];
     if (used.size - size > size / 16) Split(chunk, size);
@@ -267,7 +271,7 @@ class CachingHeap {
         requested);
   }
 
-  // Cuts `chunk` after `size` bytes; the rest becomes a free chunk.
+  // Splits `chunk` after `size` bytes; the rest becomes a free chunk.
   void Split(uint32_t chunk, uint64_t size) {
     const uint32_t rest = chunks_.New();
     Chunk& front = chunks_[chunk];
@@ -284,7 +288,7 @@ class CachingHeap {
     AddFree(rest);
   }
 
-  // Returns the chunk that `chunk` is a part of afterwards.
+  // Merges `chunk` with its free neighbors, and returns the resulting chunk.
   uint32_t MergeWithNeighbors(uint32_t chunk) {
     const uint32_t after = chunks_[chunk].after;
     if (after != 0 && !chunks_[after].in_use()) {

@@ -19,8 +19,9 @@ struct Chunk {
   uint32_t region = 0;     // index in CachingHeap::regions_
   uint32_t before = 0;     // the neighbors in the region, by address
   uint32_t after = 0;
-  // Free: the subtrees in FreeChunks. In use: `left` is the next chunk in the
-  // hash bucket. Neither: `left` is the next unused record.
+  // Depends on the state of the chunk. Free: the subtrees in FreeChunks. In
+  // use: `left` is the next chunk in the hash bucket. Unused record: `left` is
+  // the next unused record.
   uint32_t left = 0;
   uint32_t right = 0;
   uint32_t priority = 0;  // in FreeChunks; random, constant for each record
@@ -28,20 +29,21 @@ struct Chunk {
   bool in_use() const { return requested != 0; }
 };
 
-// The records of all chunks, and a hash table by address of those in use. Only
-// Reserve allocates host memory.
+// The records of all chunks, and a hash table of the chunks in use, by address.
+// Only Reserve allocates host memory.
 class ChunkTable {
  public:
   Chunk& operator[](uint32_t chunk) { return chunks_[chunk]; }
   const Chunk& operator[](uint32_t chunk) const { return chunks_[chunk]; }
 
-  // Allocates memory for `count` calls of New. May throw, and then changes
-  // nothing.
+  // Allocates records for the next `count` calls of New. If it throws, nothing
+  // has changed.
   void Reserve(size_t count) {
     if (unused_count_ < count) Grow();
   }
 
-  // Returns an unused record, which holds the values of its last use.
+  // Returns an unused record, which still holds the values of its last use.
+  // Requires Reserve.
   uint32_t New() {
     const uint32_t chunk = unused_;
     unused_ = chunks_[chunk].left;
@@ -78,7 +80,7 @@ class ChunkTable {
 
  private:
   // Doubles the number of records and of buckets. There are as many buckets as
-  // records, so that a bucket rarely holds more than one chunk.
+  // records, so that few buckets hold more than one chunk.
   void Grow() {
     const size_t old_size = chunks_.size();
     const size_t size = old_size == 0 ? kFirstSize : 2 * old_size;
@@ -116,18 +118,18 @@ class ChunkTable {
   size_t unused_count_ = 0;
 };
 
-// Returns the binary logarithm of `size`, which must not be 0.
+// Returns the binary logarithm of `size`, rounded down; `size` must not be 0.
 inline int SizeClassOf(uint64_t size) { return 63 - __builtin_clzll(size); }
 
 // The free chunks, ordered by size. There is a bin for each power of two, and a
 // bitmap of the bins that are not empty. A bin is a treap: its chunks are
 // ordered by (size, address) from left to right, and by random priority from
-// the root down, which keeps the tree balanced. Among chunks of the same size,
-// the one at the lowest address fits best: memory in use stays together, so
-// that free neighbors can be merged.
+// the root down, which keeps the tree balanced. Of several chunks of the same
+// size, the one at the lowest address is used first: memory in use stays
+// together, so that free neighbors can be merged.
 //
-// Every function takes logarithmic time in the number of free chunks of a bin,
-// and allocates no memory.
+// Every function takes time that is logarithmic in the number of free chunks of
+// a bin, and allocates no memory.
 class FreeChunks {
  public:
   explicit FreeChunks(ChunkTable& chunks) : chunks_(chunks) {}

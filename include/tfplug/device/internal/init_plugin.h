@@ -32,11 +32,12 @@ struct PlatformRegistration {
         PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
   }
 
-  // SE_InitPlugin.
+  // Implements SE_InitPlugin: fills `params`, or reports an error in `status`,
+  // on which TensorFlow aborts.
   static void InitPlugin(capi::SE_PlatformRegistrationParams* params,
                          capi::TF_Status* status) {
-    // Of invalid classes nothing else is compiled, so that their mistake is the
-    // compiler's only message.
+    // If the classes are invalid, nothing else is compiled, so that the
+    // compiler reports nothing but the mistake.
     if constexpr (ClassesAreValid<PlatformT>()) {
       if (!LoadTensorFlow()) {
         LogError(

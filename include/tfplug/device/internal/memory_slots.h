@@ -19,7 +19,7 @@
 
 namespace tfplug::internal {
 
-// The slots of SP_StreamExecutor that tfplug::Allocator implements.
+// The trampolines of SP_StreamExecutor that call tfplug::Allocator.
 template <class DeviceT>
 struct MemorySlots {
   using H = Handles<DeviceT>;
@@ -102,8 +102,8 @@ struct MemorySlots {
     return reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment == 0;
   }
 
-  // Releases memory on which TensorFlow would abort. Without its BFC allocator
-  // TensorFlow accepts device memory of any alignment.
+  // Releases memory whose alignment would make TensorFlow abort. If its BFC
+  // allocator is off, TensorFlow accepts device memory of any alignment.
   [[gnu::cold, gnu::noinline]] static void Refuse(
       AllocatorT& self, capi::SP_DeviceMemoryBase* memory) {
     if (!Access::state(static_cast<Allocator&>(self)).uses_bfc_allocator) {
@@ -125,7 +125,8 @@ struct MemorySlots {
     return nullptr;
   }
 
-  // Returns the error; `released` is the status of releasing the memory.
+  // Returns the error for misaligned memory; `released` is the status of
+  // releasing it.
   static absl::Status Misaligned(const char* hook, const void* memory,
                                  const absl::Status& released) {
     const uintptr_t offset =

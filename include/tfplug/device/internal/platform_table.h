@@ -67,8 +67,8 @@ struct DeviceFnsTable {
   }
 };
 
-// SP_PlatformFns. SP_Platform::ext is the author's Platform, or null where it
-// could not be constructed: such a platform has no devices.
+// SP_PlatformFns. SP_Platform::ext is the author's Platform, or null if it
+// could not be constructed; the platform then has no devices.
 template <class PlatformT>
 struct PlatformFnsTable {
   using DeviceT = typename PlatformT::Device;
@@ -78,7 +78,8 @@ struct PlatformFnsTable {
     return static_cast<PlatformT*>(platform->ext);
   }
 
-  // Reports zero devices after a failure: TensorFlow aborts on an error here.
+  // Reports zero devices after a failure, because TensorFlow aborts on an error
+  // here.
   static void get_device_count(const capi::SP_Platform* platform,
                                int* device_count, capi::TF_Status* status) {
     *device_count = ValueOrLog("get_device_count", 0,
@@ -129,7 +130,7 @@ struct PlatformFnsTable {
     });
   }
 
-  // The tables own nothing.
+  // These functions do nothing, because the tables own nothing.
   static void destroy_device_fns(const capi::SP_Platform*,
                                  capi::SP_DeviceFns*) {}
   static void destroy_stream_executor(const capi::SP_Platform*,
@@ -176,7 +177,8 @@ struct PlatformFnsTable {
     return count.ok() ? std::max(*count, 0) : count;
   }
 
-  // Creates a device and its parts, and fills params.device.
+  // Creates a device, its allocator and the objects for synchronous copies, and
+  // fills params.device.
   static absl::Status FillDevice(const capi::SP_Platform& platform,
                                  const capi::SE_CreateDeviceParams& params) {
     if (auto s = CheckStruct(params); !s.ok()) return s;
@@ -204,7 +206,7 @@ struct PlatformFnsTable {
     return absl::OkStatus();
   }
 
-  // Passes the Platform too, where the Device has such a constructor.
+  // Passes the Platform, too, if the Device has such a constructor.
   static absl::StatusOr<Owned<DeviceT>> CreateDevice(PlatformT* platform,
                                                      int ordinal) {
     if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {
@@ -218,7 +220,7 @@ struct PlatformFnsTable {
     }
   }
 
-  // Creates the stream and event of Device's default synchronous copies.
+  // Creates the stream and the event for the default synchronous copies.
   static absl::Status PrepareSynchronousCopies(DeviceT& device) {
     using Base = typename H::DeviceBase;
     if constexpr (Overrides(&DeviceT::CopyHostToDeviceSync,
@@ -238,7 +240,8 @@ struct PlatformFnsTable {
     return absl::OkStatus();
   }
 
-  // Fills the table that `params` points to, after validating the size of both.
+  // Fills the table that `params` points to, after validating both struct
+  // sizes.
   template <class Params, class Table>
   static absl::Status FillTable(const Params& params, Table* Params::*to,
                                 const Table& ours) {

@@ -13,10 +13,10 @@
 
 namespace tfplug::internal {
 
-// SP_StreamExecutor for an author's Device. Its bases have one trampoline for
-// each C field, with the field's name. A trampoline has three steps: it
-// recovers the author's object from the handle, guards against failures, and
-// calls the hook.
+// SP_StreamExecutor for an author's Device. The base classes have one
+// trampoline for each C field, with the field's name. A trampoline recovers the
+// author's object from the handle and calls the hook within a guard, which
+// converts failures to the C result.
 template <class DeviceT>
 struct StreamExecutorTable : MemorySlots<DeviceT>,
                              StreamSlots<DeviceT>,

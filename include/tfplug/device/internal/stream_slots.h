@@ -16,7 +16,7 @@
 
 namespace tfplug::internal {
 
-// The slots of SP_StreamExecutor about streams, and about waiting for them.
+// The trampolines of SP_StreamExecutor for streams, and for waiting for them.
 template <class DeviceT>
 struct StreamSlots {
   using H = Handles<DeviceT>;
@@ -87,7 +87,7 @@ struct StreamSlots {
     });
   }
 
-  // Constructs a stream; without options where the author's class takes none.
+  // Creates a stream; passes the options if the author's class takes them.
   static absl::StatusOr<Owned<StreamT>> CreateStream(DeviceT& device,
                                                      StreamOptions options) {
     if constexpr (H::kTakesStreamOptions) {
@@ -107,8 +107,8 @@ struct StreamSlots {
         to, device, StreamOptions{options.has_priority != 0, options.priority});
   }
 
-  // Creates a stream of TensorFlow's, with `*to` as its handle; null on
-  // failure.
+  // Creates a stream for TensorFlow and stores it in the handle `*to`; stores
+  // null on failure.
   static absl::Status CreateHandleOfStream(capi::SP_Stream* to, DeviceT& device,
                                            StreamOptions options) {
     *to = nullptr;

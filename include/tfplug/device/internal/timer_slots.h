@@ -13,7 +13,7 @@
 
 namespace tfplug::internal {
 
-// The slots of SP_StreamExecutor about timers.
+// The trampolines of SP_StreamExecutor for timers.
 template <class DeviceT>
 struct TimerSlots {
   using H = Handles<DeviceT>;

@@ -15,15 +15,16 @@
 #include <pthread.h>
 #endif
 
-// TensorFlow reuses memory as soon as the kernel that reads it is enqueued. It
-// makes a copy to the device wait for the kernels where it moves a tensor, but
-// not where it creates a constant: that copy could overwrite memory that an
-// enqueued kernel has yet to read (docs/measured/tensorflow_behaviour.md).
+// TensorFlow reuses memory as soon as the kernel that reads it is enqueued.
+// When it moves a tensor to the device, it makes the copy wait for the kernels,
+// but not when it creates a constant: that copy could overwrite memory that an
+// enqueued kernel still has to read (docs/measured/tensorflow_behaviour.md).
 // tfplug therefore orders each copy that TensorFlow has not ordered.
 //
-// TensorFlow orders a copy by create_stream_dependency, on the copy's thread
-// and stream and immediately before it. After the copy, or in place of a copy
-// of no bytes, it calls record_event. It holds no lock around these calls.
+// TensorFlow orders a copy by calling create_stream_dependency immediately
+// before it, on the same thread and for the same stream. After the copy, or in
+// place of a copy of no bytes, it calls record_event. It holds no lock around
+// these calls.
 namespace tfplug {
 
 template <class StreamT, class AllocatorT>
@@ -33,8 +34,9 @@ class Stream;
 
 namespace internal {
 
-// An address that no other running thread has. A thread_local variable would
-// cost a function call in a library that is loaded late, as plug-ins are.
+// Returns an address that no other running thread has. A thread_local variable
+// would cost a function call in a library that is loaded at run time, as
+// plug-ins are.
 inline const void* CurrentThread() {
 #if defined(__x86_64__) && !defined(__ILP32__)
   const void* thread;
@@ -47,10 +49,10 @@ inline const void* CurrentThread() {
 #endif
 }
 
-// The thread whose next copy on a stream TensorFlow has ordered. Relaxed
-// atomics suffice: only a thread itself stores its address, so it never reads a
-// stale one, and a mark that another thread overwrites costs only a needless
-// wait.
+// Marks the thread whose next copy on a stream has been ordered by TensorFlow.
+// Relaxed atomics suffice: only a thread itself stores its address, so it never
+// reads a stale one; if another thread overwrites the mark, the only cost is a
+// needless wait.
 class OrderedUpload {
  public:
   void MarkOrdered() {
@@ -70,7 +72,7 @@ class OrderedUpload {
   std::atomic<const void*> thread_{nullptr};
 };
 
-// The streams that TensorFlow has created on a device. Thread-safe.
+// The streams that TensorFlow has created on a device; owns none. Thread-safe.
 template <class StreamT>
 class StreamList {
  public:
@@ -84,8 +86,8 @@ class StreamList {
     streams_.erase(std::remove(streams_.begin(), streams_.end(), stream),
                    streams_.end());
   }
-  // Makes work enqueued on `stream` from now on wait for all work enqueued on
-  // the other streams so far. Such waits refer to earlier work only, so they
+  // Makes work enqueued on `stream` from now on wait for all work enqueued so
+  // far on the other streams. Since the waits refer only to earlier work, they
   // cannot form a cycle.
   absl::Status WaitForOthers(StreamT& stream) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -102,8 +104,8 @@ class StreamList {
   std::vector<StreamT*> streams_;
 };
 
-// Wraps the hooks that take part in the ordering. With
-// Device::kUploadsWaitForKernels = false each function only calls its hook.
+// Wraps the hooks that take part in the ordering. If
+// Device::kUploadsWaitForKernels is false, each function only calls its hook.
 template <class DeviceT>
 struct UploadOrder {
   static constexpr bool kIsOn = DeviceT::kUploadsWaitForKernels;
@@ -133,7 +135,7 @@ struct UploadOrder {
   }
 
   // Returns whether the next copy to the device on `stream` has to wait for the
-  // other streams. False once after each WaitForStream.
+  // other streams. Returns false once after each WaitForStream on this thread.
   static bool MustWait([[maybe_unused]] StreamT& stream) {
     if constexpr (kIsOn) return !Upload(stream).ConsumeOrdered();
     return false;

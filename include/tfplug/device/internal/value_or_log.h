@@ -7,9 +7,9 @@
 
 namespace tfplug::internal {
 
-// The guard of slots that return a value and have no TF_Status. Returns the
-// value of `hook`, which returns T or absl::StatusOr<T>; after a failure, which
-// is logged, returns `otherwise`.
+// Guards a slot that returns a value and has no TF_Status. Returns the value of
+// `hook`, whose result is T or absl::StatusOr<T>. After a failure, which is
+// logged, returns `otherwise`.
 template <class T, class Hook>
 inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook) {
   GuardOrLog(
