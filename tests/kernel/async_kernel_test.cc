@@ -36,7 +36,7 @@ struct Seen {
 };
 
 // Runs the kernel as TensorFlow does: the callback is destroyed when the call
-// returns. `after` runs then, before the result is read.
+// returns. `after` is called then, before the result is read.
 Seen Run(
     std::function<absl::Status(AsyncRun&)> compute,
     std::function<void()> after = [] {}) {
@@ -213,7 +213,8 @@ TEST_CASE("an error after the run was moved away is logged") {
   CHECK(log.text().find("too late") != std::string::npos);
 }
 
-// Where TensorFlow's callback cannot be copied, the call waits for the end.
+// Checks that the call waits for the end of the run where TensorFlow's callback
+// cannot be copied.
 void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   LeakCheckedFake fake(options);
   on_compute = [](AsyncRun& run) {

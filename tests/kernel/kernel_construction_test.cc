@@ -89,8 +89,9 @@ TEST_CASE("every kind of attribute, single and as a list") {
   CHECK(!c.HasAttr("nothing"));
 }
 
-// Reading as T fails with INVALID_ARGUMENT for every attribute that is not in
-// `good`, and with NOT_FOUND for a missing one; both name the attribute.
+// Checks that reading as T fails with INVALID_ARGUMENT for every attribute that
+// is not in `good`, and with NOT_FOUND for a missing one, and that both errors
+// name the attribute.
 template <class T>
 void CheckOnly(const std::vector<std::string>& good) {
   auto node = MakeNode();

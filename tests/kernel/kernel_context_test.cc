@@ -49,7 +49,7 @@ const bool op_is_named = [] {
   return true;
 }();
 
-// Two inputs, a list of two, and two outputs.
+// Returns a context with two inputs, a list of two inputs, and two outputs.
 TF_OpKernelContext MakeContext() {
   internal::registered_platform.stream_type = internal::TypeTag<FakeStream>();
   static FakeStream stream;
@@ -310,7 +310,7 @@ TEST_CASE("OK with an output unset is an error that names the output") {
         }) == absl::OkStatus());
 }
 
-// Runs a node with `outputs` outputs that sets the first `set` of them.
+// Runs a kernel with `outputs` outputs that sets the first `set` of them.
 absl::Status RunOutputs(int outputs, int set) {
   TF_OpKernelContext context = MakeContext();
   context.outputs.assign(static_cast<size_t>(outputs),

@@ -33,7 +33,7 @@ class Scripted : public tfplug::Kernel {
     return script.init ? script.init(construction) : absl::OkStatus();
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
-    const testing_kernel compute = script.compute;  // It may be replaced.
+    const testing_kernel compute = script.compute;  // The test may replace it.
     return compute(context);
   }
 };
@@ -251,8 +251,8 @@ TEST_CASE_FIXTURE(KernelFixture, "runs reuse one status, one at a time") {
           shared = StatusOf(context);
           return allocate(context);
         }).ok());
-  // A failed run leaves the status OK for the next run, which again has to set
-  // all outputs.
+  // After a failed run, the cached status is OK again, and the next run has to
+  // set all outputs.
   CHECK(run([](KernelContext&) { return absl::AbortedError("no"); }).code() ==
         absl::StatusCode::kAborted);
   CHECK(run([](KernelContext& context) {

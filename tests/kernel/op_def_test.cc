@@ -25,7 +25,8 @@ std::string Init(Add add) {
   return log.text();
 }
 
-// Two outputs: [4, last dimension of input 0, ?], and both inputs' dimensions.
+// Sets two outputs: [4, last dimension of input 0, ?], and the dimensions of
+// both inputs.
 absl::Status Shapes(ShapeInference& s) {
   TFPLUG_ASSIGN_OR_RETURN(ShapeHandle x, s.GetInput(0));
   TFPLUG_ASSIGN_OR_RETURN(x, s.WithRankAtLeast(x, 1));
@@ -225,8 +226,8 @@ TEST_CASE("an output that the op does not have is an error") {
   CHECK(infer() == absl::OutOfRangeError(
                        "shape function: there is no output 9: the op has 2 "
                        "outputs"));
-  // The number of outputs is unknown, and TensorFlow's error cannot be told
-  // from the limit of old releases.
+  // The number of outputs is unknown, and TensorFlow's error cannot be
+  // distinguished from the limit of old releases.
   CHECK(Init([] {
           RegisterOp(OpDef("C")
                          .Attr("N: int")

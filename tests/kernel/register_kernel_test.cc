@@ -30,7 +30,7 @@ class NothingLater : public AsyncKernel {
   absl::Status ComputeAsync(AsyncRun&) override { return absl::OkStatus(); }
 };
 
-// Loads a library with the kernels that `add` registers; returns the log.
+// Calls TF_InitKernel with the kernels that `add` registers; returns the log.
 template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
@@ -67,7 +67,7 @@ TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
   using Types = std::map<std::string, std::vector<testing::TF_DataType>>;
   CHECK(kernel.type_constraints ==
         Types{{"T", {capi::TF_FLOAT, capi::TF_HALF}}, {"S", {capi::TF_INT32}}});
-  // The builder itself got no constraints: that would be more calls.
+  // The builder has no constraints of its own, which would need more calls.
   CHECK(testing::CountCalls(
             [] { Init([] { RegisterKernel<Nothing>(Full()); }); }) == 2);
 }

@@ -98,7 +98,7 @@ TEST_CASE("a key on which TensorFlow would abort is an error") {
 TEST_CASE("a tensor is received after and before it is sent") {
   LeakCheckedFake fake;
   Seen first, second,
-      other;  // They outlive the run, whose destructor calls back.
+      other;  // They outlive the run, whose destructor calls them.
   Run run;
   CHECK(run.rendezvous.Send(Key(), Floats({1, 2})).ok());
   run.rendezvous.RecvAsync(Key("other"), Into(other));

@@ -57,7 +57,7 @@ struct Code : VariableCode<FakeStream> {
   }
 };
 
-// Input 0 holds a variable of value {1, 2}, input 1 is {10, 20}.
+// Input 0 is a variable with the value {1, 2}, input 1 is {10, 20}.
 struct World {
   World() {
     internal::registered_platform.stream_type = internal::TypeTag<FakeStream>();
@@ -275,7 +275,7 @@ TEST_CASE("complete kernels: registration by release") {
 }
 
 TEST_CASE("sums and zeros of variants succeed with an untouched status") {
-  // TensorFlow 2.10 to 2.13 sets no status, neither on success nor on failure.
+  // TensorFlow 2.10 to 2.13 does not set the status, on success or on failure.
   LeakCheckedFake fake(k218);
   internal::tensorflow.TF_AddNVariant =
       [](TF_OpKernelContext*,

@@ -74,9 +74,9 @@ def _spread(padding):
 
 
 def _dilate(tf, x, f, dilations, op):
-    """Returns the filter for x's device, and the function that extracts f's
-    gradient from that filter's. The CPU does not support dilations everywhere,
-    so its filter is filled up with zeros."""
+    """Returns the filter for x's device, and a function that extracts the gradient
+    of f from the gradient of that filter. The CPU does not support dilations in all
+    ops, so its filter is padded with zeros instead."""
     rows, cols = dilations
     if "SIM" in tf.constant(x).device:
         op["dilations"] = [1, rows, cols, 1]
@@ -161,7 +161,7 @@ def pool(tf, random, image, size, strides, padding, nasty=False):
 
 def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False,
                channels_first=False):
-    """With `channels_first` the plug-in's device, and only that, gets NCHW."""
+    """With `channels_first`, only the plug-in's device uses NCHW."""
     depth = shape[-1]
     x, dy = draw(random, shape, nasty) + 3, draw(random, shape)
     channels_first &= "SIM" in tf.constant(x).device

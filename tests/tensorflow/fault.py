@@ -12,7 +12,9 @@ _FORMAT = "IIII48s"  # armed, kind, after, times, hook
 
 
 class Faults:
-    """Make one before TensorFlow is imported; at most one fault at a time."""
+    """Controls the fault of this process; at most one is armed at a time.
+
+    Construct it before TensorFlow is imported."""
 
     def __init__(self):
         path = pathlib.Path(os.environ["TFPLUG_SCRATCH"]) / "fault"
@@ -22,7 +24,7 @@ class Faults:
             self._page = mmap.mmap(file.fileno(), 0)
 
     def arm(self, hook, kind="error", after=0, times=1):
-        """The next call but `after` of `hook` fails, `times` times."""
+        """Lets `after` calls of `hook` pass, then fails the next `times` calls."""
         self.disarm()
         body = struct.pack(_FORMAT, 1, KINDS.index(kind), after, times,
                            hook.encode())
@@ -34,10 +36,10 @@ class Faults:
 
     @property
     def reached(self):
-        """Whether the fault has failed all the calls that it should."""
+        """True once all `times` calls have failed."""
         return self._page[:4] == bytes(4)
 
     @property
     def after(self):
-        """How many calls are still to pass before the fault."""
+        """The number of calls that still pass before the first one fails."""
         return struct.unpack(_FORMAT, self._page[:])[2]

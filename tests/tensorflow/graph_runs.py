@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs functions with cpu_sim's fusion and without, in one process, and says
-which ops were executed. For the children of test_fusion.py."""
+"""Runs functions with and without cpu_sim's fusion in one process, and returns the
+ops that were executed. Used in the child processes of test_fusion.py and others."""
 
 import os
 
 
 def set_fusion(fuse):
-    """For all graphs that are optimized from now on."""
+    """Turns fusion on or off for all graphs that are optimized afterwards."""
     os.environ["CPU_SIM_FUSE"] = "1" if fuse else "0"
 
 
 def executed(call):
-    """What call() returns, and the ops of the graphs that core ran for it."""
+    """Returns the result of call(), and the ops of the graphs that TensorFlow ran
+    for it."""
     from tensorflow.python.eager import context
     context.context().enable_run_metadata()
     try:
@@ -24,8 +25,8 @@ def executed(call):
 
 
 def run(function, arguments, fuse):
-    """What a new tf.function of `function` returns, as a flat list of arrays,
-    and the ops that ran for it."""
+    """Runs `function` as a new tf.function. Returns its results as a flat list of
+    arrays, and the ops that ran for it."""
     import tensorflow as tf
     set_fusion(fuse)
     traced = tf.function(function, autograph=False, jit_compile=False)

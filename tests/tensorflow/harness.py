@@ -6,10 +6,11 @@ lives, and some tests are about crashes.
     result = harness.run(function, *arguments, env={"CPU_SIM_DEVICES": "1"})
     results = harness.run_each(function, cases)    # many, one after the other
 
-`function` is one at the top level of a test file; arguments and what it returns
-are JSON. A child is forked from a process that has imported TensorFlow, which
-takes five seconds, and no plug-in; it begins anew where the environment changes
-what TensorFlow and Python read as they start.
+`function` must be at the top level of a test file; its arguments and result must be
+serializable as JSON. To save the five seconds of importing TensorFlow, a child is
+forked from a process that has imported TensorFlow but loaded no plug-in. If `env` has
+a variable that Python or TensorFlow reads when it starts, the child is a new process
+instead.
 """
 
 import atexit
@@ -30,11 +31,12 @@ import tempfile
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TIMEOUT_SECONDS = 400  # importing TensorFlow alone takes 3 to 30
+TIMEOUT_SECONDS = 400  # importing TensorFlow alone takes 3 to 30 seconds
 
 
 def plugin_path():
-    """The plug-in under test; TFPLUG_CPU_SIM names it."""
+    """Returns the path of the plug-in under test: $TFPLUG_CPU_SIM, or the default
+    build's."""
     named = os.environ.get("TFPLUG_CPU_SIM")
     if named:
         return pathlib.Path(named).resolve()
@@ -43,7 +45,8 @@ def plugin_path():
 
 
 def small_plugin_path(name):
-    """One of plugins/; TFPLUG_TEST_PLUGINS names the folder with all of them."""
+    """Returns the path of a plug-in from plugins/. TFPLUG_TEST_PLUGINS is the folder
+    with the built ones."""
     build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
     folder = os.environ.get("TFPLUG_TEST_PLUGINS") or (
         build / "tests/tensorflow/plugins")
@@ -52,12 +55,12 @@ def small_plugin_path(name):
 
 @dataclasses.dataclass
 class Result:
-    """What became of a child, or of one case of a child."""
+    """The result of a child process, or of one of its cases."""
 
-    value: object  # what the function returned; None if it did not
-    error: str  # what it raised: "Class: message"; empty if nothing
+    value: object  # the function's result; None if it did not return
+    error: str  # the exception, as "Class: message"; empty if there was none
     died: int  # the process's exit status; negative: the signal that killed it
-    log: str  # the end of what it wrote on standard error
+    log: str  # the end of its standard output and error
 
     @property
     def ok(self):
@@ -76,8 +79,8 @@ def run(function, *arguments, env=None, plugin=True):
 
 
 def run_each(function, cases, env=None, plugin=True):
-    """Calls `function` with each case's arguments, all in one process for as
-    long as it lives: where one dies, the next one begins behind that case."""
+    """Calls `function` with each case's arguments, all in one process. If the
+    process dies, a new one continues with the case after the one that killed it."""
     results = []
     while len(results) < len(cases):
         results += _spawn(function, cases[len(results):], env, plugin)
@@ -85,7 +88,8 @@ def run_each(function, cases, env=None, plugin=True):
 
 
 def _spawn(function, cases, env, plugin):
-    """At least one result: of all cases up to where the process died."""
+    """Returns at least one result: those of the cases up to the one in which the
+    process died."""
     environment = _environment()
     if plugin:
         path = plugin_path()
@@ -109,13 +113,13 @@ def _spawn(function, cases, env, plugin):
         lines = done.read_text().splitlines() if done.exists() else []
     results = [Result(*json.loads(line), 0, text) for line in lines]
     if died != 0 and len(results) == len(cases):
-        results.pop()  # it died on its way out
+        results.pop()  # the process died while it exited
     if died != 0 or len(results) < len(cases):
         results.append(Result(None, "", died or "no result", text))
     return results
 
 
-# What is read before a child could change it.
+# Variables that Python and TensorFlow read before a forked child can change them.
 _AT_START = {"PYTHONPATH", "TF_CPP_MIN_LOG_LEVEL"}
 
 
@@ -151,7 +155,8 @@ class _Server:
         atexit.register(self._process.stdin.close)
 
     def run(self, folder, environment):
-        """What ended the child: as _run_anew."""
+        """Returns the child's exit status, or the reason for its end, as _run_anew
+        does."""
         with self._lock:
             order = json.dumps([str(folder), environment])
             print(order, file=self._process.stdin, flush=True)
@@ -187,7 +192,8 @@ def _await(child):
 
 
 def _become(folder, environment):
-    """Does in a forked process what a new one does."""
+    """Gives a forked process the environment and log of a new one, and runs the
+    cases."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT)
     os.dup2(log, 1)
@@ -199,7 +205,8 @@ def _become(folder, environment):
 
 
 class _ImportTensorflow:
-    """Loads plug-ins where a process first imports TensorFlow, as that does."""
+    """Loads the plug-in when the process first imports TensorFlow, as TensorFlow's
+    own import does."""
 
     def __init__(self, tensorflow):
         self._tensorflow = tensorflow
@@ -224,8 +231,8 @@ class _ImportTensorflow:
 
 
 def _hide_installed_plugins():
-    """Keeps TensorFlow from the plug-ins in this environment's site-packages:
-    one device cannot be registered twice."""
+    """Hides the plug-ins in this environment's site-packages from TensorFlow,
+    because a device cannot be registered twice."""
     exists = os.path.exists
     hidden = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
               for name in ("purelib", "platlib")}

@@ -1,35 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whole models on the device and on the CPU. Each function is for a process
-of its own that has loaded the plug-in; soft placement is off, so that an op that
-the device lacks is an error. test_models.py runs them small, tools/models full."""
+"""Runs whole models on the device and on the CPU. Each function needs a process of
+its own that has loaded the plug-in. Soft placement is off, so that an op without a
+kernel on the device is an error. test_models.py runs small models, tools/models the
+full ones."""
 
 import collections
 import time
 
 DEVICE, CPU = "/device:SIM:0", "/device:CPU:0"
-# A gradient tensor may be nothing but rounding: that of a bias before a batch
-# normalisation is zero, and that of an attention's key bias. So no difference is
-# measured against less than this part of the largest gradient.
+# Some gradients are zero except for rounding errors, such as those of a bias before a
+# batch normalization and of an attention's key bias. Differences are therefore
+# relative to at least this fraction of the largest gradient's norm.
 FLOOR = 1e-4
 
 
 def _norm_of_difference(have, want, floor):
-    """Of a tensor, relative to its norm: rounding that carries one activation
-    over the corner of its ReLU changes a few elements of a gradient by more."""
+    """Returns the norm of the difference, relative to the norm of `want`. (A rounding
+    error that moves one activation across the kink of its ReLU changes a few
+    elements of a gradient by much more.)"""
     import numpy as np
     norm = max(np.linalg.norm(want), floor, np.finfo("f").tiny)
     return float(np.linalg.norm(have - want) / norm)
 
 
 def _difference(have, want):
-    """The largest difference, relative to the largest value."""
+    """Returns the largest difference, relative to the largest value."""
     import numpy as np
     largest = max(np.abs(want).max(initial=0), np.finfo("f").tiny)
     return float(np.abs(have - want).max(initial=0) / largest)
 
 
 def _functions(tf, model, device, frozen=False):
-    """(inference, loss and gradients), compiled by no XLA."""
+    """Returns two tf.functions without XLA: inference, and loss with gradients."""
     loss_of = model.loss
 
     @tf.function(jit_compile=False)
@@ -50,9 +52,10 @@ def _functions(tf, model, device, frozen=False):
 
 
 def _count_ops(tf, context, run):
-    """How many nodes TensorFlow runs where, after all of its rewriting."""
+    """Returns the number of nodes that TensorFlow runs on each device, after all of
+    its graph passes."""
     context.context().enable_run_metadata()
-    context.context().export_run_metadata()  # what was before
+    context.context().export_run_metadata()  # discards earlier graphs
     run()
     metadata = context.context().export_run_metadata()
     context.context().disable_run_metadata()
@@ -66,13 +69,13 @@ def _count_ops(tf, context, run):
 
 
 def compare(name, options, frozen=False):
-    """A model of models.py on both devices: inference, and the loss and all
-    gradients of a training step, before which both have the same weights.
+    """Compares a model of models.py on both devices, with the same weights: the
+    results of inference, and the loss and all gradients of a training step.
 
-    `frozen`: with batch normalisations as in inference. In training they make
-    the gradient of a deep network with few images chaotic: an activation that
-    rounding carries over a corner of its ReLU changes all that comes before it,
-    on the CPU as well."""
+    `frozen`: batch normalizations work as in inference. In training they make the
+    gradients of a deep network with few images chaotic: if rounding moves one
+    activation across the kink of its ReLU, the gradients of all earlier layers
+    change, on the CPU as well."""
     import models
     import numpy as np
     import tensorflow as tf
@@ -95,7 +98,7 @@ def compare(name, options, frozen=False):
             seconds[device] = time.monotonic() - start
             names = [v.path for v in model.trainable_variables]
             parameters = model.count_params()
-    # Frozen, no gradient of these models is nothing but rounding.
+    # In frozen models, no gradient consists of rounding errors only.
     floor = 0 if frozen else FLOOR * max(
         np.linalg.norm(g) for g in gradients[CPU])
     apart = [_norm_of_difference(have, want, floor) for have, want in
@@ -114,7 +117,7 @@ def compare(name, options, frozen=False):
 
 
 def _smooth(model):
-    """The same network with SiLU, which has no corner, for ReLU."""
+    """Returns the network with each ReLU replaced by SiLU, which has no kink."""
     import keras
 
     def replace(layer):
@@ -129,11 +132,13 @@ def _smooth(model):
 
 
 def gradient_errors(name, options, seeds, smooth=False):
-    """How far the gradients of a training step, with batch normalisations in
-    training, are from the same in float64 on the CPU: the norm of all differences
-    by that of all gradients. For each seed, which draws weights and inputs: the
-    device's, the CPU's, the CPU's with the input scaled by 1 + 3e-7, and besides,
-    how far the device is from the CPU. `smooth`: with SiLU for ReLU."""
+    """Returns the errors of the gradients of a training step, with batch
+    normalizations in training mode, for each seed of the weights and inputs.
+
+    An error is the norm of all differences from the gradients in float64 on the
+    CPU, divided by the norm of those gradients: for the device, for the CPU, and for
+    the CPU with the input scaled by 1 + 3e-7; then the difference between device and
+    CPU. `smooth`: with SiLU in place of ReLU."""
     import keras
     import models
     import numpy as np
@@ -186,14 +191,14 @@ def _digits():
 
 
 def unseen_digits():
-    """(images, labels) that learn_digits does not learn from."""
+    """Returns (images, labels) that learn_digits does not train on."""
     _, images, _, labels = _digits()
     return images, labels
 
 
 def learn_digits(device, epochs):
-    """Keras' Adam on the digits' CNN, batch by batch: each step's loss, and what
-    it makes of digits that it has not seen."""
+    """Trains the digits' CNN with Keras' Adam, batch by batch. Returns the loss of
+    each step, and the predictions for digits that it was not trained on."""
     import keras
     import models
     import numpy as np
@@ -201,7 +206,7 @@ def learn_digits(device, epochs):
     tf.config.set_soft_device_placement(False)
     x, test_x, y, test_y = _digits()
     random, losses = np.random.default_rng(1), []
-    # Without a device Keras' functions run on SIM:0.
+    # Without tf.device, Keras' functions run on SIM:0.
     with tf.device(CPU if device == CPU else None):
         model = models.cnn(keras.optimizers.Adam(0.003), batch=32)[0]
         for _ in range(epochs):
@@ -217,8 +222,9 @@ def learn_digits(device, epochs):
 
 
 def split_model(first, second):
-    """The loss and gradients of a perceptron with a part on each of two devices,
-    beside those on the CPU alone: the largest difference of any tensor."""
+    """Computes the loss and gradients of a perceptron that is split between two
+    devices, and compares them with those of the CPU alone. Returns the largest
+    difference of any tensor."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -260,13 +266,14 @@ def split_model(first, second):
 
 
 def memory(steps, samples=5):
-    """Trains the perceptron; bytes that this process has from malloc, and those
-    in use on the device if core's allocator has it, at equal distances after a
-    warm-up. (The resident set would count pages that are first touched late.)
-    The device's are not exact: core counts the blocks that tensors lie in, and a
-    tensor may get one that is larger than it needs. Where the plug-in's own
-    allocator has a small device, though, a tensor left behind by every step
-    would end in no memory."""
+    """Trains the perceptron. Returns, at equal intervals after a warm-up, the bytes
+    that this process has allocated with malloc, and the bytes in use on the device
+    if TensorFlow's allocator manages it. (The resident set would include pages that
+    are first touched late.)
+
+    The device's figure is not exact: TensorFlow counts whole blocks, which may be
+    larger than the tensors in them. With the plug-in's own allocator and a small
+    device, a tensor leaked by each step would exhaust the memory."""
     import ctypes
     import gc
     import models
@@ -284,7 +291,7 @@ def memory(steps, samples=5):
 
     def used():
         gc.collect()
-        time.sleep(0.1)  # the last step's work is put away
+        time.sleep(0.1)  # until the last step's objects are released
         host = mallinfo2()
         return [tf.config.experimental.get_memory_info("SIM:0")["current"],
                 host.uordblks + host.hblkhd]

@@ -3,9 +3,9 @@
 
     tools/coverage tests/tensorflow/models.py:resnet50
 
-Each function returns (model, inputs, labels) for a batch. Weights, inputs and
-labels are drawn by NumPy, so that they are the same on every device; TensorFlow
-is imported by the caller first, in the process that is to have it.
+Each function returns (model, inputs, labels) for a batch. NumPy draws the weights,
+inputs and labels, so that they are the same on every device. The caller must have
+imported TensorFlow.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ def _batch(shape, classes, seed):
 
 
 def draw_weights(model, seed=0):
-    """Gives a model reproducible weights, of the spread that Glorot's have;
-    statistics and scales of normalizations stay what they are."""
+    """Gives a model reproducible weights with the spread of Glorot's initializer.
+    The statistics and scales of normalizations do not change."""
     random = np.random.default_rng(seed)
     values = []
     for variable, value in zip(model.weights, model.get_weights()):
@@ -34,7 +34,8 @@ def draw_weights(model, seed=0):
 
 
 def _compiled(model, optimizer, inputs, labels):
-    """XLA is not asked for: it knows no plug-in's devices."""
+    """Compiles the model for Keras without XLA, which does not support devices of
+    plug-ins."""
     import keras
     draw_weights(model)
     model.compile(
@@ -92,8 +93,8 @@ def _tokens(batch, length, words, classes, seed):
 
 
 def lstm(optimizer="adam", cell="LSTM", unroll=False):
-    """A classifier of sentences; cell="GRU" for the other kind. Not unrolled, it
-    is a while loop over tensor lists, whose gradient adds variants."""
+    """A classifier of sentences, with LSTM or GRU cells. Unless unrolled, it is a
+    while loop over tensor lists, whose gradient adds variants."""
     import keras
     layers = keras.layers
     inputs, labels = _tokens(4, 12, 100, 5, seed=6)
@@ -121,7 +122,7 @@ def transformer(optimizer="adam", blocks=2):
     layers = keras.layers
 
     class Places(layers.Layer):
-        """Adds a vector for each place in the sentence."""
+        """Adds a vector for each position in the sentence."""
 
         def build(self, shape):
             self.table = self.add_weight(shape=shape[1:], name="table")

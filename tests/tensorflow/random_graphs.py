@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random graphs of what graph passes look for, for comparing a function before
-and after: products, biases, activations, pads, normalisations, transposes and
-casts, with shared and returned values in between.
+"""Random graphs of the ops that graph passes rewrite, to compare the results before
+and after: products, biases, activations, pads, normalizations, transposes and casts,
+some of whose values are shared or returned.
 
-    function, arguments = random_graphs.make(seed)
+    function, arguments = random_graphs.make(tf, seed)
     results = tf.function(function)(*arguments)
 
-By hand, 200 graphs with fusion and without (about three minutes):
+To run 200 graphs with and without fusion from the shell (about three minutes):
 
     TFPLUG_CPU_SIM=build/gcc/examples/cpu_sim/libtfplug_cpu_sim.so \\
         python tests/tensorflow/random_graphs.py 200
@@ -22,30 +22,30 @@ ACTIVATIONS = ["relu", "relu6", "elu", "leaky_relu", "tanh", "sigmoid"]
 
 
 class Maker:
-    """Draws a graph's steps; `run` then takes them in TensorFlow."""
+    """Draws the steps of a graph; `run` then executes them in TensorFlow."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
-        # What there is so far: its shape, and whether it is an image.
+        # The shapes of the values so far; images have rank 4.
         self.shapes = [(3, 6), (2, 7, 7, 4)]
         self.steps = []
         self.weights = []
         for _ in range(self.random.integers(6, 16)):
             self._add()
         count = len(self.shapes)
-        # The last values, and some from in between.
+        # The last two values, and two random ones.
         chosen = set(range(count - 2, count))
         chosen |= set(self.random.integers(2, count, 2).tolist())
         self.results = sorted(chosen)
 
     def _weight(self, *shape):
         value = self.random.normal(0, 0.5, shape).astype(np.float32)
-        # As a constant of the graph, or as an argument.
+        # Either a constant of the graph, or an argument.
         self.weights.append((value, bool(self.random.integers(2))))
         return len(self.weights) - 1
 
     def _draw(self, rank=None):
-        """One of the values; the last ones more often, so that chains grow."""
+        """Draws one of the values; recent ones are more likely, so that chains grow."""
         fit = [i for i, s in enumerate(self.shapes)
                if rank is None or len(s) == rank]
         late = fit[-3:]
@@ -69,7 +69,7 @@ class Maker:
                        str(self.random.choice(ACTIVATIONS)))
 
     def _bias(self, value):
-        """One of the ways in which a bias is added, or none."""
+        """Adds a bias in one of several ways, or none."""
         depth = self.shapes[value][-1]
         how = self.random.integers(5)
         if how < 3:
@@ -77,7 +77,7 @@ class Maker:
                 self.shapes[value], ["bias_add", "sum", "row"][how], value,
                 self._weight(depth), bool(self.random.integers(2)))
         elif how == 3:
-            # Not a bias: one for each row.
+            # Not a bias: one number for each row.
             value = self._emit(self.shapes[value], "sum", value,
                                self._weight(self.shapes[value][-2], 1), False)
         self._maybe_activation(value)
@@ -155,14 +155,14 @@ class Maker:
         return int(self.random.choice(same))
 
     def _after(self):
-        """A value that waits for another."""
+        """Adds a control edge from one value to another."""
         value = self._draw()
         self._emit(self.shapes[value], "after", value, self._draw())
 
 
 def _steps(tf):
     def norm(x, parts):
-        # Any number can be learned but a negative variance.
+        # A variance must not be negative; the others may have any value.
         scale, offset, mean, variance = parts
         return tf.raw_ops.FusedBatchNormV3(
             x=x, scale=scale, offset=offset, mean=mean,
@@ -191,14 +191,14 @@ def _steps(tf):
     }
 
 
-# The operands of a step that are weights, and those that are values.
+# The operands of a step that are weights; the others are values.
 _WEIGHTS = {"matmul": 2, "conv": 2, "depthwise": 2, "bias_add": 2, "sum": 2,
             "row": 2, "norm": 2}
 _VALUES = {"add": 2, "after": 2}
 
 
 def make(tf, seed):
-    """A function and the arguments to call it with."""
+    """Returns a function and the arguments to call it with."""
     maker = Maker(seed)
     random = np.random.default_rng(seed)
     inputs = [random.normal(size=s).astype(np.float32)
@@ -225,8 +225,8 @@ def make(tf, seed):
 
 
 def compare(seeds, device="/device:SIM:0"):
-    """For each seed, the largest difference, relative to the values, between
-    with and without fusion; and how many ops were fused or gone in all."""
+    """Runs the graph of each seed with and without fusion. Returns the largest
+    relative difference for each seed, and the total number of fused ops."""
     import tensorflow as tf
     import graph_runs
     tf.config.set_soft_device_placement(False)

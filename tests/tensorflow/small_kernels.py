@@ -63,7 +63,7 @@ def outer(x, y, factor):
 
 
 def attributes(wrong):
-    """Returns a description of attributes; `wrong`: see attributes.cc."""
+    """Returns a description of attributes; attributes.cc describes `wrong`."""
     import tensorflow as tf
 
     @tf.function
@@ -95,9 +95,9 @@ def join(*parts):
 
 
 def exchange(how):
-    """Returns the tensors that the kernels of a step exchange, in two steps: on
-    the device and in host memory. In a session, because a tf.function runs
-    stateful ops one after the other.
+    """Returns the tensors that kernels exchange in two steps: one on the device, one in
+    host memory. Runs in a session, because a tf.function runs stateful ops one after
+    the other.
     """
     import tensorflow as tf
     with tf.Graph().as_default(), tf.device(DEVICE):

@@ -239,8 +239,8 @@ def test_bad_models(tmp_path):
 
 
 def compare_with_tensorflow(ops, types):
-    """Returns [op, type, whether it ran on the device, the tool's status] of each
-    difference, and the numbers of ops that did and did not run there."""
+    """Returns [op, type, whether it ran on the device, the tool's status] for each
+    difference, and the numbers of ops that ran and did not run there."""
     import sys
     import numpy as np
     import tensorflow as tf

@@ -267,7 +267,7 @@ def call(name, arguments):
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    """The results of the calls, by function."""
+    """Returns the results of the calls, by function."""
     calls = [[name, each] for name, all_of_it in CALLS.items()
              for each in all_of_it]
     found = {name: [] for name in CALLS}

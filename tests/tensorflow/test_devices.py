@@ -32,7 +32,7 @@ def test_invalid_setting_gives_no_device_and_a_log_line():
 
 
 def test_found_in_site_packages(tmp_path):
-    """pip installs plug-ins there; no setting is needed."""
+    """Plug-ins that pip has installed are found without any setting."""
     folder = tmp_path / "site-packages/tensorflow-plugins"
     folder.mkdir(parents=True)
     shutil.copy(harness.plugin_path(), folder)
@@ -56,7 +56,7 @@ def use_two_plugins():
 
 
 def test_two_plugins_in_one_process(tmp_path):
-    """Two libraries, with a device type each."""
+    """Two libraries that register one device type each."""
     other = harness.plugin_path().parents[2] / "consumer/libminimal_device.so"
     if not other.exists():
         pytest.skip(f"{other.name} is built by the consumer test (part unit)")
@@ -162,7 +162,7 @@ def test_lenient_memory_does_not():
 
 
 def use_after_fork():
-    """The messages of the errors in a forked child, in order."""
+    """Returns the messages of the errors in a forked child, in order."""
     import os
     import signal
     import tensorflow as tf

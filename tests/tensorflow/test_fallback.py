@@ -8,7 +8,7 @@ PLUGIN = harness.small_plugin_path("sum_device")
 
 
 def run_twice():
-    """Runs an op that the device has no kernel for in two functions."""
+    """Runs an op for which the device has no kernel, in two functions."""
     import tensorflow as tf
 
     def compute(x):

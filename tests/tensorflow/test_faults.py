@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that fails in each of the places where core calls it: what reaches
-Python, and whether the process, its memory and the next step survive.
+"""Failures of the driver in each hook that TensorFlow calls: the error that Python
+gets, and whether the process, its memory and the next step survive.
 
-docs/measured/tensorflow_behaviour.md tells where core itself leaves no choice.
+docs/measured/tensorflow_behaviour.md describes the failures on which TensorFlow
+itself aborts.
 """
 
 import gc
@@ -16,10 +17,10 @@ CODES = {"error": "InternalError", "oom": "ResourceExhaustedError",
          "unknown": "InternalError"}
 OUT_OF_MEMORY = dict.fromkeys(KINDS, "ResourceExhaustedError")
 SWALLOWED = dict.fromkeys(KINDS, "")
-# Core has its own words for this one, and drops ours.
+# TensorFlow replaces the status of this hook by its own.
 INTERNAL = dict.fromkeys(KINDS, "InternalError")
 
-# hook -> (what makes core call it, what Python sees for each kind of failure)
+# hook -> (action that makes TensorFlow call it, error in Python for each kind of failure)
 HOOKS = {
     "allocate": ("fill_much", OUT_OF_MEMORY),
     "memcpy_htod": ("to_device", CODES),
@@ -31,7 +32,7 @@ HOOKS = {
     "get_event_status": ("to_host", SWALLOWED),
     "synchronize_all_activity": ("to_host", INTERNAL),
 }
-# Core in Python never calls these of a pluggable device; unit tests do.
+# From Python, TensorFlow never calls these of a pluggable device; unit tests do.
 NEVER_CALLED = (
     "unified_memory_allocate", "unified_memory_deallocate",
     "host_memory_allocate", "sync_memcpy_htod", "sync_memcpy_dtoh",
@@ -41,7 +42,7 @@ _state = {}
 
 
 def setup():
-    """Once a process: the actions, warmed up."""
+    """Returns the actions, which the first call in a process creates and warms up."""
     if _state:
         return _state
     faults = Faults()
@@ -62,7 +63,7 @@ def setup():
 
     def to_other_device():
         with tf.device("/device:SIM:0"):
-            three = one + two  # new: core keeps the copies of the old
+            three = one + two  # a new tensor: TensorFlow caches copies of old ones
         with tf.device("/device:SIM:1"):
             return tf.identity(three)
 
@@ -80,7 +81,7 @@ def setup():
         actions={
             "add": on_device(lambda: one + two),
             "fill": on_device(lambda: tf.fill([10**7], 1.0)),
-            # More than is left of the driver's blocks, less than there is.
+            # More than is left of the driver's blocks, less than the device has.
             "fill_much": on_device(
                 lambda: [tf.fill([10**7], 1.0) for _ in range(12)]),
             "to_device": on_device(lambda: tf.constant(data + 2)),
@@ -93,7 +94,7 @@ def setup():
 
 
 def check_step():
-    """All is well: a step through all devices gives what it should."""
+    """Checks that a step on all devices still computes the correct result."""
     np = _state["np"]
     result = _state["actions"]["step"]().numpy()
     assert np.allclose(result, _state["expected"], rtol=1e-6), "wrong result"
@@ -108,7 +109,8 @@ def bytes_in_use():
 
 
 def fail(hook, kind):
-    """What Python sees of the failure, and whether it was reached."""
+    """Runs the hook's action with a fault. Returns the error in Python, whether the
+    fault was reached, and the bytes leaked on each device."""
     state = setup()
     action = state["actions"][HOOKS[hook][0]]
     check_step()
@@ -116,7 +118,7 @@ def fail(hook, kind):
     warm_up()
     before = bytes_in_use()
     seen, message = "", ""
-    # An allocator asks for less when it is refused much.
+    # After a failure, the allocator retries with a smaller size.
     times = 10**6 if hook == "allocate" else 1
     state["faults"].arm(hook, kind, times=times)
     try:
@@ -135,7 +137,7 @@ def fail(hook, kind):
 
 
 def count_calls(hook):
-    """How often a step calls the hook."""
+    """Returns the number of times that a step calls the hook."""
     state = setup()
     state["faults"].arm(hook, after=10**6)
     check_step()
@@ -146,8 +148,8 @@ def count_calls(hook):
 
 @pytest.fixture(scope="module", name="failures")
 def _failures():
-    # Core's allocator asks again for 10 s before it gives up: one kind of
-    # refusal will do for it; the others go to the plug-in's own.
+    # TensorFlow's allocator retries for 10 s before it fails, so it gets one kind
+    # of failure only; the plug-in's own allocator gets the others.
     cases = [[hook, kind] for hook in HOOKS for kind in KINDS
              if (hook, kind) != ("allocate", "throw")]
     direct = [c for c in cases if c[0] == "allocate"]
@@ -166,7 +168,7 @@ def test_failure_reaches_python(failures, hook, kind):
     value = result.value
     assert value["reached"], "core did not call it"
     assert value["seen"] == HOOKS[hook][1][kind], value["message"]
-    thrown = kind in ("bad_alloc", "unknown")  # those have no words of ours
+    thrown = kind in ("bad_alloc", "unknown")  # their messages do not come from tfplug
     if HOOKS[hook][1] is CODES and not (hook == "launch" and thrown):
         assert hook in value["message"], "the message does not name the hook"
     assert value["leaked"] == [0, 0]
@@ -180,7 +182,7 @@ def test_what_core_never_calls():
     assert results[-1].value > 0
 
 
-# ---- While the device is made ------------------------------------------------
+# ---- While the device is created ---------------------------------------------
 
 
 def first_use():
@@ -212,8 +214,9 @@ def test_device_that_cannot_be_made():
     assert "injected: create_device failed" in result.error
 
 
-# ---- Where core ends the process, whatever the plug-in does ------------------
-# See docs/measured/tensorflow_behaviour.md. Should a release do better, say so there.
+# ---- Where TensorFlow aborts, whatever the plug-in does ----------------------
+# See docs/measured/tensorflow_behaviour.md, which must be updated if a release
+# improves on this.
 
 
 @pytest.mark.parametrize("hook", ["create_stream", "create_event"])
@@ -223,7 +226,7 @@ def test_core_does_not_survive_what_it_does_not_look_at(hook):
 
 
 def test_core_does_not_survive_work_that_fails():
-    """Better than a wrong number: core has no third way."""
+    """TensorFlow can only abort here or return a wrong result."""
     result = start("device")
     assert result.died == -6, result
     assert "Unexpected Event status: 1" in result.log

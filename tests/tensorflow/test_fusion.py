@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The passes that fuse, fold and cancel: functions and models compute the same
-with and without them, and what was to be fused is in the graph that runs."""
+"""The passes that fuse, fold and cancel ops: functions and models compute the same
+with and without them, and the graph that runs has the expected fused ops."""
 
 import collections
 
@@ -11,8 +11,8 @@ import pytest
 # ---- One rule at a time ------------------------------------------------------
 
 def _cases():
-    """Arguments, and by name (function, what has to run, what must not run any
-    more)."""
+    """Returns arguments, and for each case's name (function, op that must run, op
+    that must not run any more)."""
     import numpy as np
     import tensorflow as tf
     random = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def _cases():
 
 
 def rules():
-    """What is wrong, by case."""
+    """Returns a description of the error of each case that fails."""
     import numpy as np
     import tensorflow as tf
     import graph_runs
@@ -133,8 +133,8 @@ def rules():
     wrong = {}
     with tf.device("/device:SIM:0"):
         arguments, cases = _cases()
-        # TensorFlow's remapper takes constant normalisations apart before us,
-        # into what its constant folding may or may not put together.
+        # TensorFlow's remapper would first decompose constant normalizations into
+        # ops that its constant folding may or may not combine.
         tf.config.optimizer.set_experimental_options({"remapping": False})
         for name, (function, wanted, gone) in cases.items():
             before, old = graph_runs.run(function, arguments, fuse=False)
@@ -158,7 +158,7 @@ def test_each_rule():
 # ---- Models ------------------------------------------------------------------
 
 def _mobile():
-    """What MobileNetV2 is made of, in small."""
+    """Returns a small model of the blocks of MobileNetV2."""
     import keras
     import models
     layers = keras.layers
@@ -181,8 +181,8 @@ def _mobile():
 
 
 def model(name, steps):
-    """With and without fusion: what is inferred, the losses of training, and
-    the fused ops of both."""
+    """Returns, without and with fusion: the results of inference, the losses of
+    training, and the fused ops of both."""
     import tensorflow as tf
     import graph_runs
     import models
@@ -206,7 +206,7 @@ def _fused(ops):
     return collections.Counter(op for op in ops if op.startswith("_Fused"))
 
 
-# Of each model what is fused in inference, and in a step of training.
+# The fused ops of each model in inference, and in a training step.
 MODELS = {
     "mlp": ({"_FusedMatMul": 3}, {"_FusedMatMul": 3}),
     "cnn": ({"_FusedConv2D": 2, "_FusedMatMul": 1},
@@ -245,7 +245,7 @@ def random(seeds):
 
 
 def test_random_graphs_compute_the_same():
-    """40 of them; random_graphs.py runs as many as you like."""
+    """Runs 40 graphs; random_graphs.py runs any number."""
     result = harness.run(random, list(range(40)))
     assert result.ok, result
     differences, fused = result.value

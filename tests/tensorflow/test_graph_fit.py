@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras' own training loop on device memory that the host cannot touch learns
-what it does on the CPU."""
+"""Keras' own training loop has the same losses on the device, whose memory the host
+cannot access, as on the CPU."""
 
 import harness
 import pytest
@@ -15,7 +15,7 @@ OPTIMIZERS = {
     "adam, in loops": lambda keras: keras.optimizers.Adam(0.01),
 }
 STEPS_AT_ONCE = {"adam, in loops": 5}  # in a tf.while_loop with tf.cond
-# What the CPU has to do with training: data, and counters for the host.
+# Ops of training that belong on the CPU: input data, and counters on the host.
 ON_THE_CPU = {"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv",
               "Const", "NoOp", "Identity", "IteratorGetNext",
               "OptionalFromValue", "OptionalGetValue", "OptionalHasValue",
@@ -47,8 +47,8 @@ def _data(np):
 
 
 def fit(optimizer, device):
-    """The loss after each batch (or each loop of batches), and the ops that ran on the CPU in functions
-    that ran something on the device."""
+    """Returns the loss after each batch (or each loop of batches), and the ops that
+    ran on the CPU in functions that also ran ops on the device."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -59,7 +59,7 @@ def fit(optimizer, device):
         def on_train_batch_end(self, batch, logs=None):
             losses.append(float(logs["loss"]))
 
-    # Without a device, Keras' functions run on SIM:0, and what feeds them on
+    # Without tf.device, Keras' functions run on SIM:0 and their input pipeline on
     # the CPU.
     with tf.device("/device:CPU:0" if device == "CPU" else None):
         model = _model(keras, np, optimizer)
@@ -82,9 +82,9 @@ def fit(optimizer, device):
 
 
 def train_on_batch(device):
-    """The losses without soft placement, where an op that a device lacks is an
-    error. (fit needs it: it asks an Optional, on the device that it comes from,
-    whether it has a value, which only CPUs and GPUs can tell.)"""
+    """Returns the losses without soft placement, when an op without a kernel on the
+    device is an error. (fit() needs soft placement: it runs OptionalHasValue on the
+    device of the Optional, and only CPUs and GPUs have a kernel for that.)"""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -122,7 +122,7 @@ def test_fit_gives_the_cpus_losses(results, optimizer):
     np.testing.assert_allclose(losses, cpus, rtol=1e-5)
     steps = STEPS_AT_ONCE.get(optimizer, 1)
     assert len(losses) == 50 / steps and losses[-1] < 0.8 * losses[0]
-    if steps == 1:  # a loop's control is the CPU's, too
+    if steps == 1:  # the control flow of a loop also runs on the CPU
         assert set(on_the_cpu) <= ON_THE_CPU
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow hands to a graph optimizer, and what it does with what comes
-back: by a plug-in without a device (tests/tensorflow/plugins/graph_probe.cc),
-whose second pass turns Sin into Cos, or does worse. docs/measured/tensorflow_behaviour.md says
-the same in words."""
+"""The graphs that TensorFlow passes to a graph optimizer, and its use of the result.
+The plug-in has no device (tests/tensorflow/plugins/graph_probe.cc); its second pass
+replaces Sin by Cos, or fails. docs/measured/tensorflow_behaviour.md describes the
+behavior."""
 
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ PROBE = harness.small_plugin_path("graph_probe")
 
 
 def _summaries(folder):
-    """A line for each graph that the passes saw: what there is of it."""
+    """Returns a summary of each graph that the passes got."""
     from tensorflow.core.framework import graph_pb2
     found = []
     for path in sorted(pathlib.Path(folder).glob("*.pb")):
@@ -85,8 +85,8 @@ def run_session():
     return float(result), _summaries(os.environ["GRAPH_PROBE_FOLDER"])
 
 
-# What a failing pass says in the log; one process each, as TensorFlow says no
-# more than one such line in a minute.
+# The message in the log for each failure. Each runs in its own process, because
+# TensorFlow logs at most one such line per minute.
 FAILURES = {
     "error": "INVALID_ARGUMENT: optimize_func: graph_probe::Edit: node 'Sin' "
              "is half edited",
@@ -101,7 +101,7 @@ FAILURES = {
 
 @pytest.fixture(scope="module", name="probe")
 def _probe(tmp_path_factory):
-    """probe(function, mode): what became of it."""
+    """Returns probe(function, mode), the result of a function in a process."""
     def run(case):
         function, mode = case
         return harness.run(function, plugin=False, env={
@@ -121,19 +121,19 @@ def test_unchanged_is_no_error_and_changes_nothing(probe):
     is_sin, _, graphs = result.value
     assert is_sin
     assert "Plugin optimizer for device_type CPU is enabled" in result.log
-    assert "failed" not in result.log  # ABORTED, and not an error
-    # Twice each: the function, and the bodies of those that are not inlined.
+    assert "failed" not in result.log  # ABORTED is not reported as a failure
+    # Each is optimized twice: the function, and the bodies that are not inlined.
     assert len(graphs) == 6
     assert graphs[0::2] == graphs[1::2]
     first = graphs[0]
-    # Placed, with branches inlined, and of functions no more than signatures.
+    # The graph is placed, branches are inlined, and functions have signatures only.
     assert first["devices"] == ["/job:localhost/replica:0/task:0/device:CPU:0"]
     assert first["functions"] == {"inner": 0, "outer": 0}
     assert {"Switch", "Merge", "_Arg", "_Retval"} <= set(first["ops"])
     assert not {"If", "StatelessIf"} & set(first["ops"])
     assert first["fetched"] == ["identity_RetVal"]
     assert "identity_RetVal" in first["kept"]
-    # A body comes placed too, in a call of its own, when it is first run.
+    # A body is optimized in a call of its own when it is first run, and placed, too.
     assert graphs[2]["devices"] == first["devices"]
     assert graphs[2]["functions"] == {"inner": 0}
     assert graphs[4]["functions"] == {}
@@ -145,7 +145,7 @@ def test_edits_arrive_in_function_branches_and_bodies(probe):
     assert result.ok, result
     is_sin, is_cos, graphs = result.value
     assert is_cos and not is_sin
-    # The second time there is nothing left to edit.
+    # The second run finds nothing left to edit.
     assert "Cos" in graphs[1]["ops"] and "Sin" not in graphs[1]["ops"]
 
 
@@ -165,7 +165,7 @@ def test_a_session_optimizes_bodies_from_their_source(probe):
     assert len(graphs) == 8
     assert graphs[0]["functions"] == {"inner": 0, "bare_": 0}
     assert graphs[0]["fetched"] == ["add_1:0"]
-    # The body that names a device, with that; then both when they are first run.
+    # First the body that names a device, with that; then both when first run.
     assert graphs[2]["devices"] == ["", "/device:CPU:0"]
     for graph in graphs[4:]:
         assert "Sin" in graph["ops"] and graph["functions"] == {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fusion where graphs come from elsewhere: a SavedModel that is loaded and
-served, and replicas of MirroredStrategy. The same results with it and without,
-and fused ops in the graphs that ran."""
+"""Fusion in graphs from other sources: a SavedModel that is loaded and served, and
+replicas of MirroredStrategy. The results are the same with and without fusion, and
+the graphs that ran have fused ops."""
 
 import collections
 
@@ -14,8 +14,8 @@ def _fused(ops):
 
 
 def saved_model():
-    """(what the loaded function and the served signature return, what was
-    fused), without fusion and with it."""
+    """Returns the results of the loaded function and of the served signature, each
+    with its fused ops, without and with fusion."""
     import tempfile
 
     import graph_runs
@@ -50,7 +50,8 @@ def saved_model():
 
 
 def mirrored():
-    """Losses of three steps on two devices, and what was fused."""
+    """Returns the losses of three steps on two devices, and the fused ops, without
+    and with fusion."""
     import graph_runs
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -98,6 +99,6 @@ def test_fused_and_not_fused_compute_the_same(run, replicas):
         if not fuse:
             assert fused == {}
         else:
-            # Of each run of the function its graph is listed once more.
+            # The metadata lists the graph once for each run of the function.
             assert fused["_FusedMatMul"] >= replicas
             assert fused["_FusedMatMul"] % replicas == 0

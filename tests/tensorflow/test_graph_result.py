@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABORTED spares core the parsing of a result: by a plug-in that returns garbage
-or another graph with either status (tests/tensorflow/plugins/unread_result.cc).
-docs/measured/tensorflow_behaviour.md has the figures of older releases."""
+"""With ABORTED, TensorFlow does not parse the result of a graph optimizer. The plug-in
+returns garbage or another graph, with OK or ABORTED
+(tests/tensorflow/plugins/unread_result.cc). docs/measured/tensorflow_behaviour.md has
+the measurements for older releases."""
 
 import re
 
 import harness
 import pytest
 
-SIN, COS = 1.9382766, 3.1327477  # of what run() computes, with either op
+SIN, COS = 1.9382766, 3.1327477  # the result of run() with each op
 
 
 def run():
@@ -23,7 +24,7 @@ def run():
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    """{what is returned: what became of it}"""
+    """Returns {returned status and contents: result of the process}."""
     plugin = str(harness.small_plugin_path("unread_result"))
     return {mode: harness.run(run, plugin=False, env={
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": plugin, "UNREAD_RESULT": mode,
@@ -50,8 +51,8 @@ def test_the_memory_comes_back_at_once_or_after_parsing(results):
     later = {mode: [float(ms) for ms in re.findall(
         r"released after ([\d.]+) ms", results[mode].log)]
         for mode in results}
-    # Both times; the edited one is found with its Sin gone the second time.
+    # ABORTED: both runs edit. OK: the second run finds no Sin in the edited graph.
     assert len(later["ABORTED edited"]) == 2, later
     assert len(later["OK edited"]) == 1, later
-    # 32 MiB are not parsed in this time; core's own steps take microseconds.
+    # Parsing 32 MiB takes much longer; TensorFlow's other steps take microseconds.
     assert 100 * min(later["ABORTED edited"]) < min(later["OK edited"]), later

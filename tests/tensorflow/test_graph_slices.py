@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices of variables are updated and read on device memory that the host cannot
-touch, as on the CPU: in functions, and by Keras where it trains an Embedding."""
+"""Updates and reads of slices of variables in device memory, which the host cannot
+access, have the same results as on the CPU: in functions, and in Keras' training of
+an Embedding."""
 
 import harness
 import pytest
@@ -13,7 +14,7 @@ def _slices(tf, values, indices):
 
 
 def _how(how):
-    """An update of slices, some of them twice."""
+    """Returns a case that updates slices, some of them twice, in the given way."""
     def case(tf):
         v = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -48,7 +49,7 @@ def _nothing(tf):
 
 
 def _in_sequence(tf):
-    """With updates of the whole, and reads, before and after."""
+    """Updates slices, with updates of the whole variable and reads before and after."""
     v = tf.Variable([1.0, 2.0, 3.0])
 
     @tf.function
@@ -91,7 +92,7 @@ def _cond(tf):
 
 
 def _lookup(tf):
-    """Reads slices, several of one and in batches; the gradient is slices."""
+    """Reads slices, some repeatedly and in batches; the gradient is IndexedSlices."""
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
     @tf.function
@@ -129,7 +130,7 @@ def run_case(name, device):
 
 
 def fit(optimizer, device):
-    """The loss after each batch of a model with an Embedding."""
+    """Returns the loss after each batch of a model with an Embedding."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -165,7 +166,7 @@ def fit(optimizer, device):
 
 
 def _both(function, names):
-    """{name: (on the device, on the CPU)}"""
+    """Returns {name: (result on the device, result on the CPU)}."""
     cases = [[name, device] for name in names for device in ("SIM", "CPU")]
     results = harness.run_each(function, cases, env=STRICT)
     return dict(zip(names, zip(results[::2], results[1::2])))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where TensorFlow's graph optimizer does not run, nothing can lower an update:
-the kernel says what to write instead. See docs/measured/tensorflow_behaviour.md."""
+"""Where TensorFlow's graph optimizer does not run, no pass can lower an update, and
+the kernel's error names the remedy. See docs/measured/tensorflow_behaviour.md."""
 
 import contextlib
 
@@ -29,7 +29,7 @@ def eager(tf, v, x):
 
 
 def few_nodes(tf, v, x):
-    """Fewer than four nodes in all."""
+    """A graph of fewer than four nodes, which TensorFlow does not optimize."""
     @tf.function
     def f(x):
         v.assign_add(x)
@@ -37,7 +37,7 @@ def few_nodes(tf, v, x):
 
 
 def few_nodes_by_option(tf, v, x):
-    """The same function where that is not the limit."""
+    """The same function, with that limit turned off."""
     with options(tf, min_graph_nodes=-1):
         few_nodes(tf, v, x)
 
@@ -80,8 +80,8 @@ def compiled(tf, v, x):
 
 
 def functional_if(tf, v, x):
-    """An If that core has not been told to lower: its branches never come to an
-    optimizer."""
+    """An If without the attribute that makes TensorFlow lower it: its branches are
+    never optimized."""
     spec = tf.TensorSpec([2])
 
     @tf.function
@@ -103,7 +103,7 @@ def functional_if(tf, v, x):
 
 
 def functional_while(tf, v, x):
-    """The same of a While's body."""
+    """The same for the body of a While."""
     specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([2]),
              tf.TensorSpec([], tf.resource)]
 
@@ -125,7 +125,7 @@ def functional_while(tf, v, x):
 
 
 def single_threaded_cond(tf, v, x):
-    """For this executor Python does not tell core to lower a tf.cond."""
+    """For this executor, Python does not request that a tf.cond is lowered."""
     from tensorflow.python.eager import context
     with context.function_executor_type("SINGLE_THREADED_EXECUTOR"):
         @tf.function
@@ -138,7 +138,7 @@ def single_threaded_cond(tf, v, x):
 
 
 def run(name):
-    """What is raised, or the variable's value."""
+    """Returns the variable's value after the update; errors propagate."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device("/device:SIM:0"):
@@ -155,7 +155,7 @@ NOT_LOWERED = ["eager", "few_nodes", "optimizer_disabled", "plugins_disabled",
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    # What nothing was changed for comes last as well: options are reset.
+    # A case without options also runs last, to check that options are reset.
     names = LOWERED + NOT_LOWERED + ["compiled"]
     results = harness.run_each(run, [[n] for n in names + LOWERED[:1]],
                                env=STRICT)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""v.assign_add and v.assign_sub in functions, on device memory that the host
-cannot touch: what the CPU does, the device does."""
+"""v.assign_add and v.assign_sub in functions, in device memory, which the host cannot
+access, have the same results as on the CPU."""
 
 import harness
 import pytest
@@ -107,7 +107,7 @@ def _tape(tf):
 
 
 def _shared_variable(tf):
-    """One variable comes in as two arguments, from two functions."""
+    """One variable is passed as two arguments, from two functions."""
     v = tf.Variable([1.0, 2.0])
 
     @tf.function
@@ -125,7 +125,7 @@ def _shared_variable(tf):
 
 
 def _unordered(tf):
-    """TensorFlow 1: nothing says which update comes first, both must count."""
+    """In TensorFlow 1 the order of two updates is unspecified; both must take effect."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         v = tf.compat.v1.get_variable("v", [2], use_resource=True,
                                       initializer=tf.zeros_initializer())
@@ -139,7 +139,7 @@ def _unordered(tf):
 
 
 def _control_flow_of_tensorflow_1(tf):
-    """Switch and Merge from the start, in place of If and While."""
+    """Uses Switch and Merge, which the graph has from the start, not If and While."""
     v1 = tf.compat.v1
     v1.disable_control_flow_v2()
     try:
@@ -166,7 +166,7 @@ def _control_flow_of_tensorflow_1(tf):
 
 
 def _in_a_dataset(tf):
-    """Functions of tf.data run on the CPU and stay as they are."""
+    """Functions of tf.data run on the CPU and are not changed."""
     with tf.device(CPU):
         count = tf.Variable(0, dtype=tf.int64)
         data = tf.data.Dataset.range(5).map(
@@ -185,7 +185,7 @@ def _in_a_dataset(tf):
 
 
 def _after_what_the_value_came_after(tf):
-    """TensorFlow drops control edges that go where data goes too."""
+    """TensorFlow removes a control edge that is parallel to a data edge."""
     v = tf.Variable([1.0, 2.0])
 
     @tf.function(experimental_attributes={"_noinline": True})
@@ -212,7 +212,7 @@ def _int64(tf):
 
 
 def _double_is_added_on_the_cpu(tf):
-    """cpu_sim has no kernel to add doubles."""
+    """cpu_sim has no kernel that adds doubles."""
     v = tf.Variable([1, 2], dtype=tf.float64)
 
     @tf.function
@@ -224,7 +224,7 @@ def _double_is_added_on_the_cpu(tf):
 
 
 def _mirrored(tf):
-    """Both devices, where there are two; each its own half of the batch."""
+    """Each of two devices, where present, computes half of the batch."""
     devices = tf.config.list_logical_devices("SIM")
     kind = "SIM" if tf.constant(0.0).device.endswith("SIM:0") else "CPU"
     names = [f"{kind}:{i}" for i in range(2 if kind == "SIM" else 1)]
@@ -281,7 +281,7 @@ CASES = {name[1:]: function for name, function in list(globals().items())
 
 
 def run_case(name, device):
-    """What the case returns, as numbers, and how often each op ran."""
+    """Returns the numbers that the case returns, and how often each op ran."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(device):

@@ -19,7 +19,7 @@ ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
 
 
 def registered(tf):
-    """The kernels of SIM: (op, {attribute: type name}), sorted."""
+    """Returns the kernels of SIM as (op, {attribute: type name}), sorted."""
     from tensorflow.python.framework import kernels
     found = []
     for kernel in kernels.get_all_registered_kernels().kernel:
@@ -44,7 +44,7 @@ def tolerance(dtype):
 
 
 def check_kernel(op, types):
-    """Runs all cases of one kernel on both devices; returns their number."""
+    """Runs all cases of one kernel on both devices. Returns the number of cases."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -83,7 +83,7 @@ def check_kernel(op, types):
                 same = (want == have).all()
             else:
                 limit = tolerance(want.dtype.name)
-                # A loss is the difference of values as large as the logits.
+                # A loss is a difference of values that are as large as the logits.
                 logits = case.get("logits", case.get("features", 1))
                 scale = np.abs(logits).max(initial=1)
                 scale = scale if scale <= 1e3 else 1
@@ -113,7 +113,7 @@ def check_argument(op, arguments, message):
 
 @pytest.fixture(scope="module", name="kernels")
 def _kernels():
-    """All kernels of the plug-in with their results."""
+    """Returns all kernels of the plug-in with their results."""
     listed = harness.run(list_kernels)
     assert listed.ok, listed
     found = [k for k in listed.value if k[0] not in ELSEWHERE

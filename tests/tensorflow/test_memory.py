@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: both kinds of allocator, running out of it, and leaving none behind."""
+"""Device memory: both kinds of allocator, exhaustion, and leaks."""
 
 import harness
 import pytest
 
 
 def run_out(strategy):
-    """Allocates until there is no more; then goes on working."""
+    """Allocates until the memory is exhausted, frees it and continues."""
     import gc
     import numpy as np
     import tensorflow as tf
@@ -46,7 +46,8 @@ def test_out_of_memory_is_an_error_and_no_more(bfc, strategy):
 
 
 def memory_info(growth):
-    """What TensorFlow says is in use while tensors come and go."""
+    """Returns the bytes that TensorFlow reports as in use before, while and after
+    more tensors exist."""
     import gc
     import numpy as np
     import tensorflow as tf
@@ -67,7 +68,8 @@ def memory_info(growth):
 
 @pytest.mark.parametrize("growth", [False, True])
 def test_memory_info(growth):
-    # Without its own allocator core has no figures, and asks us for none.
+    # TensorFlow has figures only for its own allocator; it does not query the
+    # plug-in's.
     result = harness.run(memory_info, growth)
     assert result.ok, result
     before, during, after = result.value
@@ -76,8 +78,8 @@ def test_memory_info(growth):
 
 
 def many_ops(count):
-    """Bytes in use on the device, and of the process, after a fifth of the ops
-    and after all of them."""
+    """Returns the bytes in use on the device and the resident bytes of the process,
+    after a fifth of the ops and after all of them."""
     import gc
     import os
     import numpy as np
@@ -106,7 +108,7 @@ def many_ops(count):
 
 
 def test_ten_thousand_ops_leave_nothing_behind():
-    # The plug-in's allocator: what leaks there ends in no memory, soon.
+    # With the plug-in's own allocator, a leak soon exhausts the memory.
     leaky = harness.run(many_ops, 10000, env={"CPU_SIM_BFC": "0",
                                               "CPU_SIM_MEMORY": "2M"})
     assert leaky.ok, leaky

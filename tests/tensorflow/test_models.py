@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models on the device learn and compute what they do on the CPU, without
-soft placement and in memory that the host cannot touch. Small sizes: tools/models
-runs the full ones."""
+"""Whole models train and compute on the device as on the CPU, without soft placement
+and in memory that the host cannot access. The sizes are small; tools/models runs the
+full ones."""
 
 import harness
 import model_runs
@@ -9,7 +9,7 @@ import pytest
 
 STRICT = {"CPU_SIM_STRICT": "1"}
 SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
-# One image size where every layer still has something to do.
+# The smallest images for which no layer degenerates.
 MODELS = {
     "mlp": {},
     "cnn": {"batch": 4},
@@ -20,7 +20,7 @@ MODELS = {
     "transformer": {},
 }
 FROZEN = {"mobilenet_v2", "resnet50"}  # see model_runs.compare
-INFERENCE, GRADIENTS = 1e-4, 1e-3  # the largest difference, relative
+INFERENCE, GRADIENTS = 1e-4, 1e-3  # largest relative differences
 
 
 @pytest.fixture(scope="module", name="compared")
@@ -72,13 +72,13 @@ def test_a_part_on_each_device(split, first, second):
 
 
 def test_training_needs_no_more_memory_with_time():
-    # A tensor that every step left behind would not find room.
+    # If each step leaked a tensor, the device would run out of memory.
     steps = 1000
     result = harness.run(model_runs.memory, steps, env={
         **STRICT, "CPU_SIM_BFC": "0", "CPU_SIM_MEMORY": "512K"})
     assert result.ok, result
     host = result.value["host"]
-    # TensorFlow's own threads keep some KB more or less; 32 bytes a step show.
+    # TensorFlow's threads vary by some KB; a leak of 32 bytes per step is detected.
     assert host[-1] - host[1] < 16 * steps, f"host memory grows: {host}"
     first, last = result.value["losses"]
     assert last < first

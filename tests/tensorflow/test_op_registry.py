@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""codegen/op_registry.json is what the installed TensorFlow has."""
+"""codegen/op_registry.json equals the op registry of the installed TensorFlow."""
 
 import pathlib
 import shutil

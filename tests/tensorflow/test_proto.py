@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plug-in with a libprotobuf of its own, and the .proto files."""
+"""A plug-in with its own copy of libprotobuf, and the .proto files."""
 
 import os
 import pathlib
@@ -24,8 +24,8 @@ def plugin_path():
 
 
 def round_numbers():
-    """What a function with Rint makes of numbers; and that TensorFlow's own
-    protobuf, C++ and Python, works with the plug-in in the process."""
+    """Returns the results of a function with Rint, and checks that TensorFlow's own
+    protobuf, in C++ and Python, works while the plug-in is loaded."""
     import tensorflow as tf
 
     @tf.function(jit_compile=False)
@@ -55,10 +55,10 @@ def test_message_pass_in_tensorflow():
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(path),
         "TF_CPP_MIN_LOG_LEVEL": "0"})
     assert result.ok, result
-    # Rint ([1, 2, -1] and [-1, -2, 1]) became Ceil, and that, of a product,
-    # Floor.
+    # Rint would give [1, 2, -1] and [-1, -2, 1]. It became Ceil, and the Ceil of a
+    # product became Floor.
     assert result.value["rint"] == [[2.0, 3.0, 0.0], [-2.0, -3.0, 0.0]]
-    # A pass that fails is named in the log, and the graph is as it was.
+    # The log names a pass that fails, and the graph is unchanged.
     assert result.value["refused"] == [1.0]
     assert "RintToCeil" in result.log and "refuses Cosh" in result.log
 

@@ -146,7 +146,7 @@ def run(name, device):
 
 
 def fit_eagerly(device):
-    """The losses of a Keras model that trains without functions."""
+    """Returns the losses of a Keras model that trains without functions."""
     import keras
     import numpy as np
     import tensorflow as tf
@@ -178,7 +178,7 @@ def test_update_computes_the_same_as_on_the_cpu(results, name):
 
 
 def _leaves(value):
-    """Rectangular lists of numbers, in order."""
+    """Returns the rectangular lists of numbers in `value`, in order."""
     try:
         import numpy as np
         return [np.asarray(value, dtype=float)]

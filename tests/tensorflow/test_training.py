@@ -25,7 +25,7 @@ def _loss(tf, weights, x, y):
 
 
 def gradients(device):
-    """Those of one step, eagerly: the loss, then each weight's."""
+    """Returns the loss and the gradient of each weight for one eager step."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     start, images, labels = _problem(1)
@@ -49,7 +49,7 @@ def test_gradients_are_the_cpus():
 
 
 def train(devices):
-    """The losses of each device's training, all at once, a thread each."""
+    """Trains on all devices at once, with one thread per device. Returns the losses."""
     import threading
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants do not overtake kernels: on a device whose additions begin a second
-late (tests/tensorflow/plugins/late_device.cc), beside one that has turned off
-what keeps the order."""
+"""Uploads of constants do not overtake kernels. The device starts each addition a
+second late (tests/tensorflow/plugins/late_device.cc); a second build of it turns off
+the ordering, as a counter-check."""
 
 import harness
 
 
 def add_while_a_function_is_made():
-    """An addition, and its input's memory given to a function's constant."""
+    """Starts an addition, and reuses its input's memory for a function's constant."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device("/device:LATE:0"):

@@ -73,7 +73,7 @@ TEST_CASE("LeakCheck names the leaked objects") {
   const LeakCheck later;
   TF_DeleteBuffer(buffer);
   CHECK(leaks.Check() == absl::OkStatus());
-  CHECK_FALSE(later.Check().ok());  // deleted one object too many
+  CHECK_FALSE(later.Check().ok());  // one object too many was deleted
 }
 
 TEST_CASE("TryEachFault finds a hidden failure and a leak") {

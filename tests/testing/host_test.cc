@@ -10,8 +10,8 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// Host finds mistakes of a plug-in. Each plug-in here is the correct one with
-// one mistake.
+// Tests that Host finds mistakes of a plug-in. Each case is a correct plug-in
+// with one mistake added.
 namespace tfplug {
 namespace {
 

@@ -27,7 +27,7 @@ class Scripted : public Kernel {
 };
 TFPLUG_REGISTER_KERNEL(Scripted, KernelDef("Scripted").Device("CPU"));
 
-// A kernel on the host that does `compute`.
+// A kernel on the host that calls `compute`.
 class HostKernel {
  public:
   explicit HostKernel(std::function<absl::Status(KernelContext&)> compute) {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-// Loads cpu_sim's .so with dlopen, as TensorFlow does, into the fake.
-// TFPLUG_TEST_PLUGIN is its path. Device memory is strict: accesses by the host
-// crash.
+// Loads cpu_sim's .so, at the path $TFPLUG_TEST_PLUGIN, with dlopen, as
+// TensorFlow does, into the fake. Host accesses to device memory crash (strict
+// mode).
 namespace tfplug {
 namespace {
 
@@ -53,8 +53,8 @@ TEST_CASE_FIXTURE(LoadFixture, "the plug-in's devices") {
   CHECK(device(0).Usage()->free > 0);
 }
 
-// Copies to the device on one stream, on the device on a second, back on a
-// third.
+// Copies `data` to the device on one stream, within the device on a second, and
+// back on a third.
 absl::Status RoundTrip(FakeDevice& device, std::vector<int>& data) {
   const uint64_t size = data.size() * sizeof(int);
   const DeviceMemory a = device.Allocate(size), b = device.Allocate(size);

@@ -12,8 +12,8 @@
 namespace tfplug {
 
 // A kernel whose run may continue after the hook has returned, without blocking
-// one of TensorFlow's threads: a run that waits for a peer, a queue or a disk.
-// Work on the stream needs no AsyncKernel.
+// one of TensorFlow's threads, for runs that wait for a peer, a queue or a
+// disk. Work on the stream needs no AsyncKernel.
 class AsyncKernel {
  public:
   virtual ~AsyncKernel() = default;
@@ -25,11 +25,12 @@ class AsyncKernel {
 
   // compute_async_func: either moves `run` to the code that will finish it and
   // returns OK, or does all the work and returns the result. An error returned
-  // after `run` was moved away is only logged; the owner of the run ends it.
+  // after `run` was moved is only logged; the new owner must finish the run.
   //
-  // Any thread, several at once for one kernel object. Up to 2.12 plug-ins have
-  // no asynchronous kernels: there, and in a TensorFlow newer than these
-  // headers, TensorFlow's thread waits until the run is finished.
+  // Called on any thread, also on several at once for one kernel object. Up to
+  // 2.12 the C API has no asynchronous kernels: in those releases, and in a
+  // TensorFlow newer than these headers, the calling thread waits until the run
+  // is finished.
   virtual absl::Status ComputeAsync(AsyncRun& run) = 0;
 
   template <class KernelT>

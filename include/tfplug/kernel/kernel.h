@@ -12,9 +12,9 @@
 
 namespace tfplug {
 
-// The code for one op on one device. One object per node of a graph, with
-// `KernelConstruction&` as the constructor's argument if there is such a
-// constructor; it runs each time the node runs.
+// The code for one op on one device. One object is constructed for each node of
+// a graph and runs each time the node runs. Its constructor may take a
+// `KernelConstruction&`.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -27,10 +27,10 @@ class Kernel {
   }
 
   // compute_func: validates the inputs, sets every output, enqueues the work on
-  // the context's stream and returns. Any thread, several at once for one
-  // kernel object: the state of a run belongs in local variables. Op and node
-  // are put in front of a failure's message; OK with an output unset is a
-  // failure.
+  // the context's stream and returns. Called on any thread, also on several at
+  // once for one kernel object: keep the state of a run in local variables. The
+  // message of a failure is prefixed with op and node; returning OK with an
+  // output unset is a failure.
   virtual absl::Status Compute(KernelContext& context) = 0;
 
   template <class KernelT>

@@ -27,7 +27,7 @@ class KernelConstruction {
   KernelConstruction(const KernelConstruction&) = delete;
   KernelConstruction& operator=(const KernelConstruction&) = delete;
 
-  // The node's name.
+  // Returns the node's name. TensorFlow owns the string.
   absl::string_view name() const {
     const capi::TF_StringView name =
         internal::tensorflow.TF_OpKernelConstruction_GetName(construction_);

@@ -20,9 +20,9 @@
 namespace tfplug {
 
 // One run of a kernel (TF_OpKernelContext): its inputs (run_inputs.h), outputs
-// (run_outputs.h) and description (run_info.h), and here temporary memory and
-// the stream. Valid during Compute only, or until an AsyncRun is finished; used
-// by one thread at a time.
+// (run_outputs.h) and description (run_info.h), and, declared here, temporary
+// memory and the stream. Valid during Compute only, or until an AsyncRun is
+// finished; used by one thread at a time.
 //
 // The functions that nearly every run calls are always inlined, so that the
 // compiler sees through the StatusOr and removes it.
@@ -30,7 +30,7 @@ class KernelContext : public RunOutputs {
  public:
   explicit KernelContext(capi::TF_OpKernelContext* context)
       : RunOutputs(context) {}
-  // Reuses what the kernel keeps from run to run.
+  // Reuses the status and outputs that the kernel caches between runs.
   KernelContext(capi::TF_OpKernelContext* context, internal::RunCache& cache)
       : RunOutputs(context, cache) {}
   KernelContext(const KernelContext&) = delete;
@@ -41,8 +41,8 @@ class KernelContext : public RunOutputs {
 
   // ---- Memory and stream ---------------------------------------------------
 
-  // Allocates device memory for this run. It is freed with the Tensor, in
-  // stream order.
+  // Allocate device or host memory for this run. Device memory is freed with
+  // the Tensor, in stream order.
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const Shape& shape) {
     return AllocateTemp(dtype, shape, /*on_host=*/false);
   }
@@ -69,9 +69,10 @@ class KernelContext : public RunOutputs {
   // ---- Deferred work -------------------------------------------------------
 
   // Registers work of this op that continues after the op is done: the executor
-  // finishes the step only after EndDeferredOp. The destructor ends what is
-  // still open, because TensorFlow does not accept it later. Since 2.15;
-  // INTERNAL where the executor does not count deferred ops, as in eager mode.
+  // finishes the step only after EndDeferredOp. The destructor ends all pending
+  // deferred ops, because TensorFlow does not accept the call later. Since
+  // 2.15; INTERNAL where the executor does not count deferred ops, as in eager
+  // mode.
   absl::Status BeginDeferredOp();
   void EndDeferredOp() {
     if (deferred_ops_ == 0) return;

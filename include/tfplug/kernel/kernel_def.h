@@ -20,8 +20,8 @@ class KernelDef {
  public:
   explicit KernelDef(std::string op) : op_(std::move(op)) {}
 
-  // Registers for another device type than this library's platform has, such as
-  // "CPU".
+  // Registers the kernel for another device type than that of this library's
+  // platform, such as "CPU".
   KernelDef Device(std::string device_type) && {
     device_type_ = std::move(device_type);
     return std::move(*this);
@@ -46,8 +46,8 @@ class KernelDef {
     return std::move(*this);
   }
 
-  // Of several kernels that match a node, TensorFlow takes the one with the
-  // highest priority.
+  // Sets the priority: of several kernels that match a node, TensorFlow uses
+  // the one with the highest.
   KernelDef Priority(int32_t priority) && {
     priority_ = priority;
     return std::move(*this);
@@ -61,8 +61,8 @@ class KernelDef {
   }
 
   // Registers the kernel only if `condition` returns true when TensorFlow loads
-  // the library: for kernels that need a C function which not every release has
-  // (see Has).
+  // the library: for kernels that need a C function that not every release
+  // exports (see tfplug::Has).
   KernelDef OnlyIf(bool (*condition)()) && {
     condition_ = condition;
     return std::move(*this);

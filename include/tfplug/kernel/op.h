@@ -103,7 +103,8 @@ class Op : public O {
     return std::move(*this).template TypeConstraint<Types...>(attr);
   }
 
-  // Returns whether E has inputs or outputs of this op; asserts it, too.
+  // Returns whether E enumerates inputs or outputs of this op; fails to compile
+  // otherwise.
   template <class E>
   static constexpr bool CheckArgument() {
     if constexpr (!internal::IsOpEnum<E>()) {

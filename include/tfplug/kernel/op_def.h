@@ -34,13 +34,13 @@ void InferShapes(const F& shape_fn, int declared_outputs,
   });
 }
 
-// The C API has no user data for shape functions, so a lambda is found by its
-// type.
+// The shape function of type Lambda. The C API passes no user data to shape
+// functions, so the type must identify the lambda.
 template <class Lambda>
 inline const Lambda* shape_lambda = nullptr;
 
-// The largest number of outputs of the registered ops with this shape function,
-// a lambda's type or an integral_constant.
+// The largest number of outputs of the registered ops with this shape function.
+// Function is a lambda's type or an integral_constant.
 template <class Function>
 inline int declared_outputs = std::numeric_limits<int>::max();
 
@@ -57,9 +57,9 @@ inline int declared_outputs = std::numeric_limits<int>::max();
 //           .SetShapeFn([](tfplug::ShapeInference& s) -> absl::Status { ...
 //           }));
 //
-// Functions and specs are those of TensorFlow's REGISTER_OP. An op with a spec
-// that TensorFlow cannot parse, or with a name that is taken, is skipped and
-// logged when the library is loaded; TensorFlow itself would abort.
+// The functions and specs are the same as in TensorFlow's REGISTER_OP. An op
+// with a spec that TensorFlow cannot parse, or with a name that is taken, is
+// skipped and logged when the library is loaded; TensorFlow itself would abort.
 class OpDef {
  public:
   using ShapeFunction = void (*)(capi::TF_ShapeInferenceContext*,
@@ -86,7 +86,7 @@ class OpDef {
     is_commutative_ = true;
     return std::move(*this);
   }
-  // For an op that sums N inputs of one type to an output of that type:
+  // For an op that sums N inputs of one type into an output of that type:
   // TensorFlow may then sum in any order and on any device.
   OpDef SetIsAggregate() && {
     is_aggregate_ = true;
@@ -109,8 +109,8 @@ class OpDef {
     return std::move(*this);
   }
 
-  // Called whenever TensorFlow infers shapes, on any thread. Without a shape
-  // function every shape is unknown.
+  // Sets the shape function, which TensorFlow calls on any thread whenever it
+  // infers shapes. Without one, the shapes of all outputs are unknown.
   template <class Lambda>
   OpDef SetShapeFn(Lambda lambda) && {
     static_assert(std::is_empty_v<Lambda>,

@@ -18,7 +18,7 @@ namespace tfplug {
 // family of kernels.
 template <class KernelT>
 bool RegisterKernel(KernelDef def) {
-  // Makes the entry point part of this library.
+  // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   internal::AddOp(internal::RegisteredOps<KernelT>(), def.op());

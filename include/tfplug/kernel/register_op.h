@@ -13,7 +13,7 @@ namespace tfplug {
 // Adds an op to those that this library registers when TensorFlow loads it.
 // They are registered before its kernels.
 inline bool RegisterOp(OpDef def) {
-  // Makes the entry point part of this library.
+  // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
   static_cast<void>(entry_point);
   internal::init_ops = &internal::InitOps;

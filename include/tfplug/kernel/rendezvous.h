@@ -73,15 +73,16 @@ class RendezvousKey {
 // Tensors are passed by reference: nothing is copied between a device and the
 // host, because TensorFlow's copies do not support the device context that the
 // C API passes for a plug-in's device. Both sides must therefore access the
-// same memory: a tensor on the device is for kernels of the same device, one in
-// host memory for any kernel.
+// same memory: only kernels of the same device can receive a tensor in device
+// memory; any kernel can receive one in host memory.
 //
 // Valid during the run that it was obtained from; pending sends and receives
-// outlive it. Any thread.
+// outlive it. Its functions may be called on any thread.
 class Rendezvous {
  public:
-  // UNIMPLEMENTED if the release has none, FAILED_PRECONDITION if the run has
-  // none. TensorFlow leaks 32 bytes per call: call it once a run.
+  // Returns the rendezvous of the run's step. UNIMPLEMENTED if the release has
+  // none, FAILED_PRECONDITION if the run has none. TensorFlow leaks 32 bytes
+  // per call: call it once per run.
   static absl::StatusOr<Rendezvous> Get(const RunInfo<>& run) {
     if (auto s = Require(&CApi::TF_GetRendezvous); !s.ok()) return s;
     const capi::TF_RendezvousThunk thunk =
@@ -93,8 +94,8 @@ class Rendezvous {
   }
 
   // Sends `tensor` to the receiver of `key`. Several tensors under one key are
-  // received in the order of sending. Fails with the status of StartAbort after
-  // that.
+  // received in the order in which they were sent. After StartAbort, returns
+  // its status.
   absl::Status Send(const RendezvousKey& key, const Tensor& tensor,
                     bool is_dead = false) const {
     if (!tensor)
@@ -112,11 +113,11 @@ class Rendezvous {
   }
 
   // Calls `done(const absl::Status&, const Tensor&, bool is_dead)` exactly
-  // once: with the tensor sent under `key`, or with an empty one and the error
-  // of StartAbort or of the end of the step. If the tensor has been sent,
+  // once: with the tensor sent under `key`, or with an empty tensor and the
+  // error of StartAbort or of the end of the step. If the tensor has been sent,
   // `done` runs on this thread before the call returns, otherwise on the
   // sender's. TensorFlow owns the tensor, which is valid during `done`: pass it
-  // to SetOutput, or keep the result of Reshape. Exceptions of `done` are
+  // to SetOutput, or keep the result of Reshape. Exceptions from `done` are
   // logged.
   template <class Done>
   void RecvAsync(const RendezvousKey& key, Done done) const {
@@ -141,7 +142,7 @@ class Rendezvous {
  private:
   explicit Rendezvous(const capi::TF_RendezvousThunk& thunk) : thunk_(thunk) {}
 
-  // A receiver's callback, until TensorFlow calls it.
+  // Holds a receiver's callback until TensorFlow calls it.
   template <class Done>
   struct Pending {
     explicit Pending(Done done) : done(std::move(done)) {}
@@ -167,9 +168,9 @@ class Rendezvous {
     Done done;
   };
 
-  // The C arguments that accompany a key. TensorFlow requires a device context,
-  // whose references it counts; because both sides are declared to be host
-  // memory, it never copies with it.
+  // The C arguments that accompany a key. TensorFlow requires a device context
+  // and counts its references, but never uses it for a copy, because both sides
+  // are declared to be in host memory.
   struct Arguments {
     explicit Arguments(const RendezvousKey& k) {
       key.full_key = const_cast<char*>(k.text().data());

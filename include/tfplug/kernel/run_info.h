@@ -24,7 +24,8 @@ namespace tfplug {
 // error naming the releases that have it. TensorFlow owns the strings, which
 // live as long as the kernel.
 //
-// A template only to save compile time: a file compiles the functions it calls.
+// A template only to save compile time: a file compiles only the functions that
+// it calls.
 template <class = void>
 class RunInfo {
  public:
@@ -48,14 +49,15 @@ class RunInfo {
   absl::StatusOr<absl::string_view> GetDeviceName() const {
     return GetString(&CApi::TF_GetDeviceName);
   }
-  // Returns the container of resources that do not name one. Since 2.11.
+  // Returns the name of the container for resources that do not name one. Since
+  // 2.11.
   absl::StatusOr<absl::string_view> GetDefaultContainer() const {
     return GetString(&CApi::TF_GetResourceMgrDefaultContainerName);
   }
 
   // ---- Ids and versions --------------------------------------------------
 
-  // The same for all nodes of one step.
+  // Returns the step's id, which is the same for all nodes of one step.
   int64_t step_id() const { return internal::tensorflow.TF_StepId(get()); }
   // Return the control flow frame and the iteration in it. Since 2.11.
   absl::StatusOr<uint64_t> GetFrameId() const {
@@ -75,7 +77,8 @@ class RunInfo {
 
   // ---- Types and memory of arguments ---------------------------------------
 
-  // Returns the type of input `i`. Since 2.12; before, use the tensor's.
+  // Returns the type of input `i`. Since 2.12; in older releases call
+  // GetInput(i) and Tensor::dtype.
   absl::StatusOr<DataType> GetInputType(int i) const {
     if (auto s = CheckInput(i); !s.ok()) return s;
     auto type = Call(&CApi::TF_InputDatatype, i);

@@ -26,7 +26,8 @@ namespace tfplug {
 // run.
 class RunOutputs : public RunInputs {
  public:
-  // The required type of output `i`; DataType(0) if there is no such output.
+  // Returns the required type of output `i`; DataType(0) if there is no such
+  // output.
   DataType output_dtype(int i) const {
     if (ABSL_PREDICT_FALSE(!state_.HasOutput(i))) return DataType(0);
     return static_cast<DataType>(
@@ -62,8 +63,8 @@ class RunOutputs : public RunInputs {
   // there is none, allocates the output. `*forwarded` becomes the index of the
   // input, or -1.
   //
-  // A Tensor that the kernel holds for the input counts as a reference (so in
-  // 2.21): destroy it before; GetInput() returns it again afterwards.
+  // A Tensor that the kernel holds for the input counts as a reference (checked
+  // in 2.21): destroy it first; GetInput() returns it again afterwards.
   absl::StatusOr<Tensor> ForwardOrAllocateOutput(
       int i, absl::Span<const int> candidates, const Shape& shape,
       int* forwarded = nullptr) {
@@ -108,8 +109,8 @@ class RunOutputs : public RunInputs {
   absl::StatusOr<Tensor> GetOutput(int i);
 
   // Exempts output `i` from the rule that a run which returns OK must have set
-  // every output: for an op that leaves it unset, as Switch does, or when a
-  // direct call of a C function has set it.
+  // every output: for an op that leaves it unset, as Switch does, or for an
+  // output that was set by calling a C function directly.
   void AllowUnsetOutput(int i) { state_.MarkOutput(i); }
 
   // The same for an output of a typed op, such as ops::MatMul::product.

@@ -31,7 +31,7 @@ class DimensionHandle {
            internal::tensorflow.TF_DimensionHandleValueKnown(handle_.get()) !=
                0;
   }
-  // -1 if unknown.
+  // Returns the size; -1 if unknown.
   int64_t value() const {
     if (!is_known()) return -1;
     return internal::tensorflow.TF_DimensionHandleValue(handle_.get());
@@ -65,10 +65,12 @@ class ShapeHandle {
 };
 
 // One call of a shape function (TF_ShapeInferenceContext): reads the shapes of
-// the node's inputs and sets those of its outputs. Valid during the call only.
+// the node's inputs and sets the shapes of its outputs. Valid during the call
+// only.
 class ShapeInference {
  public:
-  // The C API does not give the number of outputs; the op's OpDef does.
+  // The C API does not report the number of outputs, so it comes from the
+  // OpDef.
   explicit ShapeInference(capi::TF_ShapeInferenceContext* context,
                           int num_outputs = std::numeric_limits<int>::max())
       : context_(context), num_outputs_(num_outputs) {}
@@ -79,9 +81,9 @@ class ShapeInference {
     return internal::tensorflow.TF_ShapeInferenceContextNumInputs(context_);
   }
 
-  // Returns the shape of input `i`. Old releases accept no index but 0 here and
-  // in SetOutput; if a shape function fails for that reason, the framework sets
-  // all outputs to unknown and the op works.
+  // Returns the shape of input `i`. Old releases accept only the index 0 here
+  // and in SetOutput; if a shape function fails for that reason, the framework
+  // sets all outputs to unknown and the op works.
   absl::StatusOr<ShapeHandle> GetInput(int i) {
     if (i < 0 || i >= num_inputs()) {
       return absl::OutOfRangeError("there is no input " + std::to_string(i) +
@@ -162,13 +164,13 @@ class ShapeInference {
     return internal::tensorflow.TF_ShapeInferenceContextRankKnown(
                context_, shape.get()) != 0;
   }
-  // -1 if unknown.
+  // Returns the number of dimensions; -1 if unknown.
   int64_t rank(const ShapeHandle& shape) const {
     return internal::tensorflow.TF_ShapeInferenceContextRank(context_,
                                                              shape.get());
   }
-  // Returns dimension `i`; a negative index counts from the end. Unknown if the
-  // rank is.
+  // Returns dimension `i`; a negative index counts from the end. It is unknown
+  // if the rank is.
   absl::StatusOr<DimensionHandle> GetDim(const ShapeHandle& shape,
                                          int64_t i) const {
     if (!has_rank(shape)) return DimensionHandle();
@@ -205,8 +207,8 @@ class ShapeInference {
                     shape, rank);
   }
 
-  // Returns the node's attribute `attr`, of kind type. The C API has no other
-  // kinds here.
+  // Returns the node's attribute `attr`, of kind "type". Shape functions
+  // cannot read attributes of other kinds.
   absl::StatusOr<DataType> GetTypeAttr(const char* attr) const {
     OwnedStatus status;
     capi::TF_DataType value = capi::TF_FLOAT;
@@ -253,7 +255,7 @@ class ShapeInference {
 
   capi::TF_ShapeInferenceContext* const context_;
   const int num_outputs_;
-  // A call failed although its index was valid, because of an old release.
+  // Set when an old release rejected a valid index.
   bool hit_index_limit_ = false;
 };
 

@@ -27,10 +27,10 @@ namespace tfplug {
 namespace internal {
 
 // Returns INVALID_ARGUMENT for types on which TensorFlow would abort: reference
-// types and types that the release does not know.
+// types and types that the release does not have.
 inline absl::Status CheckAllocatable(DataType dtype) {
   const int i = static_cast<int>(dtype);
-  // Every release knows the types up to uint64.
+  // Every release has the types up to uint64.
   if (i > 0 && i < kDataTypeCount &&
       (dtype <= DataType::kUint64 || DataTypeSizeInTensorFlow(dtype) != 0)) {
     return absl::OkStatus();
@@ -42,8 +42,9 @@ inline absl::Status CheckAllocatable(DataType dtype) {
 
 }  // namespace internal
 
-// A reference to a TF_Tensor, which shares its buffer. Move-only; nothing here
-// copies elements. host_tensor.h allocates new tensors.
+// A handle of a TF_Tensor, which refers to a buffer that it may share.
+// Move-only; no function of this class copies elements. host_tensor.h allocates
+// new tensors.
 //
 // The buffer of a tensor in device memory stays valid for the work that Compute
 // enqueues on the kernel's stream, even after Compute has returned and the
@@ -64,7 +65,7 @@ class Tensor {
     if (tensor_ != nullptr) internal::tensorflow.TF_DeleteTensor(tensor_);
   }
 
-  // False if there is no tensor; the other functions require one.
+  // False for an empty Tensor, on which no other function may be called.
   explicit operator bool() const { return tensor_ != nullptr; }
 
   DataType dtype() const {
@@ -84,21 +85,23 @@ class Tensor {
   uint64_t byte_size() const {
     return internal::tensorflow.TF_TensorByteSize(tensor_);
   }
-  // Must not be dereferenced if there are no elements.
+  // Returns the address of the elements, which must not be dereferenced if
+  // there are none.
   void* data() const { return internal::tensorflow.TF_TensorData(tensor_); }
   DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
-  // Whether the buffer has the alignment that TensorFlow's own code requires.
+  // Returns whether the buffer has the alignment that TensorFlow's own code
+  // requires.
   // An output that shares a part of an input may lack it.
   bool is_aligned() const {
     return internal::tensorflow.TF_TensorIsAligned(tensor_);
   }
-  // "float[2,3]"
+  // Returns type and shape, such as "float[2,3]".
   std::string ToString() const {
     return DataTypeName(dtype()) + shape().ToString();
   }
 
-  // Returns all elements in row-major order. Throws if T is not the tensor's
-  // type, which fails the run with INTERNAL.
+  // Returns all elements in row-major order. If T is not the tensor's type,
+  // throws, which fails the run with INTERNAL, or aborts without exceptions.
   template <class T>
   absl::Span<T> flat() const {
     CheckType(DataTypeOf<T>());
@@ -106,7 +109,8 @@ class Tensor {
                          static_cast<size_t>(num_elements()));
   }
 
-  // The same as an array of kRank dimensions; throws if the rank differs, too.
+  // Returns the elements as an array of kRank dimensions. Throws as flat()
+  // does, and if the rank differs.
   template <class T, int kRank>
   TensorView<T, kRank> view() const {
     CheckType(DataTypeOf<T>());
@@ -130,8 +134,8 @@ class Tensor {
   }
 
   // Returns a tensor that shares the buffer and has another type or shape.
-  // INVALID_ARGUMENT if its size in bytes differs, or if elements of a type
-  // have no fixed size.
+  // INVALID_ARGUMENT if its size in bytes differs, or if the elements of either
+  // type have no fixed size.
   absl::StatusOr<Tensor> Bitcast(DataType dtype, const Shape& shape) const {
     if (auto s = internal::CheckShape(shape); !s.ok()) return s;
     if (auto s = internal::CheckAllocatable(dtype); !s.ok()) return s;

@@ -11,14 +11,15 @@
 #include "tfplug/kernel/variables.h"
 
 // Complete kernels for tf.Variable on a device: assign, assign_add, assign_sub.
-// They need the author's Code (see variables.h) and the types it supports:
+// They need the author's device code (see VariableCode in variables.h) and the
+// types that it supports:
 //
 //   static const bool variables =
 //       tfplug::RegisterVariableKernels<Variables, float, tfplug::Half>();
 namespace tfplug {
 
-// AssignVariableOp. Registered only where TensorFlow exports the function it
-// needs; elsewhere TensorFlow's kernel for the device type DEFAULT applies,
+// AssignVariableOp. Registered only where TensorFlow exports the function that
+// it needs; elsewhere TensorFlow's kernel for the device type DEFAULT applies,
 // which is correct as long as nothing is copied.
 template <class Code>
 class AssignVariableOp : public Kernel {
@@ -39,9 +40,9 @@ class AssignVariableOp : public Kernel {
 };
 
 // AssignAddVariableOp and AssignSubVariableOp. Where TensorFlow does not export
-// the functions they need (2.19 to 2.21) they are registered nevertheless, and
-// fail with a descriptive error: TensorFlow's own kernels would write through
-// the device pointer on the host.
+// the functions that they need (2.19 to 2.21), they are registered nevertheless
+// and fail with a descriptive error: TensorFlow's own kernels would write
+// through the device pointer on the host.
 template <class Code, VariableUpdate update>
 class AssignUpdateVariableOp : public Kernel {
  public:
@@ -69,6 +70,8 @@ class AssignUpdateVariableOp : public Kernel {
   }
 };
 
+// Registers the kernels for variables of Types. Call it in a static
+// initializer; it always returns true.
 template <class Code, class... Types>
 bool RegisterVariableKernels() {
   const std::vector<DataType> types = {DataTypeOf<Types>()...};

@@ -20,9 +20,9 @@
 // and TensorFlow 1's references. variable_kernels.h has complete kernels.
 //
 // TensorFlow exports the C functions in 2.6 to 2.18 but not in 2.19 to 2.21,
-// where these functions fail with UNIMPLEMENTED. When TensorFlow itself fails,
-// it has already failed the run; the error returned here only reports that, and
-// the kernel should return it.
+// where these functions fail with UNIMPLEMENTED. If one of TensorFlow's
+// functions fails, it has already failed the run; the error returned here only
+// reports that, and the kernel should return it.
 namespace tfplug {
 
 enum class VariableUpdate { kAdd = 0, kSub = 1 };
@@ -42,7 +42,8 @@ template <class StreamT>
 struct VariableCode {
   static constexpr VariableUpdate kUpdate = VariableUpdate::kAdd;
 
-  // Copies a variable before it is changed while another reader refers to it.
+  // Enqueues a copy of a variable's value. TensorFlow calls it before a change
+  // in place while another tensor shares the buffer.
   static absl::Status Copy(KernelContext& context, const Tensor& from,
                            Tensor& to) {
     const auto stream = context.GetStream<StreamT>();
@@ -76,8 +77,8 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
   });
 }
 
-// The same for a reference variable; output `output` then refers to it. 2.10 to
-// 2.18.
+// Assigns to a reference variable of TensorFlow 1; output `output` then refers
+// to it. 2.10 to 2.18.
 template <class Code>
 absl::Status AssignRefVariable(KernelContext& context, int input, int output,
                                int value, bool use_locking,
@@ -108,8 +109,8 @@ class VariableLock {
 };
 
 // Locks the variables that `inputs` refer to, in an order that prevents
-// deadlocks between kernels; shared unless `exclusive`. With `sparse`, reads of
-// the variables copy from then on.
+// deadlocks between kernels. The locks are shared unless `exclusive`. With
+// `sparse`, all later reads of the variables copy the value.
 //
 // The variables must be the first inputs, in order: some releases look up
 // others incorrectly.
@@ -175,8 +176,9 @@ absl::Status UpdateVariable(KernelContext& context, int input, int value,
   return Code::Update(context, update, *variable, *tensor);
 }
 
-// The same by TF_AssignUpdateVariable, which also supports variants. TensorFlow
-// aborts if the variable does not exist, so that is checked first.
+// Updates the variable with TF_AssignUpdateVariable, which also supports
+// variants. TensorFlow aborts if the variable does not exist, so its existence
+// is checked first.
 template <class Code>
 absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
                                   VariableUpdate update,
@@ -199,8 +201,8 @@ absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
 
 // ---- TensorFlow 1's references and temporary variables ---------------------
 
-// Makes output `output` refer to the variable of input `input`. No effect if
-// the input is a resource. 2.6 to 2.18.
+// Makes output `output` refer to the variable that input `input` refers to. No
+// effect if the input is a resource. 2.6 to 2.18.
 inline absl::Status ForwardRefInput(KernelContext& context, int input,
                                     int output) {
   const auto function = &CApi::TF_OpKernelContext_ForwardRefInputToRefOutput;

@@ -20,7 +20,7 @@ class FakeRendezvous;
 // A resource variable.
 struct Variable {
   std::optional<TF_Tensor> value;
-  // Whether readers get copies, which sparse updates switch on.
+  // Whether readers get copies; set by sparse updates.
   bool copy_on_read = false;
   int locks = 0;
 };
@@ -31,7 +31,7 @@ struct InputSlot {
   InputSlot() = default;
   InputSlot(TF_Tensor tensor, bool on_host = false)
       : tensor(std::move(tensor)), on_host(on_host) {}
-  // A resource: `variable` may be null, which is a handle without a variable.
+  // A resource. If `variable` is null, the handle refers to no variable.
   InputSlot(std::shared_ptr<Variable> variable)
       : tensor(TF_Tensor(capi::TF_RESOURCE, {}, TensorBuffer::OnHost(0))),
         on_host(true),
@@ -53,20 +53,20 @@ struct OutputSlot {
 
 namespace tfplug::capi {
 
-// One run of a kernel. The first part is what the kernel can ask for; KernelRun
-// fills in node, device, inputs and outputs, and a test may change all of it.
+// One run of a kernel. The first part can be queried by the kernel. KernelRun
+// sets node, device, inputs and outputs; a test may change every field.
 struct TF_OpKernelContext {
   testing::Node node;
   std::vector<testing::InputSlot> inputs;
   std::vector<testing::OutputSlot> outputs;
-  // Null for a kernel on the host, whose memory then all is host memory.
+  // Null for a kernel on the host; all memory is then host memory.
   testing::FakeDevice* device = nullptr;
   SP_Stream stream = nullptr;
   int device_id = 0;
   std::string device_name = "/device:MY_DEVICE:0";
   std::string container = "localhost";
   std::vector<std::string> requested_inputs;
-  // Serialised protos.
+  // Serialized protos.
   std::string function_library, config, resource_handle;
   int64_t step_id = 1, iteration_id = 0;
   uint64_t frame_id = 0;
@@ -75,7 +75,7 @@ struct TF_OpKernelContext {
   // The number of allocations until the memory is exhausted; -1: no limit.
   int allocations_left = -1;
 
-  // What the kernel has done.
+  // The actions of the kernel.
   absl::Status failure;  // the first reported failure
   int failures = 0;
   int deferred_ops = 0, max_deferred_ops = 0;

@@ -19,9 +19,9 @@
 
 namespace tfplug::testing {
 
-// TensorFlow's side of one device of a plug-in: its calls, with its structs,
-// and the four streams that it creates for each device. Returned by
-// Host::Device.
+// TensorFlow's side of one device of a plug-in: TensorFlow's calls and structs,
+// and the four streams that TensorFlow creates for each device. Host::Device
+// returns it.
 class FakeDevice {
  public:
   FakeDevice(const StructSizes& sizes, const capi::SP_DeviceFns& device_fns,
@@ -53,7 +53,7 @@ class FakeDevice {
   }
   std::string vendor() const { return OrEmpty(device_.get()->device_vendor); }
   std::string pci_bus_id() const { return OrEmpty(device_.get()->pci_bus_id); }
-  // Empty if the slot is null.
+  // Empty if the C function is null.
   std::optional<int32_t> NumaNode() const {
     return CallIfSet(device_.device_fns.get_numa_node);
   }
@@ -81,8 +81,8 @@ class FakeDevice {
   FakeStream& device_to_host() { return *device_to_host_; }
   FakeStream& device_to_device() { return *device_to_device_; }
 
-  // With options, calls create_stream_with_options; UNIMPLEMENTED if that is
-  // null.
+  // Creates a stream. With `options`, calls create_stream_with_options;
+  // UNIMPLEMENTED if that is null.
   absl::StatusOr<std::unique_ptr<FakeStream>> CreateStream(
       std::optional<StreamOptions> options = std::nullopt) {
     capi::SP_Stream handle = nullptr;
@@ -115,7 +115,8 @@ class FakeDevice {
 
   // ---- Memory ------------------------------------------------------------
 
-  // Null when the plug-in is out of memory; the C slot gives no reason.
+  // Returns null if the plug-in fails, mostly for lack of memory; the C
+  // function reports no reason.
   DeviceMemory Allocate(uint64_t size, int64_t memory_space = 0) {
     auto c = ToC(device_, DeviceMemory());
     fns().allocate(c_device(), size, memory_space, c.get());
@@ -136,14 +137,14 @@ class FakeDevice {
     return fns().unified_memory_allocate != nullptr &&
            fns().unified_memory_deallocate != nullptr;
   }
-  // Only with has_unified_memory().
+  // Call these only if has_unified_memory().
   void* AllocateUnified(uint64_t size) {
     return fns().unified_memory_allocate(c_device(), size);
   }
   void DeallocateUnified(void* memory) {
     fns().unified_memory_deallocate(c_device(), memory);
   }
-  // Empty when the slot returns false.
+  // Empty if the C function returns false.
   std::optional<AllocatorStats> Stats();
   std::optional<MemoryUsage> Usage() {
     MemoryUsage usage;
@@ -179,8 +180,8 @@ class FakeDevice {
   // ------------------------------------------------------------------------
 
   // Returns the plug-in's first mistake that no call has reported: a write
-  // beyond a struct, a host task that was dropped or ran twice. Tasks that
-  // still wait in a stream count as dropped: wait for the stream first.
+  // beyond a struct, or a host task that was dropped or ran twice. Tasks that
+  // are pending in a stream count as dropped: wait for the stream first.
   absl::Status Problems() const {
     if (!device_.device.intact()) {
       return absl::InternalError("the plug-in wrote beyond an SP_Device");
@@ -190,7 +191,8 @@ class FakeDevice {
   }
 
  private:
-  // Wraps the object of a create_... slot; OK without an object is an error.
+  // Wraps the object that a create_... function returned; OK without an object
+  // is an error.
   template <class T, class Handle>
   absl::StatusOr<std::unique_ptr<T>> Wrap(const char* slot, absl::Status status,
                                           Handle handle) {

@@ -19,7 +19,7 @@
 namespace tfplug::testing {
 
 // A kernel for a node, found in the KernelRegistry and constructed as
-// TensorFlow does it.
+// TensorFlow constructs it.
 //
 //   auto kernel = FakeKernel::Create({"Relu", "r", {{"T", DataType::kFloat}}},
 //                                    "MY_DEVICE").value();
@@ -30,8 +30,8 @@ namespace tfplug::testing {
 //   CHECK(run.Output<float>(0).elements == std::vector<float>{0, 1});
 class FakeKernel {
  public:
-  // NOT_FOUND if no kernel is registered for the node; otherwise the status of
-  // the construction.
+  // Returns the kernel for `node`. NOT_FOUND if none is registered; otherwise
+  // the error of its construction.
   static absl::StatusOr<std::unique_ptr<FakeKernel>> Create(
       Node node, const std::string& device_type) {
     const auto* builder = KernelRegistry::Get().Find(node, device_type);
@@ -53,7 +53,7 @@ class FakeKernel {
 
   const Node& node() const { return node_; }
   const capi::TF_KernelBuilder& builder() const { return builder_; }
-  // The object that create_func has returned.
+  // Returns the object that create_func returned.
   void* object() const { return kernel_; }
 
  private:
@@ -79,8 +79,9 @@ class KernelRun {
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
-  // Adds an input: of float, std::string and so on. `on_host` for an argument
-  // with HostMemory; strings always are in host memory.
+  // Adds an input with elements of type T, such as float or std::string. Set
+  // `on_host` for an argument with HostMemory; strings are always in host
+  // memory.
   template <class T>
   void AddInput(const Value<T>& value, bool on_host = false) {
     on_host = on_host || std::is_same_v<T, std::string>;
@@ -105,9 +106,9 @@ class KernelRun {
     context_.allocations_left = allocations;
   }
 
-  // Runs the kernel, and waits for the work that it has enqueued. Returns the
-  // kernel's first failure, or that of the stream; RESOURCE_EXHAUSTED if there
-  // was no memory for an input.
+  // Runs the kernel and waits for the work that it enqueued. Returns the
+  // kernel's first failure, or the failure of the stream; RESOURCE_EXHAUSTED if
+  // there was no memory for an input.
   absl::Status Run() {
     if (!setup_.ok()) return setup_;
     const capi::TF_KernelBuilder& builder = kernel_.builder();
@@ -117,7 +118,7 @@ class KernelRun {
       builder.compute_async_func(
           kernel_.object(), &context_,
           reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&callback));
-      callback = nullptr;  // TensorFlow's does not outlive the call either.
+      callback = nullptr;  // TensorFlow destroys its callback then, too.
       done->get_future().wait();
     } else {
       builder.compute_func(kernel_.object(), &context_);
@@ -129,15 +130,15 @@ class KernelRun {
     return status;
   }
 
-  // Everything else that the kernel may ask for: step id, rendezvous, protos…
+  // Returns the context, to set the step id, rendezvous, protos and so on.
   capi::TF_OpKernelContext* context() { return &context_; }
-  // The tensor that the kernel has set; null if it has not.
+  // Returns output `i` if the kernel has set it, otherwise null.
   const capi::TF_Tensor* output(int i) const {
     const auto& tensor = context_.outputs.at(static_cast<size_t>(i)).tensor;
     return tensor.has_value() ? &*tensor : nullptr;
   }
-  // Returns the value of an output, copied to the host. Only after a run that
-  // was OK.
+  // Returns the value of an output, copied to the host. Call it only
+  // after a run that returned OK.
   template <class T>
   Value<T> Output(int i) const {
     const OutputSlot& slot = context_.outputs.at(static_cast<size_t>(i));

@@ -17,8 +17,8 @@
 namespace tfplug::testing {
 
 // TensorFlow's exchange of tensors between the kernels of a step. A tensor is
-// handed over on the thread that comes second. The end of its life is the end
-// of the step, which cancels the receivers that still wait.
+// passed on by the thread that calls second, sender or receiver. The destructor
+// ends the step, which cancels the receivers that still wait.
 //
 //   testing::FakeRendezvous rendezvous;
 //   run.context()->rendezvous = &rendezvous;
@@ -26,7 +26,7 @@ class FakeRendezvous {
  public:
   ~FakeRendezvous() { Abort(absl::CancelledError("the step has ended")); }
 
-  // The number of receivers that wait.
+  // Returns the number of waiting receivers.
   size_t waiting() const { return waiting_.size(); }
 
   // Returns the functions that TF_GetRendezvous gives to a kernel.
@@ -60,11 +60,11 @@ class FakeRendezvous {
     if (std::count(text.begin(), text.end(), ';') != 4) {
       AbortLikeTensorFlow(kName, "malformed key");
     }
-    // TensorFlow unreferences it without a check.
+    // TensorFlow releases its reference without checking for null.
     if (args.device_context == nullptr) {
       AbortLikeTensorFlow(kName, "no device context");
     }
-    // For device memory, TensorFlow would copy by the context's functions.
+    // For device memory, TensorFlow would copy with the context's functions.
     if (args.alloc_attrs.value != 1) {
       AbortLikeTensorFlow(kName, "not host memory");
     }
@@ -123,7 +123,7 @@ class FakeRendezvous {
                    const absl::Status& status) {
     Finish(done, status, MakeTensor(capi::TF_FLOAT, {0}), false);
   }
-  // Status and tensor are TensorFlow's and only valid during the call.
+  // TensorFlow owns status and tensor, which are valid during the call only.
   static void Finish(const capi::TF_RendezvousDoneCallbackImpl& done,
                      const absl::Status& status, const TF_Tensor& tensor,
                      bool is_dead) {

@@ -13,9 +13,9 @@
 #include "tfplug/testing/internal/host_tasks.h"
 #include "tfplug/testing/internal/plugin_device.h"
 
-// TensorFlow's side of a plug-in's streams, events and timers. Each function is
-// one C call. FakeDevice creates the objects, and their destructors destroy the
-// plug-in's.
+// TensorFlow's side of a plug-in's streams, events and timers. Each function
+// makes one C call. FakeDevice creates the objects; their destructors destroy
+// the plug-in's objects.
 namespace tfplug::testing {
 
 // Returns the struct in which TensorFlow passes memory, for one call.

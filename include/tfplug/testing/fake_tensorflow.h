@@ -29,15 +29,15 @@
 
 namespace tfplug::testing {
 
-// The TensorFlow that is faked, as far as its functions go.
+// Selects the functions of the fake TensorFlow.
 struct FakeOptions {
   // Only functions that this release exports exist.
   Release release = capi::kNewestRelease;
-  // Functions that do not exist either, such as "TF_SetPayload".
+  // Further functions that do not exist, such as "TF_SetPayload".
   std::vector<std::string> missing;
 };
 
-// The version of the TensorFlow that is faked, "2.21.0".
+// The version of the fake TensorFlow, such as "2.21.0".
 inline std::string& FakeVersion() {
   static auto* const version = new std::string;
   return *version;
@@ -78,15 +78,15 @@ inline capi::Functions MakeFakeTensorFlow(const FakeOptions& options = {}) {
   return functions;
 }
 
-// Takes TensorFlow's place, during its life, for plug-ins that are linked with
-// the test:
+// Replaces TensorFlow, while the object exists, for plug-ins that are linked
+// with the test:
 //
 //   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::Host::Register(&SE_InitPlugin);
 //
-// The first one must exist before any entry point of the plug-in is called.
+// Construct the first one before any entry point of the plug-in is called.
 // Plug-ins loaded with dlopen look functions up by themselves: see Host::Load.
-// At its end, all registered kernels and ops are removed.
+// The destructor removes all registered kernels and ops.
 class ScopedFakeTensorFlow {
  public:
   explicit ScopedFakeTensorFlow(const FakeOptions& options = {})

@@ -13,17 +13,17 @@ namespace tfplug::testing {
 
 // Makes one call of TensorFlow's C API fail: with RESOURCE_EXHAUSTED and
 // "injected into TF_…", or with a null result where there is no TF_Status.
-// Calls are counted, from 1, from the construction of the Fault on; only those
-// that can fail in TensorFlow. One Fault at a time, for all threads.
+// Calls that can fail in TensorFlow are counted from 1, starting when the Fault
+// is constructed, on all threads together. Only one Fault may exist at a time.
 //
 //   testing::Fault fault("TF_AllocateTemp", 2);
 //   CHECK(absl::IsResourceExhausted(run.Run()));
 //   CHECK(fault.failed() == "TF_AllocateTemp");
 class Fault {
  public:
-  // Fails the given call, whatever function it calls. 0: none.
+  // Fails call number `call`, of whatever function; none if it is 0.
   explicit Fault(int64_t call) : Fault("", call) {}
-  // Fails the given call of `function`.
+  // Fails call number `call` of `function`.
   explicit Fault(std::string function, int64_t call = 1) {
     std::lock_guard<std::mutex> lock(plan().mutex);
     plan().calls = 0;
@@ -38,18 +38,19 @@ class Fault {
     plan().fail_at = 0;
   }
 
-  // The function that has failed; empty if the call has not happened.
+  // Returns the function that failed; empty if the call has not happened.
   std::string failed() const {
     std::lock_guard<std::mutex> lock(plan().mutex);
     return plan().failed;
   }
-  // How many calls have been counted.
+  // Returns the number of calls counted so far.
   int64_t calls() const {
     std::lock_guard<std::mutex> lock(plan().mutex);
     return plan().calls;
   }
 
-  // For the fake's functions: count a call, and return whether it must fail.
+  // Called by the fake's functions: counts a call, and returns whether it must
+  // fail.
   static bool Hits(const char* function) {
     std::lock_guard<std::mutex> lock(plan().mutex);
     if (!plan().function.empty() && plan().function != function) return false;
@@ -78,7 +79,7 @@ class Fault {
   }
 };
 
-// Returns how many calls that can fail `run` makes.
+// Returns the number of calls that `run` makes and that can fail.
 template <class Run>
 int64_t CountCalls(Run&& run) {
   const Fault none(0);

@@ -19,8 +19,8 @@
 namespace tfplug::testing {
 
 // TensorFlow's side of a graph optimizer: registers and runs it with
-// TensorFlow's calls. Each struct has the size of the release, and canary bytes
-// around it.
+// TensorFlow's calls. Each struct has its size in the release, between canary
+// bytes.
 //
 //   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::GraphHost::Register(&TF_InitGraph).value();
@@ -31,7 +31,8 @@ class GraphHost {
   using InitGraph = void (*)(capi::TP_OptimizerRegistrationParams* params,
                              capi::TF_Status* status);
 
-  // Fails like TensorFlow, with the plug-in's status or for a missing field.
+  // Registers a plug-in that is linked with the test. Fails as TensorFlow does,
+  // with the plug-in's status or for a missing field.
   static absl::StatusOr<std::unique_ptr<GraphHost>> Register(
       InitGraph init_graph, Release release = capi::kNewestRelease,
       int32_t major_version = 0) {
@@ -58,8 +59,8 @@ class GraphHost {
 
   std::string device_type() const { return params_->device_type; }
 
-  // Returns the settings by name, whatever layout the release has; those that
-  // it lacks are Default.
+  // Returns the settings in the newest layout, converted from that of the
+  // release. Settings that the release lacks are Default.
   capi::TP_OptimizerConfigs configs() const {
     constexpr size_t kInserted = offsetof(capi::TP_OptimizerConfigs,
                                           auto_mixed_precision_onednn_bfloat16);
@@ -76,7 +77,7 @@ class GraphHost {
 
   // The result of one optimization.
   struct Outcome {
-    std::string graph;               // serialised, after the last run
+    std::string graph;               // serialized, after the last run
     std::vector<absl::Status> runs;  // the status of each run
     bool changed = false;            // whether a run returned a new graph
   };
@@ -91,7 +92,7 @@ class GraphHost {
                                 ? nullptr
                                 : optimizer_->create_func();
     for (int run = 0; run < runs; ++run) {
-      // Each run has its own buffer, which is freed right after.
+      // Each run has its own input, which is freed right after the run.
       const std::string bytes = outcome.graph;
       TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
       TF_Buffer out = {nullptr, 0, nullptr};

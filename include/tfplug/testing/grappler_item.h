@@ -11,23 +11,23 @@
 
 namespace tfplug::capi {
 
-// What a graph optimizer can ask TensorFlow besides the graph. A test fills it
-// in.
+// The information that TensorFlow gives to a graph optimizer besides the graph.
+// Tests set the fields.
 struct TF_GrapplerItem {
   // The result of shape inference for one input or output of a node.
   struct Property {
     TF_DataType dtype;
     PartialShape shape;
-    std::string value;  // a serialised TensorProto; empty if not constant
+    std::string value;  // a serialized TensorProto; empty if not constant
   };
-  // By node.
+  // By the node's name, one for each input or output.
   using Properties = std::map<std::string, std::vector<Property>>;
 
   std::vector<std::string> nodes_to_preserve;
   std::vector<std::string> fetch_nodes;
   Properties inputs;
   Properties outputs;
-  mutable int inferences = 0;  // how often TF_InferStatically was called
+  mutable int inferences = 0;  // number of calls of TF_InferStatically
 };
 
 }  // namespace tfplug::capi
@@ -36,7 +36,7 @@ namespace tfplug::testing {
 
 using capi::TF_GrapplerItem;
 
-// The ops that TensorFlow knows: serialised OpDefs by name.
+// The ops of the fake TensorFlow: serialized OpDefs by name.
 inline std::map<std::string, std::string>& KnownOpDefs() {
   static auto* const ops = new std::map<std::string, std::string>;
   return *ops;

@@ -22,9 +22,9 @@
 
 namespace tfplug::testing {
 
-// The TensorFlow that a Host fakes, as far as a device plug-in sees it.
+// Describes the TensorFlow that a Host fakes for a device plug-in.
 struct HostOptions {
-  // The sizes of its structs; those of a release, or invented ones.
+  // The sizes of its structs: those of a release, or invented ones.
   StructSizes sizes = StructSizes(capi::kNewestRelease);
   // SE_MAJOR, SE_MINOR and SE_PATCH, which are the same in every release.
   int32_t major_version = 0;
@@ -37,8 +37,8 @@ struct HostOptions {
 
 // TensorFlow's side of a device plug-in: registers and validates it, creates
 // its devices and their streams, and destroys everything, with TensorFlow's
-// calls in TensorFlow's order. Each struct has the size of the release, and
-// canary bytes around it. Where TensorFlow would abort, this returns an error.
+// calls in TensorFlow's order. Each struct has its size in the release,
+// between canary bytes. Where TensorFlow would abort, Host returns an error.
 //
 //   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::Host::Register(&SE_InitPlugin).value();
@@ -48,8 +48,8 @@ struct HostOptions {
 //   ...
 //   CHECK(host->Problems().ok());
 //
-// One difference: TensorFlow never destroys devices and platforms. The
-// destructor of Host does, devices first.
+// Unlike TensorFlow, which never destroys devices and platforms, Host destroys
+// them in its destructor, devices first.
 class Host {
  public:
   using InitPlugin = void (*)(capi::SE_PlatformRegistrationParams* params,
@@ -110,7 +110,8 @@ class Host {
   }
   const capi::SP_TimerFns& timer_fns() const { return read_timer_fns_; }
 
-  // After a failure here, TensorFlow logs it and continues without devices.
+  // Returns the number of devices. TensorFlow logs a failure of this function
+  // and continues without devices.
   absl::StatusOr<int> DeviceCount() const {
     int count = 0;
     absl::Status status = CallWithStatus(platform_fns_->get_device_count,
@@ -119,8 +120,8 @@ class Host {
     return count;
   }
 
-  // Returns the device with this ordinal, which the first call creates. The
-  // host owns it.
+  // Returns the device with this ordinal; the first call creates it. The Host
+  // owns it.
   absl::StatusOr<FakeDevice*> Device(int ordinal) {
     auto found = devices_.find(ordinal);
     if (found == devices_.end()) {
@@ -187,7 +188,7 @@ class Host {
 
 inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   const StructSizes& sizes = options_.sizes;
-  // TensorFlow has these on the stack during registration, and copies them.
+  // TensorFlow keeps these on the stack during registration, and copies them.
   WithCanary<capi::SE_PlatformRegistrationParams> params(
       sizes.registration_params);
   WithCanary<capi::SP_Platform> platform(sizes.platform);
@@ -254,8 +255,9 @@ inline absl::Status Host::Initialize(InitPlugin init_plugin) {
   return absl::OkStatus();
 }
 
-// Follows TensorFlow's first use of a device: creates it, reads its properties
-// and its memory usage (for the BFC allocator), creates its streams.
+// Creates a device as TensorFlow does when it first uses it: reads its
+// properties and its memory usage (for the BFC allocator), then creates its
+// streams.
 inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
     int ordinal) {
   WithCanary<capi::SE_CreateDeviceParams> params(options_.sizes.device_params);

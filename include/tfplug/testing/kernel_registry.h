@@ -30,8 +30,8 @@ struct TF_KernelBuilder : testing::Counted<TF_KernelBuilder> {
   std::vector<std::string> host_memory;
   int32_t priority = 0;
   std::string label;
-  // The serialised KernelDef, if it was registered with one. Its values have
-  // replaced those above.
+  // The serialized KernelDef, if the kernel was registered with one. Its values
+  // have replaced those above.
   std::string kernel_def;
 };
 
@@ -42,7 +42,7 @@ namespace tfplug::testing {
 using capi::TF_KernelBuilder;
 
 // The kernels that plug-ins have registered in this process.
-// ScopedFakeTensorFlow clears it at its end.
+// The destructor of ScopedFakeTensorFlow clears it.
 class KernelRegistry {
  public:
   static KernelRegistry& Get() {
@@ -50,7 +50,7 @@ class KernelRegistry {
     return *registry;
   }
 
-  // In the order of their registration.
+  // Returns the kernels in the order of their registration.
   const std::vector<std::unique_ptr<TF_KernelBuilder>>& kernels() const {
     return kernels_;
   }
@@ -59,7 +59,7 @@ class KernelRegistry {
   }
   void Clear() { kernels_.clear(); }
 
-  // Replaces all kernels by those that a plug-in's TF_InitKernel registers.
+  // Replaces all kernels with those that a plug-in's TF_InitKernel registers.
   void Refill(void (*init_kernel)()) {
     Clear();
     init_kernel();
@@ -142,7 +142,8 @@ TFPLUG_FAKE_FUNCTION TF_KernelBuilder* TF_NewAsyncKernelBuilder(
 TFPLUG_FAKE_FUNCTION void TF_DeleteKernelBuilder(TF_KernelBuilder* builder) {
   delete builder;
 }
-// TensorFlow takes no types of 4 bits or fewer here, only in a KernelDef.
+// TensorFlow rejects types of 4 bits or fewer here and accepts them only in a
+// KernelDef.
 TFPLUG_FAKE_FUNCTION void TF_KernelBuilder_TypeConstraint(
     TF_KernelBuilder* builder, const char* attr, TF_DataType type,
     TF_Status* status) {
@@ -167,8 +168,8 @@ TFPLUG_FAKE_FUNCTION void TF_KernelBuilder_Label(TF_KernelBuilder* builder,
   builder->label = label;
 }
 
-// Replaces the builder's values by those of a serialised KernelDef. False if it
-// is malformed.
+// Replaces the builder's values with those of a serialized KernelDef. Returns
+// false if it is malformed.
 inline bool ReadKernelDef(const char* kernel_def, TF_KernelBuilder* builder) {
   using internal::WireReader;
   builder->kernel_def = kernel_def;

@@ -13,11 +13,11 @@
 
 namespace tfplug::testing {
 
-// How many objects of TensorFlow's exist in the process.
+// Return the number of TensorFlow's objects in the process.
 inline int64_t LiveStatusCount() { return Counted<capi::TF_Status>::live; }
 inline int64_t LiveTensorCount() { return Counted<capi::TF_Tensor>::live; }
 
-// Finds objects of TensorFlow's that were created during its life and still
+// Finds TensorFlow's objects that were created after the LeakCheck and still
 // exist: statuses, tensors, buffers, kernel builders, shape handles, graph
 // properties and so on.
 //
@@ -26,8 +26,8 @@ inline int64_t LiveTensorCount() { return Counted<capi::TF_Tensor>::live; }
 //   CHECK(leaks.Check() == absl::OkStatus());
 class LeakCheck {
  public:
-  // INTERNAL, with types and counts, if there are more objects than at the
-  // start, or fewer.
+  // Returns INTERNAL, with types and counts, if there are more or fewer objects
+  // than at the construction.
   absl::Status Check() const {
     const Counts now = Count();
     std::string leaks;
@@ -65,9 +65,10 @@ class LeakCheck {
   const Counts before_ = Count();
 };
 
-// Runs `run`, which returns an absl::Status, once as it is and then once for
-// each call of TensorFlow's C API that it makes, which fails. OK if the first
-// run is OK, and every other one returns RESOURCE_EXHAUSTED and leaks nothing.
+// Calls `run`, which returns an absl::Status, once without a fault, and then
+// once for each of its calls of TensorFlow's C API, which fails. Returns OK if
+// the first run returns OK and every other run returns RESOURCE_EXHAUSTED and
+// leaks nothing.
 //
 //   CHECK(testing::TryEachFault([&] { return RunMyKernel(); }).ok());
 template <class Run>

@@ -13,9 +13,9 @@
 
 namespace tfplug::testing {
 
-// Captures what is logged through TF_Log while it lives, instead of standard
-// error. One at a time. Releases from 2.21 on have no TF_Log, and tfplug then
-// writes to standard error itself.
+// Captures the messages logged through TF_Log while the object exists, which
+// then do not reach standard error. Only one may exist at a time. Releases from
+// 2.21 on have no TF_Log, and tfplug then writes to standard error itself.
 class LogCapture {
  public:
   LogCapture() {
@@ -33,14 +33,14 @@ class LogCapture {
     std::lock_guard<std::mutex> lock(mutex());
     return lines_;
   }
-  // All lines, each with a newline.
+  // Returns all lines, each with a newline.
   std::string text() const {
     std::string text;
     for (const std::string& line : lines()) text += line + "\n";
     return text;
   }
 
-  // For TF_Log.
+  // Called by TF_Log.
   static void Write(capi::TF_LogLevel level, const char* format,
                     va_list arguments) {
     char line[1024];

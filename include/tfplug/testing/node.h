@@ -33,12 +33,12 @@ struct Node {
   std::string op = "Op";
   std::string name = "node";
   std::map<std::string, AttrValue> attrs;
-  // The op's input arguments in order, each with its count of inputs. Only
-  // needed for kernels that get inputs by name.
+  // The op's input arguments in order, each with its number of inputs. Needed
+  // only for kernels that look up inputs by name.
   std::vector<std::pair<std::string, int>> input_args;
 };
 
-// Returns a serialised tensorflow.TensorShapeProto.
+// Returns a serialized tensorflow.TensorShapeProto.
 inline std::string SerializeShape(const PartialShape& shape) {
   std::string out;
   if (!shape.has_rank()) {
@@ -53,7 +53,7 @@ inline std::string SerializeShape(const PartialShape& shape) {
   return out;
 }
 
-// Returns a serialised tensorflow.TensorProto, for a tensor in host memory.
+// Returns a serialized tensorflow.TensorProto, for a tensor in host memory.
 inline std::string SerializeTensor(const TF_Tensor& tensor) {
   std::string out;
   internal::AppendField(out, 1, static_cast<uint64_t>(tensor.dtype));
@@ -66,7 +66,7 @@ inline std::string SerializeTensor(const TF_Tensor& tensor) {
   return out;
 }
 
-// Returns a serialised tensorflow.NameAttrList.
+// Returns a serialized tensorflow.NameAttrList.
 inline std::string SerializeFunction(const Function& function) {
   if (!function.name_attr_list.empty()) return function.name_attr_list;
   std::string out;
@@ -74,7 +74,7 @@ inline std::string SerializeFunction(const Function& function) {
   return out;
 }
 
-// Appends a value to a serialised tensorflow.AttrValue, or to its ListValue.
+// Appends a value to a serialized tensorflow.AttrValue, or to its ListValue.
 template <class T>
 void AppendAttrValue(std::string& to, const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -93,7 +93,7 @@ void AppendAttrValue(std::string& to, const T& value) {
   } else if constexpr (std::is_same_v<T, TF_Tensor>) {
     internal::AppendField(to, 8, SerializeTensor(value));
   } else if constexpr (std::is_same_v<T, Function>) {
-    // The field of a ListValue has another number than that of an AttrValue.
+    // ListValue and AttrValue use different field numbers for functions.
     internal::AppendField(to, 10, SerializeFunction(value));
   } else {
     std::string list;
@@ -109,7 +109,7 @@ void AppendAttrValue(std::string& to, const T& value) {
   }
 }
 
-// Returns a serialised tensorflow.NodeDef.
+// Returns a serialized tensorflow.NodeDef.
 inline std::string SerializeNodeDef(const Node& node) {
   std::string out;
   internal::AppendField(out, 1, node.name);

@@ -15,7 +15,7 @@ namespace tfplug::capi {
 struct TF_OpDefinitionBuilder : testing::Counted<TF_OpDefinitionBuilder> {
   std::string name;
   std::vector<std::string> attrs, inputs, outputs;
-  // In plain words: "commutative", "deprecated since 7: use another", …
+  // Descriptions: "commutative", "deprecated since 7: use another", …
   std::vector<std::string> flags;
   void (*shape_function)(TF_ShapeInferenceContext*, TF_Status*) = nullptr;
 };
@@ -28,7 +28,7 @@ using capi::TF_OpDefinitionBuilder;
 using capi::TF_ShapeInferenceContext;
 
 // The ops that plug-ins have defined in this process, in order.
-// ScopedFakeTensorFlow clears it at its end.
+// The destructor of ScopedFakeTensorFlow clears it.
 inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
   static auto* const ops =
       new std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>;
@@ -92,8 +92,8 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
     void (*function)(TF_ShapeInferenceContext*, TF_Status*)) {
   builder->shape_function = function;
 }
-// The names of TensorFlow's own ops, which a test may fill in (up to 100 bytes
-// each). TensorFlow seems to export no list of ops while this is empty.
+// The names of TensorFlow's own ops, which a test may set (up to 100 bytes
+// each). While it is empty, the fake exports no list of ops.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;

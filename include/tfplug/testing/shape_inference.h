@@ -22,13 +22,13 @@ struct TF_DimensionHandle : testing::Counted<TF_DimensionHandle> {
   int64_t value = -1;
 };
 
-// One call of an op's shape function. A test fills in everything and reads the
-// outputs afterwards; their number is given by the size of `outputs`.
+// One call of an op's shape function. A test sets all fields and reads
+// `outputs` afterwards; the size of `outputs` is the number of outputs.
 struct TF_ShapeInferenceContext {
   std::vector<PartialShape> inputs;
   std::vector<PartialShape> outputs;
   std::map<std::string, TF_DataType> type_attrs;
-  // Old releases reject every index but 0.
+  // If true, rejects every index but 0, as old releases do.
   bool only_first_index = false;
 };
 

@@ -22,7 +22,7 @@ size_t StructSizeIn(Release release) {
 }
 
 // The sizes of all structs that TensorFlow passes to a device plug-in: those of
-// a release, which may be changed to fake a TensorFlow that never existed.
+// a release. Tests may change them to fake a TensorFlow that does not exist.
 struct StructSizes {
   explicit StructSizes(Release release)
       : registration_params(

@@ -53,9 +53,9 @@ TF_Tensor MakeTensor(std::vector<int64_t> dims,
   }
 }
 
-// Allocates memory of the device. It is released when the compute stream has
-// finished the work that was enqueued before. Null if the device is out of
-// memory.
+// Allocates device memory. It is released after the compute stream has finished
+// the work that was enqueued before the release. Returns null if the device is
+// out of memory.
 inline std::shared_ptr<TensorBuffer> AllocateOnDevice(FakeDevice& device,
                                                       size_t size) {
   if (size == 0) return std::make_shared<TensorBuffer>(nullptr, 0, [] {});

@@ -17,7 +17,7 @@ TEST_CASE(
   RunCache cache;
   std::array<capi::TF_OpKernelContext, 2> contexts;
   std::array<int, 2> acquired{};
-  int writes = 0;  // by the holder
+  int writes = 0;  // written by the holder only
   std::array<std::thread, 2> threads;
   for (size_t t = 0; t < threads.size(); ++t) {
     threads[t] = std::thread([&, t] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SmallAttributes returns a description of its attributes, one of nearly every
-// kind. `wrong` makes it read an attribute that is missing or of another type.
+// kind. With `wrong`, it reads an attribute that is missing or of another type.
 #include <string>
 #include <vector>
 

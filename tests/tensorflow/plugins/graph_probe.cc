@@ -12,7 +12,7 @@
 
 // An optimizer without a device, for graphs with a node on a CPU. The first
 // pass writes each graph to $GRAPH_PROBE_FOLDER/NNNN.pb and changes nothing;
-// $GRAPH_PROBE_MODE selects what the second one does.
+// $GRAPH_PROBE_MODE selects the action of the second one.
 namespace graph_probe {
 
 std::string GetEnv(const char* name) {
@@ -75,7 +75,8 @@ class Edit : public tfplug::GraphPass {
     return absl::NotFoundError("nothing is preserved");
   }
 
-  // Describes the properties of some nodes in an error, which reaches the log.
+  // Returns an error that describes the properties of some nodes, which
+  // TensorFlow logs.
   static absl::Status CheckProperties(tfplug::Node node,
                                       const tfplug::PassContext& context) {
     auto& properties = context.properties();

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-// A device that provokes races: each stream is a thread, an addition starts a
-// second late, and freed memory is the first to be allocated again.
-// UPLOADS_WAIT is the device's kUploadsWaitForKernels.
+// A device that provokes races: each stream is a thread, each addition starts a
+// second late, and freed memory is the first to be reused. The macro
+// UPLOADS_WAIT is the value of the device's kUploadsWaitForKernels.
 namespace late {
 
 class Signal {

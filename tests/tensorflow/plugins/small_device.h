@@ -13,8 +13,8 @@
 // TensorFlow or by a kernel that bypasses the device crashes.
 namespace small {
 
-// The distance from TensorFlow's addresses of the memory, which are not
-// accessible, to the device's own mapping.
+// The distance in bytes from the addresses that TensorFlow uses, which are not
+// accessible, to the device's own mapping of the same memory.
 extern intptr_t distance;
 
 // Returns the device's own address for TensorFlow's `address`.

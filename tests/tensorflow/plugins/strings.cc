@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SmallJoin concatenates the strings of a list of inputs, element by element.
-// Strings are always in host memory, which a kernel for a device must declare.
+// Strings are always in host memory, and a kernel for a device must declare
+// that.
 #include <string>
 #include <vector>
 

@@ -8,7 +8,7 @@
 
 #include "minimal_device.h"
 
-// A device that has a kernel for AddV2 and none for AddN. SUM_DEVICE=unsafe
+// A device with a kernel for AddV2 and no kernel for AddN. SUM_DEVICE=unsafe
 // turns on the TensorFlow rewrites that tfplug turns off by default.
 namespace sum_device {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-// An optimizer for the CPU that shows how TensorFlow uses a result.
+// An optimizer for the CPU that shows how TensorFlow uses its result.
 // $UNREAD_RESULT selects the status, "OK" or "ABORTED", and the contents of the
 // buffer, "garbage" or "edited" (the graph with Cos instead of Sin and 32 MiB
 // of attributes). When TensorFlow releases the buffer, the time since the call

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tf.Variable on the device: assign, assign_add and assign_sub by the complete
-// kernels of variable_kernels.h and this device's code for += and -=.
+// Registers assign, assign_add and assign_sub for tf.Variable on the device:
+// the kernels of variable_kernels.h with this device's code for += and -=.
 #include "small_device.h"
 #include "tfplug/kernel/variable_kernels.h"
 

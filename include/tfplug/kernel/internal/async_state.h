@@ -21,10 +21,10 @@ namespace tfplug::internal {
 // compute_async_func has returned.
 //
 // TF_AsyncOpKernelDoneCallback is the address of a std::function<void()>, an
-// argument of that very call, which is destroyed when the call returns: so in
-// all releases with asynchronous kernels (2.13 to 2.22), contrary to the name.
+// argument of that call, which is destroyed when the call returns. This is the
+// case in all releases with asynchronous kernels (2.13 to 2.22).
 // A run that continues needs a copy. Copying is safe with the C++ library of
-// TensorFlow's wheels and in the releases that were examined; elsewhere
+// TensorFlow's wheels and in the releases that were examined; otherwise
 // TensorFlow's thread has to wait.
 inline bool HasCopyableDoneCallback(const char* version) {
   char* rest = nullptr;
@@ -43,8 +43,8 @@ inline bool CanCopyDoneCallback() {
 }
 
 // One asynchronous run. It ends when both TensorFlow's call has returned
-// (ReturnToCaller) and the author has finished (Finish); the last of the two
-// calls TensorFlow's done callback and deletes this object.
+// (ReturnToCaller) and the author has finished the run (Finish); the later of
+// the two calls TensorFlow's done callback and deletes this object.
 class AsyncState {
  public:
   // `done` is null where TensorFlow waits for the call itself.
@@ -58,7 +58,7 @@ class AsyncState {
 
   KernelContext& context() { return *context_; }
 
-  // Any thread, once.
+  // Called once, on any thread.
   void Finish(const absl::Status& result) noexcept {
     if (!HasSucceeded(*context_, result)) FailRun(*context_, result, ops_);
     // TensorFlow may destroy its context in the done callback.
@@ -75,7 +75,7 @@ class AsyncState {
     }
   }
 
-  // TensorFlow's thread, before compute_async_func returns.
+  // Called on TensorFlow's thread, before compute_async_func returns.
   void ReturnToCaller() noexcept {
     if (ABSL_PREDICT_FALSE(waiter_.has_value())) {
       std::unique_lock<std::mutex> lock(waiter_->mutex);

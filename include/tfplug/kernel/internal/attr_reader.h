@@ -21,8 +21,8 @@ namespace tfplug::internal {
 // Reads an attribute as a T: one specialization per type, with the kind's name
 // for error messages (kKind) and the function Read. To save compile time, Read
 // is a template whose types all depend on its parameter, which is always
-// NodeAttrs: a file compiles the functions it calls. Shapes and functions are
-// in attr_reader_proto.h.
+// NodeAttrs: a file compiles only the functions that it calls. Shapes and
+// functions are in attr_reader_proto.h.
 template <class Attrs, class T>
 using Dependent = std::enable_if_t<sizeof(Attrs) != 0, T>;
 template <class Attrs, class T>
@@ -40,7 +40,8 @@ struct AttrReader {
   }
 };
 
-// Reads what the C functions `one` and `list` return as numbers of type C.
+// Read an attribute with a C function `one` or `list`, which returns numbers of
+// type C.
 template <class T, class C, auto one>
 absl::StatusOr<T> ReadNumber(const NodeAttrs& attrs, const char* attr) {
   C value{};
@@ -192,7 +193,7 @@ struct AttrReader<std::vector<Tensor>> {
         attrs.Call(&CApi::TF_OpKernelConstruction_GetAttrTensorList, attr,
                    raw.data(), sizes->list);
     raw.pop_back();
-    // After a failure, too, some of the tensors may exist.
+    // Some of the tensors may exist even after a failure.
     Dependent<Attrs, std::vector<Tensor>> tensors;
     for (capi::TF_Tensor* tensor : raw) tensors.emplace_back(tensor);
     if (!status.ok()) return status;

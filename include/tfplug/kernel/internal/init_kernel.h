@@ -20,11 +20,11 @@
 #include "tfplug/kernel/internal/op_list.h"
 
 // TF_InitKernel: registers the library's kernels with TensorFlow. Every file
-// that registers a kernel compiles this: few templates.
+// that registers a kernel compiles this header, so it has few templates.
 namespace tfplug::internal {
 
-// A kernel with one type for each constrained attribute: the combination
-// `index` of those that the constraints allow.
+// A kernel with one type for each constrained attribute: combination number
+// `index` of the types that the constraints allow.
 struct TypeCombination {
   const KernelRegistration& registration;
   const std::string& device_type;
@@ -77,7 +77,7 @@ class KernelBuilder {
   }
 
   // Where TensorFlow has no asynchronous kernels, an asynchronous kernel
-  // becomes one that waits.
+  // is registered as a synchronous kernel that waits.
   absl::Status Create(const KernelRegistration& registration,
                       const std::string& device_type) {
     const KernelFunctions& functions = registration.functions;
@@ -128,7 +128,7 @@ inline absl::Status RegisterWithKernelDef(
   return status.ToStatus();
 }
 
-// Registers one type combination, by the functions of the builder.
+// Registers one type combination with the functions of the builder.
 inline absl::Status RegisterCombination(const TypeCombination& kernel) {
   const KernelDef& def = kernel.registration.def;
   KernelBuilder builder;
@@ -160,7 +160,7 @@ inline absl::Status RegisterCombination(const TypeCombination& kernel) {
   return status.ToStatus();
 }
 
-// Adds `name` to `names`; returns false if it is there already.
+// Adds `name` to `names`; returns false if it is already present.
 inline bool AddName(std::vector<std::string>& names, std::string name) {
   for (const std::string& other : names) {
     if (other == name) return false;
@@ -228,8 +228,9 @@ inline void WarnAboutUnknownOps() {
 // that registers only kernels does not compile init_op.h.
 __attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
 
-// Lets Python update those variables for which the device has no kernel. Where
-// this TensorFlow lacks the functions for variables, kernels cannot update any.
+// Wraps Python's updates of variables, except those for which the device has a
+// kernel. Where TensorFlow lacks the functions for variables, kernels cannot
+// update any variable, so all updates are wrapped.
 inline absl::Status WrapUpdatesWithoutKernel() {
   if (registered_platform.wrap_python_updates == nullptr) {
     return absl::OkStatus();
@@ -277,8 +278,8 @@ inline void InitKernels() {
 
 }  // namespace tfplug::internal
 
-// RegisterKernel refers to this inline function, so only libraries that
-// register a kernel or an op export it.
+// RegisterKernel and RegisterOp refer to this inline function, so only
+// libraries that register a kernel or an op export it.
 extern "C" {
 __attribute__((visibility("default"))) inline void TF_InitKernel() {
   ::tfplug::internal::GuardOrLog("TF_InitKernel", [] {

@@ -55,7 +55,8 @@ inline int CountOutputs(const OpDef& def) {
   return static_cast<int>(def.outputs().size());
 }
 
-// Lets the shape function reject outputs that no op has which uses it.
+// Lets the shape function reject output indices that no op with this shape
+// function has.
 inline void DeclareOutputs(const OpDef& def, std::set<const int*>& declared) {
   int* const limit = Access::declared_outputs(def);
   if (limit == nullptr) return;

@@ -7,7 +7,8 @@
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/kernel_def.h"
 
-// Every file that registers a kernel compiles this: few templates.
+// Every file that registers a kernel compiles this header, so it has few
+// templates.
 namespace tfplug::internal {
 
 struct KernelRegistration {

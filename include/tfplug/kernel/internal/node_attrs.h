@@ -53,7 +53,7 @@ class NodeAttrs {
 
   // TF_OpKernelConstruction_GetAttrSize.
   struct Sizes {
-    int32_t list = 0;   // Number of elements; -1 if the attribute is no list.
+    int32_t list = 0;   // Number of elements; -1 if it is not a list.
     int32_t total = 0;  // Bytes of strings, or dimensions of shapes.
   };
   absl::StatusOr<Sizes> GetSizes(const char* attr) const {
@@ -63,7 +63,7 @@ class NodeAttrs {
     if (!status.ok()) return status;
     return sizes;
   }
-  // The same, and an error unless the attribute is a list.
+  // Returns the sizes of a list attribute; an error if it is not a list.
   absl::StatusOr<Sizes> GetListSizes(const char* attr) const {
     auto sizes = GetSizes(attr);
     if (sizes.ok() && sizes->list < 0) return WrongKindError();
@@ -85,8 +85,8 @@ class NodeAttrs {
     return absl::InvalidArgumentError("the attribute has another type");
   }
 
-  // Adds `attr` and `kind` to the message of `failure`, from reading the
-  // attribute as that kind.
+  // Adds `attr` and `kind` to the message of `failure`, the error of reading
+  // the attribute as that kind.
   absl::Status Explain(const char* attr, const char* kind,
                        const absl::Status& failure) const {
     std::string message =

@@ -61,7 +61,7 @@ constexpr auto AttrTag() {
   } else if constexpr (kKind == "FunctionLists") {
     return Tag<std::vector<Function>>();
   } else {
-    return Tag<bool>();  // After the static_assert has failed.
+    return Tag<bool>();  // Not reached: the static_assert has failed.
   }
 }
 template <class E>

@@ -12,8 +12,8 @@
 #include "tfplug/kernel/op_def.h"
 
 // TensorFlow aborts on an op definition that it cannot parse, so definitions
-// are validated before TensorFlow gets them: names, kinds of attributes, types
-// of arguments and the form of default values.
+// are validated before they are passed to TensorFlow: names, kinds of
+// attributes, types of arguments and the form of default values.
 namespace tfplug::internal {
 
 // Parses a spec from left to right. Each Consume function skips spaces, and
@@ -28,7 +28,7 @@ class SpecParser {
     rest_.remove_prefix(text.size());
     return true;
   }
-  // Letters, digits and underscores.
+  // Consumes letters, digits and underscores.
   std::string ConsumeWord() {
     SkipSpace();
     size_t n = 0;
@@ -43,7 +43,7 @@ class SpecParser {
     return !digits.empty() &&
            digits.find_first_not_of("0123456789") == std::string::npos;
   }
-  // A string in single or double quotes.
+  // Consumes a string in single or double quotes.
   bool ConsumeQuoted() {
     SkipSpace();
     if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return false;
@@ -159,7 +159,7 @@ class OpDefValidator {
     }
     return "";
   }
-  // After "{": types, or strings in quotes, up to "}".
+  // Consumes types or strings in quotes after "{", up to "}".
   static std::string ConsumeChoice(SpecParser& parser) {
     std::string kind;
     do {
@@ -174,7 +174,7 @@ class OpDefValidator {
     } while (parser.Consume(","));
     return parser.Consume("}") ? kind : "";
   }
-  // The rest of the spec, as the default value.
+  // Consumes the rest of the spec as the default value.
   static bool ConsumeDefault(const std::string& kind, SpecParser& parser) {
     if (kind == "bool") {
       return parser.Consume("true") || parser.Consume("false");

@@ -56,8 +56,8 @@ using IfOpEnum = std::enable_if_t<IsOpEnum<E>()>;
 template <class E>
 inline constexpr std::string_view kKind = LastName(SpellingOf<E>());
 
-// Arguments with a fixed index; arguments after a list, whose index depends on
-// the node (Late...); lists; references.
+// Kinds of arguments: with a fixed index; after a list, so that the index
+// depends on the node (Late...); lists; references.
 constexpr bool IsInput(std::string_view kind) {
   return kind == "Inputs" || kind == "LateInputs" || kind == "InputLists" ||
          kind == "RefInputs";
@@ -113,7 +113,7 @@ struct EnumeratorName {
   static constexpr NameText<Plain().size()> kName{Plain()};
 };
 
-// A value that is no enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
+// A value that is not an enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
 template <auto value>
 constexpr bool IsEnumerator() {
   return SpellingOf<value>()[0] != '(';

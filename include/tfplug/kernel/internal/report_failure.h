@@ -11,12 +11,12 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/kernel/kernel_context.h"
 
-// Reports the failures of kernels to TensorFlow, with op and node in front of
-// the author's message.
+// Reports failures of kernels to TensorFlow, with the author's message prefixed
+// by op and node.
 namespace tfplug::internal {
 
-// Returns the ops that KernelT is registered for, "AddV2" or "Add or AddV2",
-// because the C API does not pass a run its op.
+// Returns the ops that KernelT is registered for, "AddV2" or "Add or AddV2".
+// Needed because the C API does not pass the op to a run.
 template <class KernelT>
 __attribute__((visibility("hidden"))) std::string& RegisteredOps() {
   static auto* const ops = new std::string;
@@ -40,8 +40,8 @@ inline std::string DescribeNode(absl::string_view op, absl::string_view node) {
   return text.empty() ? "kernel" : text;
 }
 
-// Fails the run with `result`, or, if that is OK, for an output that is not
-// set. TensorFlow keeps the first failure of a run.
+// Fails the run with `result`, or, if that is OK, with an error for an output
+// that is not set. TensorFlow keeps the first failure of a run.
 [[gnu::cold, gnu::noinline]] inline void FailRun(KernelContext& context,
                                                  absl::Status result,
                                                  OpsFunction ops) noexcept {

@@ -30,7 +30,8 @@ class RunCache {
     if (ABSL_PREDICT_FALSE(status_ == nullptr)) Fill(context);
     return true;
   }
-  // Requires that `status()` is OK, as the next run expects it.
+  // Lets another run acquire the cache. `status()` must be OK, because the next
+  // run relies on that.
   void Release() { is_held_.store(false, std::memory_order_release); }
 
   capi::TF_Status* status() const { return status_; }

@@ -13,8 +13,8 @@
 
 namespace tfplug::internal {
 
-// Promises the compiler that `failure` is not OK, so that it drops the code for
-// a StatusOr built from an OK status.
+// Tells the compiler that `failure` is not OK, so that it omits the code for a
+// StatusOr constructed from an OK status.
 [[gnu::always_inline]] inline absl::Status AssumeError(absl::Status failure) {
   if (failure.ok()) __builtin_unreachable();
   return failure;
@@ -52,8 +52,8 @@ class RunState {
 
   capi::TF_OpKernelContext* context() const { return context_; }
 
-  // OK before each call of a C function; TakeFailure resets it after a failed
-  // one.
+  // Returns the status, which is OK before each call of a C function;
+  // TakeFailure resets it after a failed call.
   capi::TF_Status* status() const { return status_; }
   bool status_ok() const {
     return tensorflow.TF_GetCode(status_) == capi::TF_OK;
@@ -78,7 +78,7 @@ class RunState {
   }
   // Outputs beyond the 64th count as set.
   bool HasAllOutputs() const { return unset_outputs_ == 0; }
-  // The error of a run that returned OK without setting an output.
+  // Returns the error of a run that returned OK without setting an output.
   [[gnu::cold, gnu::noinline]] absl::Status MissingOutput() const {
     return absl::InternalError(
         "Compute returned OK without setting output " +

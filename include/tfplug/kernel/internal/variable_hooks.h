@@ -13,12 +13,13 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
 
-// While it works on a variable, TensorFlow calls back into device code, on the
-// same thread and with tensors that the callee owns. The callbacks have no
-// status: failures go to the context, where TensorFlow keeps the first one.
+// While a C function works on a variable, TensorFlow calls back into device
+// code, on the same thread and with tensors that the callback owns. The
+// callbacks have no status: failures are reported to the context, which keeps
+// the first one.
 namespace tfplug::internal {
 
-// The OpsFunction of a callback, whose ops are unknown.
+// The OpsFunction of a callback, in which the op is unknown.
 inline std::string& UnknownOps() {
   static auto* const none = new std::string;
   return *none;
@@ -31,7 +32,7 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
   KernelContext context(c_context);
   absl::Status result;
   TFPLUG_INTERNAL_TRY {
-    // The lambda owns the tensors, so they are deleted in any case.
+    // The lambda owns the tensors, so they are deleted even after a failure.
     result = [&](auto... tensors) -> absl::Status {
       if (!(static_cast<bool>(tensors) && ...)) {
         return absl::InternalError("TensorFlow passed a null tensor");

@@ -141,7 +141,7 @@ TFPLUG_FAKE_FUNCTION void TF_OpKernelConstruction_GetAttrTensor(
       "TF_OpKernelConstruction_GetAttrTensor", construction, name, status);
   if (tensor != nullptr) *value = new TF_Tensor(*tensor);
 }
-// May fail in the middle and leave the tensors before to the caller.
+// After a failure in the middle, the caller owns the tensors read before it.
 TFPLUG_FAKE_FUNCTION void TF_OpKernelConstruction_GetAttrTensorList(
     TF_OpKernelConstruction* construction, const char* name, TF_Tensor** values,
     int max, TF_Status* status) {
@@ -194,8 +194,8 @@ int32_t VariableSize(const T& value) {
   }
 }
 
-// Leaves the status of a success alone. A size without a meaning is -1; that of
-// an empty list is 0, whatever its type.
+// Does not set the status on success. A size without a meaning is -1; the size
+// of an empty list is 0, whatever its type.
 TFPLUG_FAKE_FUNCTION void TF_OpKernelConstruction_GetAttrSize(
     TF_OpKernelConstruction* construction, const char* name, int32_t* list_size,
     int32_t* total_size, TF_Status* status) {

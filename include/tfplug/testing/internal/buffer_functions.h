@@ -14,7 +14,7 @@ namespace tfplug::testing {
 
 using capi::TF_Buffer;
 
-// Gives the buffer a copy of `bytes`.
+// Stores a copy of `bytes` in the buffer, which owns it.
 inline void FillBuffer(TF_Buffer* buffer, absl::string_view bytes) {
   void* const copy = std::malloc(bytes.size() + 1);
   if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());

@@ -12,7 +12,7 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/internal/buffer_functions.h"
 
-// The functions that read what TensorFlow knows of a kernel's run.
+// The C functions that read the state of a kernel's run.
 namespace tfplug::testing {
 
 TFPLUG_FAKE_FUNCTION int TF_NumInputs(TF_OpKernelContext* context) {
@@ -25,7 +25,7 @@ TFPLUG_FAKE_FUNCTION TF_DataType TF_InputDatatype(TF_OpKernelContext* context,
   }
   return GetInputSlot(context, i).tensor->dtype;
 }
-// For an absent optional input, gives no tensor and leaves the status alone.
+// For an absent optional input, returns no tensor and does not set the status.
 TFPLUG_FAKE_FUNCTION void TF_GetInput(TF_OpKernelContext* context, int i,
                                       TF_Tensor** tensor, TF_Status* status) {
   if (Fault::Hits("TF_GetInput", status)) return;

@@ -9,11 +9,11 @@
 
 #include "tfplug/abi/functions.h"
 
-// The fake's functions have their C names and C linkage: the same definition
-// serves plug-ins linked with the test, through the table of functions, and
-// plug-ins loaded with dlopen, which look the name up. The latter only find
-// them in a program that is compiled with TFPLUG_TESTING_EXPORT_C_API defined
-// (in every file) and linked with -rdynamic.
+// The fake's functions have their C names and C linkage. Plug-ins linked with
+// the test call them through the table of functions; plug-ins loaded with
+// dlopen look the names up, and find them only in a program that is compiled
+// with TFPLUG_TESTING_EXPORT_C_API defined (in every file) and linked with
+// -rdynamic.
 #ifdef TFPLUG_TESTING_EXPORT_C_API
 #define TFPLUG_FAKE_FUNCTION \
   extern "C" __attribute__((visibility("default"))) inline
@@ -22,7 +22,7 @@
   extern "C" __attribute__((visibility("hidden"))) inline
 #endif
 
-// Enters a function into `functions`, a capi::Functions.
+// Adds a function to the table `functions`, a capi::Functions.
 #define TFPLUG_FAKE_INSTALL(name) functions.name = &name
 
 namespace tfplug::testing {
@@ -38,7 +38,7 @@ struct Counted {
   static inline std::atomic<int64_t> live{0};
 };
 
-// Stands for a failed CHECK in TensorFlow, which aborts the process.
+// Aborts where TensorFlow would abort because of a failed CHECK.
 [[noreturn]] inline void AbortLikeTensorFlow(const char* function,
                                              const char* reason) {
   std::fprintf(stderr, "%s: TensorFlow would abort here: %s\n", function,

@@ -26,7 +26,7 @@ struct TF_GraphProperties : testing::Counted<TF_GraphProperties> {
 
 struct TF_FunctionLibraryDefinition
     : testing::Counted<TF_FunctionLibraryDefinition> {
-  std::map<std::string, std::string> op_defs;  // serialised, by name
+  std::map<std::string, std::string> op_defs;  // serialized, by name
 };
 
 }  // namespace tfplug::capi
@@ -36,7 +36,8 @@ namespace tfplug::testing {
 using capi::TF_FunctionLibraryDefinition;
 using capi::TF_GraphProperties;
 
-// Clears the status, and returns whether the call must fail.
+// Sets the status to OK, or to an error if a Fault hits this call; returns
+// whether it did.
 inline bool GraphCallFails(const char* function, TF_Status* status) {
   SetOk(status);
   return Fault::Hits(function, status);

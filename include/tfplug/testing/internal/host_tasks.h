@@ -14,11 +14,11 @@
 namespace tfplug::testing {
 
 // The host tasks that were enqueued on a device. TensorFlow frees a task after
-// its run, so a second run crashes, and waits forever for a task that never
-// runs. Here, runs are counted. Thread-safe.
+// its run, so that a second run crashes, and it waits forever for a task that
+// never runs. The fake counts the runs instead. Thread-safe.
 class HostTasks {
  public:
-  // Returns the argument for Run, an SE_StatusCallbackFn.
+  // Adds a task. Returns the argument to pass to Run, an SE_StatusCallbackFn.
   void* Add(std::function<absl::Status()> function) {
     std::lock_guard<std::mutex> lock(mutex_);
     tasks_.emplace_back();
@@ -42,7 +42,8 @@ class HostTasks {
     WriteStatus(task->function(), status);
   }
 
-  // OK if every accepted task has run once, and no rejected one has run.
+  // Returns OK if every accepted task has run once and no rejected task has
+  // run.
   absl::Status Check() const {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const Task& task : tasks_) {

@@ -11,10 +11,10 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/tensor.h"
 
-// Outputs and temporary tensors of a kernel's run.
+// The C functions for outputs and temporary tensors of a kernel's run.
 namespace tfplug::testing {
 
-// Returns null and a status when the memory is exhausted.
+// Returns null and sets `status` if the memory is exhausted.
 inline TF_Tensor* AllocateFor(TF_OpKernelContext* context, TF_DataType dtype,
                               std::vector<int64_t> dims, bool on_host,
                               TF_Status* status) {
@@ -57,7 +57,7 @@ TFPLUG_FAKE_FUNCTION TF_DataType
 TF_ExpectedOutputDataType(TF_OpKernelContext* context, int i) {
   return CheckedOutput("TF_ExpectedOutputDataType", context, i).dtype;
 }
-// Ignores the type that it is given, as TensorFlow does.
+// Ignores `dtype`, as TensorFlow does.
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context,
                                                   int i, TF_DataType /*dtype*/,
                                                   const int64_t* dims,
@@ -72,7 +72,7 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context,
   return tensor;
 }
 // Forwards an input of the same type, size and kind of memory if there is no
-// other reference to its buffer; a tensor that the kernel holds is one.
+// other reference to its buffer. A tensor that the kernel holds is a reference.
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_ForwardInputOrAllocateOutput(
     TF_OpKernelContext* context, const int* candidates, int num_candidates,
     int i, const int64_t* dims, int num_dims, int* forwarded_input,

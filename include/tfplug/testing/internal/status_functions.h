@@ -32,7 +32,7 @@ using capi::TF_Status;
 TFPLUG_FAKE_FUNCTION TF_Status* TF_NewStatus() { return new TF_Status; }
 TFPLUG_FAKE_FUNCTION void TF_DeleteStatus(TF_Status* status) { delete status; }
 
-// Drops the previous message and payloads. OK has neither, and a code that
+// Discards the previous message and payloads. OK has neither, and a code that
 // TensorFlow does not have becomes UNKNOWN.
 TFPLUG_FAKE_FUNCTION void TF_SetStatus(TF_Status* status, TF_Code code,
                                        const char* message) {
@@ -71,8 +71,8 @@ inline void InstallStatusFunctions(capi::Functions& functions) {
 
 inline void SetOk(TF_Status* status) { TF_SetStatus(status, capi::TF_OK, ""); }
 
-// Convert statuses inside the fake, with all payloads whatever release it
-// plays.
+// Convert statuses inside the fake, with all payloads, whatever release it
+// imitates.
 inline absl::Status ReadStatus(const TF_Status& status) {
   absl::Status result(static_cast<absl::StatusCode>(status.code),
                       status.message);

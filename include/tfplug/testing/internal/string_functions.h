@@ -11,8 +11,8 @@
 #include "tfplug/testing/internal/fake_function.h"
 
 // Strings as TensorFlow lays them out: the two lowest bits of the first byte
-// are the type, the others and, in long strings, the next bytes are the size.
-// Short strings are stored in the object, terminated by NUL.
+// are the type; the other bits and, in long strings, the next bytes are the
+// size. Short strings are stored in the object, terminated by NUL.
 namespace tfplug::testing {
 
 using capi::TF_TString;

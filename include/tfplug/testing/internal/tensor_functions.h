@@ -27,8 +27,8 @@ struct TensorBuffer {
   TensorBuffer& operator=(const TensorBuffer&) = delete;
   ~TensorBuffer() { free(); }
 
-  // Host memory, zeroed, so that strings in it are empty. Null if there is
-  // none. Strings are released with the buffer.
+  // Allocates zeroed host memory, in which strings are empty. Returns null if
+  // the memory is exhausted. Strings are released with the buffer.
   static std::shared_ptr<TensorBuffer> OnHost(size_t size,
                                               bool has_strings = false) {
     void* const data = std::aligned_alloc(
@@ -62,7 +62,7 @@ inline int64_t CountElements(const std::vector<int64_t>& dims) {
 
 namespace tfplug::capi {
 
-// A handle of a buffer that several tensors may share.
+// Refers to a buffer that several tensors may share.
 struct TF_Tensor : testing::Counted<TF_Tensor> {
   TF_Tensor(TF_DataType dtype, std::vector<int64_t> dims,
             std::shared_ptr<testing::TensorBuffer> buffer)
@@ -82,7 +82,8 @@ namespace tfplug::testing {
 using capi::TF_DataType;
 using capi::TF_Tensor;
 
-// The size of an element in a tensor's buffer, strings included.
+// Returns the size in bytes of an element in a tensor's buffer, also for
+// strings.
 inline size_t ElementSize(TF_DataType dtype) {
   if (dtype == capi::TF_STRING) return sizeof(TF_TString);
   return DataTypeSize(static_cast<DataType>(dtype));
@@ -91,7 +92,7 @@ inline size_t ByteSize(TF_DataType dtype, const std::vector<int64_t>& dims) {
   return ElementSize(dtype) * static_cast<size_t>(CountElements(dims));
 }
 
-// 0 for a type whose elements have no fixed size.
+// Returns 0 for a type whose elements have no fixed size.
 TFPLUG_FAKE_FUNCTION size_t TF_DataTypeSize(TF_DataType dtype) {
   return DataTypeSize(static_cast<DataType>(dtype));
 }
@@ -103,7 +104,7 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateTensor(TF_DataType dtype,
   if (buffer == nullptr) return nullptr;
   return new TF_Tensor(dtype, {dims, dims + num_dims}, std::move(buffer));
 }
-// Copies data that is not aligned, and releases the original at once.
+// Copies data that is not aligned, and releases the original immediately.
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_NewTensor(
     TF_DataType dtype, const int64_t* dims, int num_dims, void* data,
     size_t len, void (*deallocator)(void*, size_t, void*), void* argument) {

@@ -10,9 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/abi.h"
 
-// TensorFlow's checks when it loads a device plug-in, which abort the process.
-// As strict as the strictest release; the newest need no timers, for instance.
-// Functions that TensorFlow calls without a check are required too.
+// TensorFlow's checks when it loads a device plug-in; a failed check aborts the
+// process there. Here they are as strict as in the strictest release (the
+// newest releases need no timers, for instance), and also require the functions
+// that TensorFlow calls without checking for null.
 namespace tfplug::testing {
 
 struct Field {
@@ -86,7 +87,7 @@ inline absl::Status Validate(const capi::SP_TimerFns& fns) {
                        {{"nanoseconds", fns.nanoseconds != nullptr}});
 }
 
-// `size` is that of TensorFlow's struct, which tells the fields it has.
+// `size` is the size of TensorFlow's struct, which determines its fields.
 inline absl::Status Validate(const capi::SP_StreamExecutor& se, size_t size,
                              bool supports_unified_memory) {
   const bool no_fills =

@@ -21,8 +21,8 @@ struct TF_VariableInputLockHolder
 
 }  // namespace tfplug::capi
 
-// Variables as in TensorFlow 2.6 to 2.18: most failures go to the context and
-// leave the status alone.
+// Variables as in TensorFlow 2.6 to 2.18: most failures are reported to the
+// context and do not set the status.
 namespace tfplug::testing {
 
 using capi::TF_VariableInputLockHolder;
@@ -50,7 +50,7 @@ inline const TF_Tensor& InputTensor(TF_OpKernelContext* context, int i) {
 inline TF_Tensor MakeTensorLike(const TF_Tensor& tensor) {
   return MakeTensor(tensor.dtype, tensor.dims);
 }
-// Before a change in place: copies a value that has other readers.
+// Copies a value that has other readers, before a change in place.
 inline void PrepareToUpdate(TF_OpKernelContext* context, Variable& variable,
                             CopyFunction copy) {
   TF_Tensor& value = *variable.value;
@@ -120,7 +120,7 @@ TFPLUG_FAKE_FUNCTION void TF_AssignUpdateVariable(
   update(context, new TF_Tensor(*variable->value), new TF_Tensor(tensor), op);
   SetOk(status);
 }
-// Without the variable, fails the run and returns OK.
+// If the variable does not exist, fails the run and sets the status to OK.
 TFPLUG_FAKE_FUNCTION void TF_MaybeLockVariableInputMutexesInOrder(
     TF_OpKernelContext* context, bool do_lock, bool, const int* const inputs,
     size_t len, CopyFunction, TF_VariableInputLockHolder** holder,
@@ -144,7 +144,7 @@ TFPLUG_FAKE_FUNCTION void TF_ReleaseVariableInputLockHolder(
   for (const auto& variable : holder->variables) --variable->locks;
   delete holder;
 }
-// Leaves the status alone, as 2.12 does; newer releases clear it.
+// Does not set the status, as in 2.12; newer releases set it to OK.
 TFPLUG_FAKE_FUNCTION void TF_GetInputTensorFromVariable(
     TF_OpKernelContext* context, int input, bool, bool, bool sparse,
     CopyFunction copy, TF_Tensor** out, TF_Status*) {
@@ -218,7 +218,8 @@ TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant(
   WriteStatus(context->failure, status);
 }
 
-// `has_validate_shape`: TF_AssignVariable has the signature of 2.10 and newer.
+// If `has_validate_shape`, TF_AssignVariable has the signature of 2.10 and
+// newer.
 inline void InstallVariableFunctions(capi::Functions& functions,
                                      bool has_validate_shape) {
   TFPLUG_FAKE_INSTALL(TF_AssignVariable);

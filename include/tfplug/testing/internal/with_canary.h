@@ -12,9 +12,9 @@
 
 namespace tfplug::testing {
 
-// A struct of TensorFlow's between canary bytes, which reveal a write outside
-// of it. Its size may differ from sizeof(Struct): that of another release, or
-// one that no release has.
+// One of TensorFlow's structs between canary bytes, which reveal a write
+// outside of it. Its size may differ from sizeof(Struct): it may be the size in
+// another release, or one that no release has.
 template <class Struct>
 class WithCanary {
  public:
@@ -47,8 +47,8 @@ class WithCanary {
   }
   Struct* operator->() const { return get(); }
 
-  // Returns the fields by name, whatever layout the release has; those that it
-  // lacks are null.
+  // Returns the fields in the newest layout, converted from that of the
+  // release. Fields that the release lacks are null.
   Struct Read() const {
     Struct fields;
     std::memset(static_cast<void*>(&fields), 0, sizeof(fields));
@@ -68,7 +68,7 @@ class WithCanary {
     return fields;
   }
 
-  // Whether all canary bytes are intact.
+  // Returns whether all canary bytes are intact.
   bool intact() const {
     const unsigned char* front = block_.get();
     const unsigned char* back = front + kCanarySize + size_;
@@ -78,7 +78,7 @@ class WithCanary {
   }
 
  private:
-  // Room for a whole Struct behind even the smallest size; a multiple of 64.
+  // In bytes, a multiple of 64. A whole Struct fits even behind a size of 0.
   static constexpr size_t kCanarySize = (sizeof(Struct) + 127) / 64 * 64;
   static constexpr unsigned char kCanary = 0xA5;
 
