@@ -30,7 +30,6 @@ using Table = Scripted::TableOf<Scripted>;
 // The result of one run, as TensorFlow receives it.
 struct Seen {
   absl::Status status;
-  int deferred_ops = 0;
   int done_calls = 0;
   int deferred_ops = -1;  // at the time of the done callback
 };
@@ -62,14 +61,6 @@ Seen Run(
   seen.done_calls = calls;
   Table::delete_func(kernel);
   return seen;
-}
-
-TEST_CASE("the context is released before TensorFlow's done callback") {
-  LeakCheckedFake fake;
-  const Seen seen =
-      Run([](AsyncRun& run) { return run.context().BeginDeferredOp(); });
-  CHECK(seen.done_calls == 1);
-  CHECK(seen.deferred_ops == 0);
 }
 
 TEST_CASE("a run that is finished when the hook returns") {

@@ -27,6 +27,21 @@ class Shape {
   explicit Shape(absl::Span<const int64_t> dims)
       : dims_(dims.begin(), dims.end()) {}
 
+  // Copying a short InlinedVector copies its unused elements too, which GCC
+  // warns about in every file that copies a Shape.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+  Shape(const Shape& other) : dims_(other.dims_) {}
+  Shape(Shape&& other) noexcept : dims_(std::move(other.dims_)) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+  Shape& operator=(const Shape&) = default;
+  Shape& operator=(Shape&&) = default;
+
   int rank() const { return static_cast<int>(dims_.size()); }
   int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
   absl::Span<const int64_t> dims() const { return dims_; }

@@ -98,9 +98,11 @@ struct MemorySlots {
            capi::StructInfo<capi::SP_DeviceMemoryBase>::kSize;
   }
 
-  static bool IsAligned(const void* memory) {
-    return reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment == 0;
+  // Returns the number of bytes past the last aligned address.
+  static uintptr_t OffsetOf(const void* memory) {
+    return reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment;
   }
+  static bool IsAligned(const void* memory) { return OffsetOf(memory) == 0; }
 
   // Releases memory whose alignment would make TensorFlow abort. If its BFC
   // allocator is off, TensorFlow accepts device memory of any alignment.
@@ -110,16 +112,18 @@ struct MemorySlots {
       return;
     }
     const DeviceMemory refused = H::ToMemory(memory);
+    const uintptr_t offset = OffsetOf(refused.opaque());
     Store(memory, DeviceMemory());
     GuardOrLog("allocate", [&] {
-      return Misaligned("Allocator::Allocate", refused.opaque(),
+      return Misaligned("Allocator::Allocate", offset,
                         self.AllocatorT::Deallocate(refused));
     });
   }
   [[gnu::cold, gnu::noinline]] static void* Refuse(AllocatorT& self,
                                                    void* host_memory) {
+    const uintptr_t offset = OffsetOf(host_memory);
     GuardOrLog("host_memory_allocate", [&] {
-      return Misaligned("Allocator::AllocateHost", host_memory,
+      return Misaligned("Allocator::AllocateHost", offset,
                         self.AllocatorT::DeallocateHost(host_memory));
     });
     return nullptr;
@@ -127,10 +131,8 @@ struct MemorySlots {
 
   // Returns the error for misaligned memory; `released` is the status of
   // releasing it.
-  static absl::Status Misaligned(const char* hook, const void* memory,
+  static absl::Status Misaligned(const char* hook, uintptr_t offset,
                                  const absl::Status& released) {
-    const uintptr_t offset =
-        reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment;
     std::string message =
         std::string(hook) + " returned memory " + std::to_string(offset) +
         " bytes past a multiple of 256, on which TensorFlow 2.22 aborts; align "
