@@ -83,7 +83,7 @@ def _draw_digits(figure, optimizer, images, labels, predictions, accuracies):
     right = np.flatnonzero(~wrong)
     places = max(0, ROWS * COLUMNS - wrong.sum())
     spread = np.linspace(0, len(right) - 1, places).astype(int)
-    shown = np.sort(np.Concatenate([np.flatnonzero(wrong), right[spread]]))
+    shown = np.sort(np.concatenate([np.flatnonzero(wrong), right[spread]]))
     for axes in grid.flat:
         axes.axis("off")
     for axes, i in zip(grid.flat, shown):

@@ -159,7 +159,7 @@ def gradient_errors(name, options, seeds, smooth=False):
                 model.set_weights([w.astype(floatx) if w.dtype.kind == "f" else w
                                    for w in weights])
                 _, found = differentiate(tf.constant(x.astype(floatx)), labels)
-            return np.Concatenate([g.numpy().ravel() for g in found]).astype("d")
+            return np.concatenate([g.numpy().ravel() for g in found]).astype("d")
 
         return model, x, run
 
