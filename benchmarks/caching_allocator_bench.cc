@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an Allocate and its Deallocate take, beside malloc and free and beside
-// the best fit that one writes with the standard containers:
+// Measures Allocate and Deallocate of CachingAllocator, compared with malloc
+// and free and with a simple best fit that uses the standard containers:
 //
 //   caching_allocator_bench              a table: nanoseconds, ratios, memory
-//   caching_allocator_bench TRACE WHOM   one of them once, for callgrind
+//   caching_allocator_bench TRACE WHOM   runs one allocator once, for callgrind
 #include <malloc.h>
 
 #include <algorithm>
@@ -28,9 +28,9 @@
 
 namespace {
 
-// ---- The three --------------------------------------------------------------
+// ---- The allocators ---------------------------------------------------------
 
-// Addresses with nothing behind them.
+// Returns addresses without memory, which are never accessed.
 class Source : public tfplug::Allocator {
  public:
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
@@ -70,8 +70,8 @@ class Caching {
   Under caching_;
 };
 
-// Best fit in one endless region: holes by size and by address in trees, what
-// is in use in a hash table.
+// Best fit in one unlimited region: free ranges in trees ordered by size and by
+// address, allocated ranges in a hash table.
 class Containers {
  public:
   Containers() { AddHole(uint64_t{1} << 40, uint64_t{1} << 40); }
@@ -139,9 +139,9 @@ class Malloc {
   uint64_t Reserved() const { return 0; }
 };
 
-// ---- What they are asked ----------------------------------------------------
+// ---- The traces -------------------------------------------------------------
 
-// Allocates `size` bytes in place `slot`; 0: frees what is there.
+// Allocates `size` bytes into slot `slot`, or frees its memory if `size` is 0.
 struct Step {
   uint32_t slot;
   uint64_t size;
@@ -151,7 +151,7 @@ struct Trace {
   std::vector<Step> steps;
   size_t slots = 0;
 
-  // The most bytes that are asked for at a time.
+  // Returns the largest number of bytes that are allocated at the same time.
   uint64_t Peak() const {
     std::vector<uint64_t> sizes(slots);
     uint64_t live = 0, peak = 0;
@@ -164,8 +164,9 @@ struct Trace {
   }
 };
 
-// A training step of a network of 24 layers, 40 times: activations live until
-// the way back; each kernel has a work space; gradients and updates are short.
+// 40 training steps of a network of 24 layers: activations live until the
+// backward pass; each kernel has a workspace; gradients and updates are freed
+// soon.
 Trace Training() {
   Trace trace{"training", {}, size_t{4} * 24};
   for (int repeat = 0; repeat < 40; ++repeat) {
@@ -192,7 +193,8 @@ Trace Training() {
   return trace;
 }
 
-// Sizes from 1 to `largest`, as many of each power of two; `live` at a time.
+// Sizes from 1 to `largest`, equally many in each power of two; `live`
+// allocations exist at the same time.
 Trace Random(const char* name, uint32_t live, double largest, int steps) {
   Trace trace{name, {}, live};
   std::mt19937 random(1);
@@ -227,7 +229,7 @@ __attribute__((noinline)) void Run(const Trace& trace,
 }
 
 struct Result {
-  double nanoseconds = INFINITY;  // of one Allocate and one Deallocate
+  double nanoseconds = INFINITY;  // per Allocate and Deallocate
   double overhead = 0;            // memory taken from the driver / Trace::Peak
 };
 
@@ -261,7 +263,7 @@ int RunOnce(const Trace& trace) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // malloc is to divide memory too, not to ask the system each time.
+  // Makes malloc reuse its memory instead of calling mmap for each block.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT32_MAX);
   const Trace traces[] = {
@@ -283,7 +285,7 @@ int main(int argc, char** argv) {
       "| trace | CachingAllocator | / malloc | / containers | memory taken / "
       "needed | of containers |\n|---|---|---|---|---|---|\n");
   for (const Trace& trace : traces) {
-    // What malloc takes for the large trace is the system's time: page faults.
+    // malloc's time for the large trace is mostly spent on page faults.
     const bool with_malloc = trace.name != "large";
     Result caching, containers, c;
     for (int round = 0; round < 3; ++round) {

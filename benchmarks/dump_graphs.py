@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes real graphs, for the benchmarks and tests of the graph side.
+"""Writes real graphs for the benchmarks and tests of graphs.
 
-From Keras models with random weights, into ~/.cache/tfplug/graphs
-(XDG_CACHE_HOME moves it), MODEL_STEP_FORM.pb, each a serialised GraphDef:
+The graphs are those of Keras models with random weights. Each file
+~/.cache/tfplug/graphs/MODEL_STEP_FORM.pb is a serialized GraphDef
+(XDG_CACHE_HOME moves the directory):
 
   STEP  train: one training step (Adam); infer: the forward pass
   FORM  traced: as tf.function leaves it, with its library of functions
@@ -42,7 +43,7 @@ def folder():
 
 
 def wanted(name, small):
-    """The names of the files of one model."""
+    """Returns the names of the files of one model."""
     forms = [] if name in FROZEN_ONLY else list(FORMS)
     if name in FROZEN and not small:
         forms.append("frozen")
@@ -61,7 +62,7 @@ def hide_installed_plugins():
 
 
 def batch(kind, size):
-    """Two examples and their classes."""
+    """Returns two examples and their classes."""
     import numpy
     random = numpy.random.default_rng(1)
     if kind == "image":
@@ -73,7 +74,7 @@ def batch(kind, size):
 
 
 def functions(model, inputs, labels):
-    """{step: (concrete function, arguments)}."""
+    """Returns {step: (concrete function, arguments)}."""
     import keras
     import tensorflow as tf
     optimizer = keras.optimizers.Adam(1e-4)
@@ -108,7 +109,7 @@ def build_plugin(path):
 
 
 def largest_call(call, arguments):
-    """The largest of the graphs that TensorFlow passes during a call."""
+    """Returns the largest graph that TensorFlow passes to the plug-in in a call."""
     with tempfile.TemporaryDirectory() as dumped:
         os.environ["TFPLUG_DUMP"] = dumped
         call(*arguments)
@@ -161,11 +162,11 @@ def dump_model(name, files):
           f"parameters, TensorFlow {tf.__version__}")
 
 
-# ---- All of them -------------------------------------------------------------
+# ---- All models --------------------------------------------------------------
 
 
 def describe(path):
-    """{bytes, nodes, functions} of a GraphDef."""
+    """Returns {bytes, nodes, functions} of a GraphDef."""
     from tensorflow.core.framework import graph_pb2
     graph = graph_pb2.GraphDef.FromString(path.read_bytes())
     return {"bytes": path.stat().st_size, "nodes": len(graph.node),
@@ -202,7 +203,7 @@ def main():
                    if not (folder() / f"{file}.pb").exists()]
         if missing:
             print(f"{name} ...", flush=True)
-            # One process each: some take 3 GB, and one that dies is named.
+            # One process each: some take 3 GB, and a failure names its model.
             subprocess.run([sys.executable, str(HERE / "dump_graphs.py"),
                             "--child", name, *missing], check=True, cwd=HERE)
     for name, entry in write_index().items():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what TensorFlow does around a pass, with libprotobuf, and runs the pass
-// of end_to_end_pass.cc over the view and over messages. Built and run by
-// end_to_end.py:
+// Repeats TensorFlow's steps around a pass with libprotobuf, and runs the pass
+// of end_to_end_pass.cc with tfplug::Graph (the view) and with messages. Built
+// and run by end_to_end.py:
 //
 //   end_to_end GRAPH ROUNDS   prints a line of JSON: the processor time of each
 //                             step of each round, in seconds
@@ -64,7 +64,7 @@ void TensorFlow(const std::string& bytes) {
   Time("TensorFlow frees", [&] { graph.reset(); });
 }
 
-// The author's pass, which writes its results to memory that is reused.
+// The author's pass, which writes its results to reused memory.
 class Passes {
  public:
   explicit Passes(const std::string& bytes)

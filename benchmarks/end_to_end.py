@@ -86,7 +86,7 @@ def graph_path(name):
 
 
 def optimize(path, rounds, rewriters):
-    """Core's optimizer over a graph; what it says comes to standard error."""
+    """Runs TensorFlow's optimizer on a graph; its log goes to standard error."""
     dump_graphs.hide_installed_plugins()
     import tensorflow as tf
     from tensorflow.core.protobuf import config_pb2
@@ -122,7 +122,7 @@ def optimize(path, rounds, rewriters):
 
 
 def run_child(plugin, path, rounds, mark, rewriters, folder):
-    """(the child's output, TensorFlow's log, a line of times for each event)"""
+    """Returns (the child's output, TensorFlow's log, a line for each event)."""
     times = folder / "times"
     times.write_text("")
     environment = dict(
@@ -139,10 +139,12 @@ def run_child(plugin, path, rounds, mark, rewriters, folder):
 
 
 def log_times(log, ours):
-    """Milliseconds of each run of a rewriter, of the plug-in's or the others."""
+    """Returns the milliseconds of each run of the plug-in's optimizer (`ours`) or
+    of the other rewriters."""
     found = []
     for line in log.splitlines():
-        # Of the summary: what changed nothing has no line of its own.
+        # A line of the summary, because a rewriter that changes nothing has no
+        # line of its own.
         time = re.match(r"  (\S+).* time = ([0-9.e+-]+)ms", line)
         if time and (time[1] == "PluggableGraphOptimizer:") == ours:
             found.append(float(time[2]))
@@ -150,7 +152,7 @@ def log_times(log, ours):
 
 
 def inside(plugin, name, mark, rounds, folder):
-    """A row, and TensorFlow's release."""
+    """Returns a row of the table, and TensorFlow's release."""
     (release, nodes), log, lines = run_child(
         plugin, graph_path(name), rounds, mark, False, folder)
     in_all = log_times(log, True)
@@ -175,7 +177,7 @@ def median(values):
     return statistics.median(values)
 
 
-# ---- Outside of it -----------------------------------------------------------
+# ---- Outside of TensorFlow -----------------------------------------------------------
 
 
 def protobuf(*query):
@@ -183,7 +185,7 @@ def protobuf(*query):
 
 
 def build(folder):
-    """(the program, the plug-in)"""
+    """Builds and returns (the program, the plug-in)."""
     here = building.ROOT / "benchmarks"
     program = building.build_program(
         [here / "end_to_end.cc", *building.generate_messages(folder),

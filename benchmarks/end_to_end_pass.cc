@@ -44,7 +44,8 @@ std::FILE* Times() {
   return file;
 }
 
-// Of the result that TensorFlow parses now. Calls do not overlap.
+// When the plug-in returned the result that TensorFlow is parsing. Calls do not
+// overlap.
 Clock::time_point left;
 void (*deallocate)(void*, size_t);
 

@@ -49,8 +49,8 @@ Job JobOf(const std::string& name) {
   std::exit(2);
 }
 
-// The turns of one side. Each makes as many calls as take `least` seconds
-// according to the first call.
+// The turns of one side. The duration of the first call determines how many
+// calls make a turn of at least `least` seconds.
 class Turns {
  public:
   template <class F>

@@ -9,10 +9,10 @@
                                                inputs; with --write, replaces
                                                only that section
 
-Real graphs are those of benchmarks/dump_graphs.py, which writes them once;
-without them only synthetic ones are measured. On two cores, the structural ones
-take about three minutes, of which building takes one and callgrind half a one;
---large takes six more, most of them for the graphs of 10^6 nodes.
+Real graphs are those of benchmarks/dump_graphs.py, which has to be run
+once; without them only synthetic ones are measured. On two cores, the structural
+graphs (without large constants) take about three minutes: one for building, half
+a minute for callgrind. --large takes six more, mostly for graphs of 10^6 nodes.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def build_stress(folder):
 
 
 def stress():
-    """The section about wide nodes."""
+    """Returns the section about wide nodes."""
     found = {}  # By name of the edit: nanoseconds for each size.
     with tempfile.TemporaryDirectory() as scratch:
         program = build_stress(pathlib.Path(scratch))
@@ -154,14 +154,15 @@ def stress():
 
 
 def split_stress(path):
-    """The file without and with only its section about wide nodes."""
+    """Returns the text of the file without its section about wide nodes, and that
+    section."""
     text = path.read_text() if path and path.exists() else ""
     before, section, after = text.partition(STRESS_SECTION)
     return before, section + after
 
 
 def place(name):
-    """The program's name for a graph; None if the graph does not exist."""
+    """Returns the program's argument for a graph; None if it does not exist."""
     if name.startswith("synthetic:"):
         return name
     path = dump_graphs.folder() / f"{name}.pb"

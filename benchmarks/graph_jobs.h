@@ -30,8 +30,8 @@ inline constexpr std::initializer_list<absl::string_view> kBiases = {"BiasAdd",
 inline constexpr std::initializer_list<absl::string_view> kActivations = {
     "Relu", "Relu6", "Tanh", "Sigmoid"};
 
-// Memory for results, reused by later calls, as a pipeline does. Views use the
-// pipeline's memory, messages that of malloc.
+// Memory for results, which later calls reuse, as in a pipeline. Views use the
+// pipeline's kind of memory, messages use malloc.
 class OutputBuffer {
  public:
   explicit OutputBuffer(bool is_views = true) : is_views_(is_views) {}
@@ -76,7 +76,7 @@ class Worker {
 };
 
 std::unique_ptr<Worker> MakeViewWorker();
-// Allocates as much memory for its arena as `graph` will need.
+// Allocates the memory that the arena needs for `graph` in advance.
 std::unique_ptr<Worker> MakeMessageWorker(absl::string_view graph);
 
 // Whether both are serializations of the same message.

@@ -25,7 +25,7 @@ using tfplug::proto::GraphDef;
 using tfplug::proto::NodeDef;
 using Set = absl::flat_hash_set<absl::string_view>;
 
-// Names, and who uses whom: what a pass over messages makes for itself.
+// The maps of names and of users that a pass over messages has to build itself.
 class Edges {
  public:
   explicit Edges(const GraphDef& graph) : graph_(graph) {
@@ -40,7 +40,7 @@ class Edges {
       }
     }
   }
-  // The node of an input; -1 if there is none.
+  // Returns the index of the node that an input refers to, or -1.
   int Find(absl::string_view input) const {
     if (absl::StartsWith(input, "^")) {
       input.remove_prefix(1);
@@ -243,7 +243,7 @@ std::unique_ptr<Worker> MakeMessageWorker(absl::string_view graph) {
   return std::make_unique<MessageWorker>(graph);
 }
 
-// The message in the one form that is the same for the same message.
+// Returns the message in a canonical form: equal messages give equal bytes.
 static std::string Canonical(absl::string_view bytes) {
   google::protobuf::Arena arena;
   auto& graph = *google::protobuf::Arena::CreateMessage<GraphDef>(&arena);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times every edit of a node with N inputs, control inputs, uses or attributes,
-// N times each: see benchmarks/graph.py --stress.
+// Times every kind of edit of a node with N inputs, control inputs, uses or
+// attributes, N times each: see benchmarks/graph.py --stress.
 //
-//   graph_stress N   prints a line "NAME NANOSECONDS" for each edit, the time
-//                    being that of one of the N edits
+//   graph_stress N   prints a line "NAME NANOSECONDS" for each kind: the time
+//                    of a single edit
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

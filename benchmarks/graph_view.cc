@@ -19,7 +19,7 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-// A set of ops, by id.
+// A set of op ids.
 class Ops {
  public:
   Ops(Graph& graph, std::initializer_list<absl::string_view> names) {

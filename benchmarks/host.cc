@@ -40,7 +40,8 @@ void CopyToDevice(Bench& s) {
   s.table.memcpy_htod(&s.device, s.stream, &s.a, s.host_memory, kBytes,
                       &s.status);
 }
-// TensorFlow calls this before every copy except those of constants.
+// Calls create_stream_dependency, as TensorFlow does before every copy except
+// those of constants.
 void Order(Bench& s) {
   s.table.create_stream_dependency(&s.device, s.stream, s.other, &s.status);
 }

@@ -7,7 +7,8 @@
 // for ops that the graph lacks), "never" (rules for ops of the graph in
 // positions that never match), "fuse" (a rule that fuses convolutions with bias
 // and activation, then those of "never"), or "hand" (a hand-written loop that
-// finds the matches of "fuse" and replaces nothing). Only Measure is counted.
+// finds the matches of "fuse" and replaces nothing). Callgrind counts only the
+// function Measure.
 #include <tfplug/ops/all.h>
 #include <tfplug/patterns/rules.h>
 #include <tfplug/testing.h>

@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <vector>
 
-// Of the processor, for this thread: what else the machine does is not in it.
+// Returns the processor time of this thread in seconds, which other load on the
+// machine does not affect.
 inline double Now() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -21,7 +22,7 @@ double Seconds(const F& f) {
   return Now() - start;
 }
 
-// As a list of JSON.
+// Prints the values as a JSON list.
 inline void PrintSeconds(const std::vector<double>& seconds) {
   const char* separator = "[";
   for (double each : seconds) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the job "fuse" of graph_jobs.h as rules, beside the hand-written loop
-// and the pass over protobuf messages. rules.py builds and runs it.
+// Runs the job "fuse" of graph_jobs.h as rules, as a hand-written loop, and
+// over protobuf messages. rules.py builds and runs it.
 //
-//   rules GRAPH ROUNDS          prints the processor time of each
-//   implementation
-//                               in each round, and the number of fusions, as
-//                               one line of JSON
+//   rules GRAPH ROUNDS          prints one line of JSON: the processor time of
+//                               each implementation in each round, and the
+//                               number of fusions
 //   rules count GRAPH RULES     runs the job twice; callgrind counts the second
 //                               run
 //
@@ -127,7 +126,7 @@ class RulesWorker : public Worker {
   tfplug::GraphWorkspace workspace_;
 };
 
-// Moves placed nodes to the device that the rules are for.
+// Reads a graph and moves its placed nodes to the device of the rules.
 std::string ReadOnDevice(const std::string& name) {
   const std::string bytes = ReadGraph(name);
   auto graph = tfplug::Graph::Parse(bytes);
@@ -185,7 +184,8 @@ int main(int argc, char** argv) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::string& name : order) {
       Worker& worker = *workers[name];
-      // TensorFlow works on messages before it calls a pass: same caches.
+      // Processes messages first, as TensorFlow does before it calls a pass, so
+      // that the caches are in the same state.
       workers["messages"]->Run(Job::kFuse, graph, out);
       const double took =
           Seconds([&] { fused[name] = measured(worker, graph, out); });

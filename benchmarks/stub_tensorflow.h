@@ -8,8 +8,8 @@
 
 #include <string>
 
-// Core's registry, as far as rules that make a _FusedConv2D or a _FusedMatMul
-// ask for it, and nothing to preserve.
+// A stub of TensorFlow's op registry with the ops that rules for _FusedConv2D
+// and _FusedMatMul look up, and a grappler item without preserved nodes.
 inline std::string OpDefOf(const std::string& name) {
   using tfplug::internal::AppendField;
   std::string op, no;

@@ -7,7 +7,7 @@ _WIDTH = 80
 
 
 def _matching_open(text):
-    """The index of the parenthesis that the last one of `text` closes."""
+    """Returns the index of the parenthesis that the last one of `text` closes."""
     depth = 0
     for i in range(len(text) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(text[i], 0)
@@ -51,16 +51,16 @@ class CType:
         return self.params is not None
 
     def plain(self):
-        """The spelling of a type that is not a function, in Google style."""
+        """Returns the spelling of a type that is not a function, in Google style."""
         return re.sub(r"\s*\*\s*(?=(const)?)", "*", self.text).replace(
             "*const", "* const")
 
     def spell(self):
-        """The type on one line, without a name."""
+        """Returns the type on one line, without a name."""
         return self.declare("")
 
     def declare(self, name, params=None):
-        """The declaration of `name` on one line; `params` are the names of the
+        """Returns the declaration of `name` on one line; `params` are the names of the
         parameters."""
         if not self.is_function:
             suffix = f"[{self.array}]" if self.array else ""
@@ -69,7 +69,7 @@ class CType:
         return f"{head}({', '.join(listed)})"
 
     def parts(self, name, params=None):
-        """The text before the parameter list, and the parameters."""
+        """Returns the text before the parameter list, and the parameters."""
         inner = f"(*{name})" if self.is_pointer else name
         params = params if params is not None else [""] * len(self.params)
         if len(params) != len(self.params):
@@ -81,7 +81,7 @@ class CType:
         return f"{self.result.spell()} {inner}", listed
 
     def pointer(self):
-        """The pointer to this function."""
+        """Returns the pointer to this function."""
         if self.is_pointer:
             return self
         copy = CType(self.text)
@@ -89,7 +89,7 @@ class CType:
         return copy
 
     def canonical(self):
-        """The spelling that equal C++ types share: a function's type does not
+        """Returns the spelling that equal C++ types share: a function's type does not
         include top-level const of its parameters."""
         if not self.is_function:
             return self.spell()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads device_api.ini or graph_api.ini and validates it against the model."""
+"""Reads device_api.ini or graph_api.ini and validates it against the ABI model."""
 
 import configparser
 import re
@@ -23,7 +23,7 @@ class Description:
         return [n for n in self._entries if "." not in n]
 
     def fields(self):
-        """(struct, field) of every described field."""
+        """Returns (struct, field) of every described field."""
         return [tuple(n.split(".")) for n in self._entries if "." in n]
 
     def get(self, name, default=None):

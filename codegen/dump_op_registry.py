@@ -20,7 +20,7 @@ SKIPPED = 77
 
 
 def installed_ops():
-    """(release, OpDefs) of the TensorFlow in this environment."""
+    """Returns (release, OpDefs) of the TensorFlow in this environment."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow  # takes seconds; --help should not
     from tensorflow.python.framework import test_ops
@@ -37,7 +37,7 @@ def installed_ops():
 
 
 def modules():
-    """{op: module}: tensorflow/**/gen_MODULE.py has the op's Python wrapper."""
+    """Returns {op: module}: tensorflow/**/gen_MODULE.py has the op's Python wrapper."""
     import tensorflow
     out = {}
     root = pathlib.Path(tensorflow.__file__).parent
@@ -61,7 +61,7 @@ def type_names(numbers):
 
 
 def argument(arg):
-    """An input or output in the syntax of REGISTER_OP: 'xs: N * T'."""
+    """Returns an input or output in the syntax of REGISTER_OP: 'xs: N * T'."""
     kind = arg.type_list_attr or arg.type_attr or type_name(arg.type)
     if arg.number_attr:
         kind = f"{arg.number_attr} * {kind}"
@@ -69,13 +69,13 @@ def argument(arg):
 
 
 def number(value):
-    """The shortest text of a 32-bit float, as a float."""
+    """Returns the shortest text of a 32-bit float, as a float."""
     import numpy
     return float(str(numpy.float32(value)))
 
 
 def one_value(value):
-    """The JSON value of an AttrValue that is not a list."""
+    """Returns the JSON value of an AttrValue that is not a list."""
     kind = value.WhichOneof("value")
     plain = {"s": lambda: value.s.decode("latin-1"), "i": lambda: value.i,
              "f": lambda: number(value.f), "b": lambda: value.b,
@@ -115,7 +115,7 @@ def attribute(attr):
 
 
 def record(release, ops):
-    """The text of op_registry.json: one line per op."""
+    """Returns the text of op_registry.json: one line per op."""
     lines, module_of = [], modules()
     for op in sorted(ops, key=lambda op: op.name):
         entry = {"name": op.name}

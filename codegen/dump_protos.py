@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes include/tfplug/proto/: TensorFlow's messages that graphs are made of,
-in a package of our own, from the descriptors in the installed TensorFlow's
+"""Writes the .proto files in include/tfplug/proto/: TensorFlow's messages for graphs,
+in a protobuf package of our own, from the descriptors in the installed TensorFlow's
 Python modules.
 
 Run it in a virtual environment with the newest tensorflow-cpu. With --check,
-only compares: exit status 1 where files differ, 77 where another release is
+it only compares; the exit status is 1 if files differ, 77 if another release is
 installed than the one recorded in them.
 """
 
@@ -21,7 +21,7 @@ FOLDER = ROOT / "include/tfplug/proto"
 PACKAGE = "tfplug.proto"
 SKIPPED = 77
 
-# What is asked for; what these import comes too.
+# These modules and everything that they import are written.
 MODULES = [
     "tensorflow.core.framework." + name + "_pb2" for name in (
         "attr_value", "cost_graph", "full_type", "function", "graph",
@@ -39,12 +39,12 @@ REPEATED = 3
 
 def installed_release():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow  # so slow that --help need not wait for it
+    import tensorflow  # takes seconds; --help should not
     return tensorflow.__version__
 
 
 def installed_files():
-    """{name: FileDescriptorProto} of the TensorFlow in this environment."""
+    """Returns {name: FileDescriptorProto} of the TensorFlow in this environment."""
     from google.protobuf import descriptor_pb2
     files = {}
 
@@ -175,7 +175,7 @@ class Emitter:
             if not in_oneof or field.proto3_optional:
                 self.field(field, entries, inner)
             elif field.oneof_index not in written:
-                # The members of a oneof stand together, at the first's place.
+                # All members of a oneof are written where the first one is.
                 written.add(field.oneof_index)
                 name = message.oneof_decl[field.oneof_index].name
                 self.lines.append(f"{inner}oneof {name} {{")
@@ -188,7 +188,7 @@ class Emitter:
 
 
 def recorded_release():
-    """The release that the committed files name, or None."""
+    """Returns the release that the committed files name, or None."""
     for path in sorted(FOLDER.glob("*.proto")):
         found = re.search(r"TensorFlow (\S+)'s", path.read_text("utf-8"))
         if found:
@@ -197,7 +197,7 @@ def recorded_release():
 
 
 def check(files):
-    """Prints how the committed files differ; the number that do."""
+    """Prints how the committed files differ; returns how many do."""
     stale = 0
     for name, text in files.items():
         path = ROOT / name

@@ -22,7 +22,7 @@ _ORDER = ("TStringOwnerCApi", "TF_TString_Large", "TF_TString_Offset",
 def fill(template, **holes):
     text = (_TEMPLATES / template).read_text(encoding="utf-8")
     text = string.Template(text).substitute(holes, banner=BANNER)
-    # An empty hole leaves no double blank line.
+    # An empty placeholder must not leave two blank lines.
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
     return text

@@ -15,7 +15,7 @@ def _fill(template, **holes):
 
 
 def _cell(text):
-    """Prose for a table's cell: C++ names in code type, Markdown escaped."""
+    """Returns text for a table's cell: C++ names as code, Markdown escaped."""
     text = text.replace("[A-Z][A-Z_]*", "`[A-Z][A-Z_]*`")
     text = re.sub(r"(?<![`\w])((?:SP|SE|TF|TP)_\w+|tf\.\w+\.\w+|"
                   r"\w+::~?\w+(?:\([^)]*\))?)(?![`\w])", r"`\1`", text)
@@ -28,7 +28,7 @@ def _row(cells):
 
 
 def field_tables(template, model, description):
-    """docs/reference/device_abi.md or docs/reference/graph_abi.md."""
+    """Returns docs/reference/device_abi.md or docs/reference/graph_abi.md."""
     parts = []
     for name in description.structs():
         struct = model.structs[name]
@@ -53,7 +53,7 @@ def field_tables(template, model, description):
 
 
 def capi(model):
-    """docs/reference/capi.md."""
+    """Returns docs/reference/capi.md."""
     headers = {}
     for function in model.functions:
         headers.setdefault(function.header, []).append(function)

@@ -19,7 +19,7 @@ _TITLES = {
 
 
 def errors(include):
-    """docs/reference/errors.md for the headers below `include`."""
+    """Returns docs/reference/errors.md for the headers below `include`."""
     root = include / "tfplug"
     body = []
     for directory, title in _TITLES.items():
@@ -46,6 +46,6 @@ def _sort_key(message):
 
 
 def _cell(text):
-    """The text with Markdown's special characters escaped."""
+    """Returns the text with Markdown's special characters escaped."""
     return "".join("\\" + c if c in "|*_`[]" else "&lt;" if c == "<" else c
                    for c in text.removeprefix("tfplug: "))

@@ -48,7 +48,7 @@ def _fill(template, **holes):
 
 
 def op_class(name):
-    """The C++ name of an op: '_FusedMatMul' -> 'InternalFusedMatMul'."""
+    """Returns the C++ name of an op: '_FusedMatMul' -> 'InternalFusedMatMul'."""
     plain = name.removeprefix("_")
     if not re.fullmatch(r"(?!Internal)[A-Z][A-Za-z0-9]*", plain):
         raise ValueError(f"no rule for an op of the name {name}")
@@ -56,7 +56,7 @@ def op_class(name):
 
 
 def member(name):
-    """The C++ name of an argument or attribute: 'template' -> 'template_'."""
+    """Returns the C++ name of an argument or attribute: 'template' -> 'template_'."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name[-1] == "_":
         raise ValueError(f"no rule for an argument of the name {name}")
     return name + "_" if name in _KEYWORDS | _TAKEN else name
@@ -67,7 +67,7 @@ def camel(name):
 
 
 def set_name(types):
-    """The C++ name of a set of types: 'FloatsInts', 'Int32Int64'."""
+    """Returns the C++ name of a set of types: 'FloatsInts', 'Int32Int64'."""
     rest, parts = list(types), []
     for group, members in _TYPE_GROUPS.items():
         if all(m in rest for m in members):
@@ -99,7 +99,7 @@ def wrap_call(head, call, arguments="", width=80):
 
 
 def describe(attr):
-    """An attribute in the syntax of REGISTER_OP: 'N: int >= 1'."""
+    """Returns an attribute in the syntax of REGISTER_OP: 'N: int >= 1'."""
     kind = attr["type"]
     if isinstance(attr.get("allowed"), list):
         kind = "{" + ", ".join(attr["allowed"]) + "}"
@@ -202,7 +202,7 @@ class OpsEmitter:
         return "\n".join(lines + wrap_call(f"using {name} =", f"Op<{cls}>;"))
 
     def arguments(self, arguments, op, what):
-        """The enumerations of inputs or outputs, by kind. A value is the index
+        """Returns the enumerations of inputs or outputs, by kind. A value is the index
         of the argument; after a list it is only unique in its enumeration."""
         lists = {a["name"] for a in op.get("attrs", [])
                  if a["type"] == "list(type)"}
@@ -247,7 +247,7 @@ class OpsEmitter:
                 + [f"    {words[-1]}", "  };"])
 
     def constrain(self, op, attr):
-        """The function that constrains a type attribute; for a shared one the
+        """Returns the function that constrains a type attribute; for a shared one the
         set of types that the function of tfplug::Op checks."""
         name = None
         if "allowed" in attr:

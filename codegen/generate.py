@@ -24,7 +24,7 @@ from model import Model  # noqa: E402
 
 
 def read_parameters(path):
-    """'name: a, b' lines -> {name: ['a', 'b']}."""
+    """Reads lines such as 'name: a, b'; returns {name: ['a', 'b']}."""
     out = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -34,7 +34,7 @@ def read_parameters(path):
 
 
 def generate():
-    """{path relative to the project: text} of everything generated."""
+    """Returns {path relative to the project: text} of every generated file."""
     model = Model(HERE / "abi_history.json")
     device = read_description(HERE / "device_api.ini", model)
     graph = read_description(HERE / "graph_api.ini", model)
@@ -54,7 +54,7 @@ def generate():
 
 
 def check(files):
-    """Prints how the committed files differ; the number that do."""
+    """Prints how the committed files differ; returns how many do."""
     stale = 0
     for name, text in files.items():
         path = ROOT / name

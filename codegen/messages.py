@@ -33,7 +33,8 @@ def _unescape(literal):
 
 
 def _join(parts):
-    """The text of an argument list: literals, and None for the rest."""
+    """Returns the text of an argument list; `parts`: literals, or None for other
+    expressions."""
     text = ""
     for part in parts:
         if part is None:
@@ -44,7 +45,7 @@ def _join(parts):
 
 
 def find_messages(source, header):
-    """The messages of one header, in order."""
+    """Returns the messages of one header, in order."""
     found = []
     calls = []  # [kind, depth, parts, number of commas at that depth]
     depth = 0

@@ -101,7 +101,7 @@ class Struct:
         return self.layouts[-1]
 
     def at(self, version):
-        """The layout in `version`, or None if it lacks the struct."""
+        """Returns the layout in `version`, or None if it lacks the struct."""
         for layout in self.layouts:
             if _order(layout.since) <= _order(version) <= _order(layout.until):
                 return layout
@@ -125,7 +125,7 @@ class Enum:
         self.raws = raws
 
     def at(self, version):
-        """The values in `version`; empty if it lacks the enum."""
+        """Returns the values in `version`; empty if it lacks the enum."""
         if self.name in _RENAMED:
             return self.values
         raw = raw_at(self.raws, version)
@@ -153,12 +153,12 @@ class Function:
                                        release(raw["until"])))
 
     def at(self, version):
-        """The type that `version` declares, or None."""
+        """Returns the type that `version` declares, or None."""
         raw = raw_at(self.raws, version)
         return CType(normal(raw["type"])) if raw else None
 
     def exported(self, version):
-        """The libraries of `version` that export the function."""
+        """Returns the libraries of `version` that export the function."""
         for since, until, libraries in self.exports:
             if _order(since) <= _order(version) <= _order(until):
                 return libraries
@@ -170,7 +170,7 @@ def _unqualified(kind):
 
 
 def raw_at(raws, version):
-    """The entry of the history for `version`, or None."""
+    """Returns the entry of the history for `version`, or None."""
     for raw in raws:
         if _order(raw["since"]) <= _order(version) <= _order(raw["until"]):
             return raw

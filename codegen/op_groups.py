@@ -39,7 +39,7 @@ HEADERS = {
     "string": ("string_ops",),
     "training": ("training_ops", "sdca_ops"),
 }
-# Ops without a wrapper, which grappler puts into graphs.
+# Ops without a Python wrapper that TensorFlow's graph optimizer creates.
 INTERNAL = re.compile(r"_(Fused|HostCast|ParallelConcat|Quantized|ReadVariables|"
                       r"TensorToHashBucket|UnaryOps)")
 
@@ -51,7 +51,7 @@ class Excluded(typing.NamedTuple):
     ops: str = r"(?!)"  # names in other modules
 
 
-# The first that applies is the one that counts.
+# The first rule that applies decides.
 EXCLUDED = (
     Excluded("oneDNN", "TensorFlow creates them for its own CPU kernels, with "
              "layouts in C++ objects", ops=r"_?_Mkl"),
@@ -115,7 +115,8 @@ assert not _HEADER_OF.keys() & _EXCLUDED_BY.keys()
 
 
 def group(op):
-    """The header of an entry of op_registry.json, or what excludes it."""
+    """Returns the header of an entry of op_registry.json, or the rule that excludes
+    it."""
     name, module = op["name"], op.get("module")
     if INTERNAL.match(name):
         return "internal"

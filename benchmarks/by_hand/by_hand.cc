@@ -105,7 +105,7 @@ void allocate(const SP_Device* device, uint64_t size, int64_t,
     return;
   }
   if (__builtin_expect(reinterpret_cast<uintptr_t>(memory) % 256 != 0, false)) {
-    // TensorFlow 2.22 aborts on it.
+    // TensorFlow 2.22 aborts on misaligned memory.
     Log(DRV_OUT_OF_MEMORY, "allocate: misaligned");
     drv_free(self.driver, memory);
     mem->opaque = nullptr;
@@ -228,8 +228,8 @@ void create_stream_dependency(const SP_Device*, SP_Stream dependent,
   SetStatus(status, result, "create_stream_dependency");
 }
 
-// TensorFlow may copy a constant to memory that enqueued kernels still read,
-// and orders all other copies after them, but not this one.
+// TensorFlow may copy a constant to memory that enqueued kernels still read. It
+// orders every other copy after those kernels, but not this one.
 int WaitForOthers(Device& device, SP_Stream stream) {
   std::lock_guard<std::mutex> lock(device.streams_mutex);
   for (SP_Stream other : device.streams) {

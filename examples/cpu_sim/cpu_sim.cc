@@ -34,8 +34,8 @@ absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
   return tfplug::DeviceMemory(address, size);
 }
 
-// Does not wait for the device: freed memory stays mapped, and the work of its
-// next owner is queued after that of this one.
+// Does not wait for the device: freed memory stays mapped, and work of the next
+// owner is enqueued after the work of this one.
 absl::Status Memory::Deallocate(tfplug::DeviceMemory memory) {
   return device_.Free(memory.opaque());
 }

@@ -138,7 +138,7 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   std::unique_ptr<rt::Stream> stream_;
 };
 
-// The driver's memory, which Device does not use for each tensor.
+// Allocates directly from the driver. Device puts a cache in front of it.
 class Memory final : public tfplug::Allocator {
  public:
   explicit Memory(Device& device);
@@ -205,8 +205,8 @@ class Device final
 class Platform final : public tfplug::Platform<Device> {
  public:
   static constexpr char kName[] = "CPU_SIM";
-  // Must not contain "CPU": TensorFlow's graph optimizers treat every device
-  // type that contains it as the CPU and use ops that only the CPU has.
+  // Must not contain "CPU": TensorFlow's graph optimizers treat such a device
+  // type as the CPU and insert ops that have kernels only on the CPU.
   static constexpr char kType[] = "SIM";
 
   tfplug::PlatformOptions Options() override;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a Keras perceptron on scans of handwritten digits with model.fit, using
-SGD and Adam, on the simulated device and on the CPU; compares them and draws a
+SGD and Adam, on the simulated device and on the CPU; compares the two and draws a
 picture. tools/demo runs it; to run it yourself: python digits.py PICTURE, in an
 environment that has the plug-in.
 
-Exits with 1 if the device's accuracy is too low or its losses differ from the
-CPU's.
+The exit status is 1 if the accuracy on the device is too low, the losses on the
+device and on the CPU differ, or an op that computes ran on the CPU.
 """
 
 import argparse

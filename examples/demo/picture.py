@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the demo's picture: the losses, and the predictions for test digits."""
+"""Draws the picture of the demo: the losses, and the predictions for test digits."""
 
 import dataclasses
 

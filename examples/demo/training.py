@@ -20,7 +20,7 @@ OPTIMIZERS = {
     "SGD": lambda: keras.optimizers.SGD(0.05, momentum=0.9),
     "Adam": lambda: keras.optimizers.Adam(0.002),
 }
-# Ops without arithmetic, which feed batches and return results.
+# Ops without arithmetic, which pass batches to a step and return its results.
 FEEDING = {"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv",
            "Const", "NoOp", "Identity", "IteratorGetNext", "OptionalFromValue",
            "OptionalGetValue", "OptionalHasValue", "OptionalNone"}
@@ -58,7 +58,7 @@ class Losses(keras.callbacks.Callback):
 
 
 class Trainer:
-    """Trains one model on one device ("SIM" or "CPU")."""
+    """Trains one model on one device, "SIM" or "CPU"."""
 
     def __init__(self, device, optimizer, features, classes, seed=0):
         # With the plug-in installed, its device is TensorFlow's default, so any
@@ -72,9 +72,8 @@ class Trainer:
                 keras.layers.Dense(64, "relu", kernel_initializer=weights),
                 keras.layers.Dense(classes, kernel_initializer=weights),
             ])
-            # XLA has no compiler for plug-in devices.
             self.model.compile(
-                OPTIMIZERS[optimizer](), jit_compile=False,
+                OPTIMIZERS[optimizer](),
                 loss=keras.losses.SparseCategoricalCrossentropy(
                     from_logits=True))
         where = self.model.trainable_variables[0].value.device
@@ -95,9 +94,12 @@ class Trainer:
         return np.argmax(logits, axis=1)
 
     def ops_per_step(self, images, labels):
-        """Returns the number of ops per training step by device, counted in the
-        final graphs of each device, and the names of the ops that compute on the
-        CPU."""
+        """Returns the number of ops per training step by device type, counted in
+        the graphs that each device runs, and the names of the ops that compute on
+        the CPU."""
+        # TensorFlow's metadata lacks the graphs of functions with
+        # jit_compile=True, in which Keras otherwise wraps the step.
+        self.model.jit_compile = False
         context.context().enable_run_metadata()
         context.context().export_run_metadata()  # discards earlier metadata
         self.fit(images, labels, len(images), 1)

@@ -22,7 +22,7 @@ export TFPLUG_ROOT
 export TFPLUG_BUILD=$TFPLUG_ROOT/build/gcc
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
 ABSEIL_OLDEST=20220623
-# Changes with build_abseil and build_protobuf, so that a cached build made by an
+# Change these with build_abseil and build_protobuf, so that a build cached by an
 # older recipe is not used.
 ABSEIL_RECIPE='1: static, position-independent, hidden, C++17'
 PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
@@ -199,9 +199,9 @@ write_source_lists() {
 }
 
 # fetch_source PACKAGE DIRECTORY: unpacks the distribution's source package in
-# DIRECTORY/source. Uses package lists of its own and neither needs nor changes
-# those of the machine. Root's downloads are made by apt's user _apt, to whom the
-# directory must be accessible: it cannot be in a home directory.
+# DIRECTORY/source. Uses separate package lists, and neither needs nor changes
+# those of the machine. Run as root, apt downloads as the user _apt, who must have
+# access to the directory: it cannot be in a home directory.
 fetch_source() {
   local package=$1 work=$2
   mkdir -p "$work"/{parts,lists/partial,cache/archives/partial,source}

@@ -19,7 +19,7 @@ bool HasEllipsis(const std::string& labels) {
   return labels.find(kEllipsis) != std::string::npos;
 }
 
-// Whether `labels` has only letters and at most one ellipsis.
+// Whether `labels` contains only letters and at most one ellipsis.
 bool IsReadable(const std::string& labels) {
   return absl::c_count(labels, kEllipsis) <= 1 &&
          absl::c_all_of(labels, [](char c) {

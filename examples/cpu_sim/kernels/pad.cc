@@ -51,7 +51,7 @@ class Pad final : public tfplug::Kernel {
       padded.add_dim(pads[2 * d] + shape.dim(d) + pads[2 * d + 1]);
     }
     const Dims y_strides = DenseStrides(padded.dims());
-    int64_t first = 0;  // offset of x in y
+    int64_t first = 0;  // offset of x in y, in elements
     for (int d = 0; d < shape.rank(); ++d) first += pads[2 * d] * y_strides[d];
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,

@@ -15,7 +15,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Relu and Relu6. A limit of NaN is none; see simd.h.
+// Relu and Relu6. A limit of NaN means no limit; see simd.h.
 template <bool is_relu6>
 struct Clamp {
   static constexpr float kLimit = is_relu6 ? 6 : NAN;

@@ -17,7 +17,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// ---- Range: start, start + delta, ..., below limit -------------------------
+// ---- Range: start, start + delta, ..., below limit --------------------------
 
 // TensorFlow has a kernel for int32, in host memory, on every device.
 template <typename T>
@@ -123,8 +123,7 @@ bool RegisterLinSpace() {
           ...);
 }
 
-// ---- OneHot: a new dimension with one element on
-// -----------------------------
+// ---- OneHot: a new dimension with one element on ----------------------------
 
 // Treats the output as [outer, depth, inner] and indices as [outer, inner]. For
 // an index out of range all elements are off.

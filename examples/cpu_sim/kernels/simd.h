@@ -11,8 +11,8 @@
 // is loaded. All functions run on the device: arguments are plain data and
 // private addresses.
 //
-// This header holds plain data only: an inline function would be compiled for
-// each level under one name, and the linker would keep any one of them.
+// This header has no inline functions: each level would compile such a function
+// under the same name, and the linker would keep only one of them.
 namespace cpu_sim {
 
 // A window of `size` taps, `dilation` apart, that slides over one dimension of

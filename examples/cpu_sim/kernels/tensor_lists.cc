@@ -49,8 +49,8 @@ struct Lists : tfplug::VariableCode<Stream> {
 };
 
 // In graphs, passes/list_gradients.h replaces these ops where TensorFlow lacks
-// the functions. Registered kernels make TensorFlow place the ops on the device
-// before that pass runs.
+// the functions. Kernels are registered nevertheless, so that TensorFlow places
+// the ops on the device before that pass runs.
 absl::Status AddWorkaround(const absl::Status& lacking) {
   if (lacking.code() != absl::StatusCode::kUnimplemented) return lacking;
   return absl::UnimplementedError(

@@ -18,8 +18,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// ---- TopKV2: the largest of each row in order; the first of equals wins
-// ------
+// ---- TopKV2: the largest of each row in order; the first of equals wins -----
 
 template <typename T, typename Index>
 void FindTop(T* values, Index* indices, const T* x, int64_t rows, int64_t size,
@@ -77,8 +76,7 @@ bool RegisterTopK() {
 }
 [[maybe_unused]] const bool top_k = RegisterTopK<float, int32_t, int64_t>();
 
-// ---- InTopKV2: whether fewer than k classes exceed the target
-// ----------------
+// ---- InTopKV2: whether fewer than k classes exceed the target ---------------
 
 // A target out of range or a NaN prediction gives false.
 template <typename Index>

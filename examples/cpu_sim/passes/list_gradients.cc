@@ -16,7 +16,8 @@ using tfplug::Graph;
 using tfplug::Node;
 using tfplug::Output;
 
-// Whether the node is on this device, or has no device yet (in a function).
+// Whether the node is on this device, or has no device yet (in the body of a
+// function).
 bool IsOurs(const tfplug::PassContext& context, Node node) {
   return node.device().empty() || context.IsOnDevice(node.device());
 }
@@ -26,7 +27,7 @@ bool IsOfLists(Node node) {
   return type.ok() && *type == DataType::kVariant;
 }
 
-// Adds a node on the device of `node`, with a name derived from its.
+// Adds a node on the device of `node`, with a name derived from that of `node`.
 absl::StatusOr<Node> AddBeside(Graph& graph, Node node, const char* suffix,
                                const char* op,
                                const std::vector<Output>& inputs) {

@@ -9,9 +9,9 @@
 namespace cpu_sim {
 
 // Makes gradients of loops over lists of tensors, as in Keras' recurrent
-// layers, work on a device where TensorFlow does not export what a kernel for
-// them needs (2.19 to 2.21). The two ops that only TensorFlow's own devices
-// have become ops that TensorFlow has for every device:
+// layers, work on a device in releases that do not export the C functions which
+// kernels for them need (2.19 to 2.21). The two ops that have kernels only on
+// TensorFlow's own devices become ops that TensorFlow has for every device:
 //
 //   ZerosLike(list) -> a list of the same length whose elements have no value,
 //                      which all ops read as zeros

@@ -24,8 +24,8 @@ class Moment {
   // Blocks until the moment has come.
   void Await() const;
 
-  // The argument of Come(), and its time in nanoseconds of the monotonic clock.
-  // Valid only if HasCome().
+  // The argument of Come(), and the time of that call in nanoseconds of the
+  // monotonic clock. Valid only if HasCome().
   const absl::Status& status() const { return status_; }
   uint64_t nanoseconds() const { return nanoseconds_; }
 

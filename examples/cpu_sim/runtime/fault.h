@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-// Faults on demand, with which tests exercise a failure of the driver at every
-// place where a driver can fail.
+// Fault injection: tests let each call of the driver fail in every way in which
+// a driver can fail.
 //
 // Each entry point of the runtime calls CheckFault("its name"). Faults are
 // injected in one of three ways:
@@ -65,7 +65,7 @@ inline absl::Status CheckFault(const char* hook) {
 // INVALID_ARGUMENT, without any change, if the text is malformed.
 absl::Status InjectFault(absl::string_view text);
 
-// Whether the pending fault still has calls to fail.
+// Whether the pending fault will make further calls fail.
 bool FaultPending();
 
 // Reads the two environment variables. Not thread-safe; called at start-up.

@@ -64,7 +64,7 @@ Stream::~Stream() {
   if (IsForkedChild()) {  // the thread exists only in the parent
     thread_.detach();
     (void)enqueued_.release();
-    new std::vector<Task>(std::move(queue_));  // leaked with its moments
+    new std::vector<Task>(std::move(queue_));  // leaked, with its moments
     return;
   }
   {

@@ -134,8 +134,8 @@ class Stream {
   Device& device_;
 
   mutable std::mutex mutex_;  // guards the members up to status_
-  // Indirect, so that a forked child can leak it: its destructor waits for the
-  // threads of the parent.
+  // On the heap, so that a forked child can leak it: the destructor would wait
+  // for threads that exist only in the parent.
   std::unique_ptr<std::condition_variable> enqueued_ =
       std::make_unique<std::condition_variable>();
   std::vector<Task> queue_;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Constructs kernels of the device without running them.
 
-TensorFlow's registry knows the types of a kernel, but not which values of other
-attributes the kernel accepts, such as data_format. A kernel rejects these when it
+TensorFlow's registry contains the types of a kernel, but not the values of other
+attributes that the kernel accepts, such as data_format. A kernel rejects these when it
 is constructed, and TensorFlow constructs the kernels of all nodes of a graph
 before it runs any. Each node is therefore put behind a Switch that is never
 taken.
@@ -30,8 +30,8 @@ class Constructor:
         self._rejections = {}  # by op and attributes
 
     def rejection(self, node):
-        """Returns the error with which the device's kernel refuses the node; ""
-        if it accepts the node or if that cannot be found out."""
+        """Returns the error with which the device's kernel rejects the node; "" if
+        it accepts the node or if this cannot be determined."""
         if not self.device or not _can_be_isolated(node):
             return ""
         copy = node_def_pb2.NodeDef(op=node.op)
@@ -58,7 +58,8 @@ class Constructor:
     @functools.cached_property
     def runs_nested_xla(self):
         """Whether a function that XLA must compile runs on the device when another
-        function calls it, because a graph pass of the plug-in sees to that."""
+        function calls it, because the plug-in has a graph pass such as tfplug's
+        default pass DisableXla."""
         if not self.device:
             return False
         inner = tf.function(lambda x: tf.nn.relu(x), jit_compile=True)
@@ -83,7 +84,8 @@ def _config():
 
 
 def _can_be_isolated(node):
-    """Whether the node needs nothing but inputs."""
+    """Returns whether the node can be constructed in a graph of its own: its op has
+    no reference arguments and no functions as attributes."""
     definition = kernels.op_definition(node.op)
     return definition is not None and not any(
         argument.is_ref for argument in [*definition.input_arg,

@@ -9,7 +9,7 @@ from tensorflow.python.framework import dtypes, kernels, op_def_registry
 
 DEFAULT = "DEFAULT"
 # Where a node can run, best first. ELSEWHERE: on the device that the model itself
-# requests; REJECTED: the device's kernel refuses the node's attributes; XLA: only
+# requests; REJECTED: the device's kernel rejects the node's attributes; XLA: only
 # XLA can run it; NONE: no device has a kernel.
 PLUGIN, BY_DEFAULT, ELSEWHERE, CPU, REJECTED, XLA, NONE = (
     "plugin", "default", "elsewhere", "cpu", "rejected", "xla", "none")

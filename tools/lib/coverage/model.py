@@ -11,7 +11,7 @@ import tensorflow as tf
 
 
 class ModelError(Exception):
-    """The file or what it returns is not a model that tools/coverage supports."""
+    """The file, or the value that it returns, is not a supported model."""
 
 
 def load(path):
@@ -129,7 +129,7 @@ def _is_compiled(model):
 
 
 def _as_keras(step):
-    """Wraps a step as fit() and predict() do for a model that XLA compiles."""
+    """Wraps a step as fit() and predict() do for a model with jit_compile=True."""
     compiled = tf.function(step, jit_compile=True)
     return lambda *arguments: compiled(*arguments)
 

@@ -55,15 +55,16 @@ def _row(node, device_type, constructor):
             row.update(status=kernels.REJECTED, warning=rejection)
     if node.xla == kernels.OUTERMOST:
         row.update(status=kernels.XLA, kernel="", warning=(
-            "a function with jit_compile=True that Python calls runs only on "
-            "devices for which XLA has a compiler: call it from another "
-            "tf.function, or leave out jit_compile=True"))
+            "a function with jit_compile=True that Python calls directly runs "
+            "only on devices for which XLA has a compiler: call it from "
+            "another tf.function, or leave out jit_compile=True"))
     elif node.xla and not constructor.runs_nested_xla:
         row.update(status=kernels.XLA, kernel="", warning=(
             f"XLA must compile this function and has no compiler for "
             f"{device_type}: leave out jit_compile=True (Keras: "
-            "compile(jit_compile=False)), or have a graph pass of the plug-in "
-            "clear _XlaMustCompile"))
+            "compile(jit_compile=False)), or register tfplug's default passes "
+            "(TFPLUG_REGISTER_GRAPH_PASSES), one of which, DisableXla, runs "
+            "the function on the device without XLA"))
     return row
 
 
@@ -110,7 +111,8 @@ def _memory(row):
 
 
 def _shortened(text, width):
-    """Shortens the middle: the ends of names and types are the most telling."""
+    """Replaces the middle of a long text by "..": the ends of names and types
+    distinguish them best."""
     if len(text) <= width:
         return text
     head = (width - 2) // 2
@@ -118,8 +120,8 @@ def _shortened(text, width):
 
 
 def table(report, only_bad=False, width=None):
-    """Returns the report as text. only_bad: only rows that are missing or have a
-    warning."""
+    """Returns the report as text. only_bad: only ops that have no usable kernel or
+    have a warning. width: columns; default: those of the terminal."""
     functions = list(report["functions"])
     head = ["op", "types", *functions, "kernel", "host memory", "for example"]
     lines = []

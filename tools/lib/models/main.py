@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whole Keras models: see tools/models. Each model runs in its own process by
-tests/tensorflow/harness.py. TFPLUG_CPU_SIM names another plug-in than the built
+"""Runs whole Keras models: see tools/models. tests/tensorflow/harness.py runs
+each model in its own process. TFPLUG_CPU_SIM selects another plug-in than the built
 one."""
 
 import argparse

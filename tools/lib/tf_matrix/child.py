@@ -30,12 +30,13 @@ BOOKKEEPING = ("_", "Anonymous", "Const", "Identity", "NoOp", "Iterator", "Optio
 
 
 def version():
-    """Returns the release, and that of NumPy."""
+    """Returns the releases of TensorFlow and NumPy."""
     return {"tensorflow": tf.__version__, "numpy": np.__version__}
 
 
 def update():
-    """Returns whether a plug-in can update a variable in place."""
+    """Returns whether a plug-in can update a variable in place or gets a clear
+    error; raises RuntimeError in any other case."""
     found = small_kernels.variables()
     problem = small_kernels.variables_problem(found)
     if problem:
@@ -96,7 +97,7 @@ def places(metadata):
 
 
 def is_clear(message):
-    """Whether an error of ours names the op and a remedy."""
+    """Returns whether the message of an error contains a remedy."""
     return "instead of" in message or "use " in message
 
 

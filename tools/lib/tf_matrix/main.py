@@ -59,8 +59,8 @@ def make_environment(release, python):
 
 
 def run_child(python, plugin, *arguments):
-    """Runs child.py with a plug-in installed, or none, and returns what it found:
-    a dict, with "error" if it failed or died."""
+    """Runs child.py, with a plug-in installed unless `plugin` is None. Returns its
+    result, a dict, which contains "error" if the program failed or died."""
     packages = next(python.parent.parent.glob("lib/python3*/site-packages"))
     plugins = packages / "tensorflow-plugins"
     shutil.rmtree(plugins, ignore_errors=True)
@@ -89,7 +89,7 @@ def run_child(python, plugin, *arguments):
 
 
 def cell(model, cpu, device):
-    """Returns the text of a cell, and whether it is as it should be."""
+    """Returns the text of a cell, and whether the result is acceptable."""
     if "error" in cpu:
         return "not in this Keras", True
     if "error" in device:
@@ -109,7 +109,7 @@ def cell(model, cpu, device):
 
 
 def try_release(release, python, names):
-    """Returns the row of the table, and whether all of it is as it should be."""
+    """Returns the row of the table, and whether all of its results are acceptable."""
     python = make_environment(release, python)
     say(f"{release}: running ...")
     about = run_child(python, None, "version")
