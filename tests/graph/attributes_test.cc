@@ -13,7 +13,7 @@
 namespace tfplug {
 namespace {
 
-// A graph of one node with `count` attributes: "a0", "a1" and so on.
+// Returns a graph of one node with `count` attributes "a0", "a1" and so on.
 std::string ManyAttrs(const std::string& name, int count) {
   std::string node, graph;
   internal::AppendField(node, 1, name);
@@ -63,7 +63,7 @@ TEST_CASE("A tensor as an attribute") {
   CHECK(graph.ToString() == before);
 }
 
-// Quadratic time would be minutes.
+// In quadratic time, this test would take minutes.
 TEST_CASE("200,000 attributes") {
   constexpr int kMany = 200000;
   const std::string bytes = ManyAttrs("n", kMany);
@@ -132,7 +132,7 @@ TEST_CASE("A hash depends on the length and on every byte") {
         text[at] = '/';
         add(text);
         if (at + 16 < size) {
-          // It depends on the order of the 16-byte pieces, too.
+          // The hash also depends on the order of the 16-byte pieces.
           text[at + 16] = '+';
           add(text);
           std::swap(text[at], text[at + 16]);

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
-// Small graphs in a line for each node, there and back.
+// Builds small graphs, and describes them with one line per node.
 namespace tfplug {
 
 inline constexpr char kSimDevice[] =
@@ -21,7 +21,7 @@ inline constexpr char kSimDevice[] =
 inline constexpr char kCpuDevice[] =
     "/job:localhost/replica:0/task:0/device:CPU:0";
 
-// A node and its inputs: "x", "x:1" or "^x", of nodes that came before it.
+// Adds a node with inputs "x", "x:1" or "^x", whose nodes must exist.
 inline Node Add(Graph& graph, const std::string& name, const std::string& op,
                 std::initializer_list<std::string> inputs = {},
                 const char* device = kSimDevice) {
@@ -40,7 +40,8 @@ inline Node Add(Graph& graph, const std::string& name, const std::string& op,
   return node;
 }
 
-// The bytes of a node that has these fields, and of a graph of such nodes.
+// Return a serialized NodeDef with these fields, and a serialized GraphDef of
+// such nodes.
 inline std::string NodeDef(const std::string& name, const std::string& op,
                            const std::vector<std::string>& inputs = {}) {
   std::string node;
@@ -55,7 +56,7 @@ inline std::string InGraph(const std::vector<std::string>& nodes) {
   return graph;
 }
 
-// "name = Op(x, y:1, ^z)"; control inputs sorted.
+// Returns "name = Op(x, y:1, ^z)", with sorted control inputs.
 inline std::string Describe(Node node) {
   std::vector<std::string> inputs, controls;
   for (int i = 0; i < node.num_inputs(); ++i) {
@@ -75,7 +76,7 @@ inline std::string Describe(Node node) {
   return text + ")";
 }
 
-// A line for each node, sorted.
+// Returns a line for each node, sorted.
 inline std::vector<std::string> Describe(Graph& graph) {
   std::vector<std::string> lines;
   for (Node node : graph.nodes()) lines.push_back(Describe(node));

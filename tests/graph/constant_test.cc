@@ -14,7 +14,7 @@ namespace {
 
 using internal::AppendField;
 
-// A TensorProto of this type and shape, before its values.
+// Returns the dtype and shape fields of a TensorProto.
 std::string Tensor(DataType dtype, const std::vector<int64_t>& dims) {
   std::string shape, tensor;
   for (int64_t dim : dims) {
@@ -184,7 +184,7 @@ TEST_CASE("A repeated last element is not expanded") {
   CHECK(Constant::ReadShape(node).value() == Shape{many});
   CHECK(graph.ByteSize() < 100);
 
-  // Each encoding of the elements survives.
+  // Each encoding of the elements is parsed and serialized again.
   std::string varints;
   for (int64_t value : {int64_t{3}, int64_t{-3}}) {
     internal::AppendVarint(varints, static_cast<uint64_t>(value));
@@ -206,7 +206,7 @@ TEST_CASE("A repeated last element is not expanded") {
   CHECK(few->GetBytes().size() == 7);
 }
 
-// A shape alone is read although the elements are invalid.
+// The shape is read although the elements are invalid.
 TEST_CASE("ReadShape() does not read the elements") {
   Graph graph;
   const Node node = graph.AddNode("c", "Const").value();

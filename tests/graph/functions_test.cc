@@ -18,7 +18,8 @@ std::string Entry(const std::string& key, const std::string& value) {
   return entry;
 }
 
-// name(x) -> y: two nodes, of which the second one runs for its effect too.
+// Returns a FunctionDef name(x) -> y with two nodes. The second node is also a
+// control output. `result` is the source of y.
 std::string Function(const std::string& name, const std::string& result) {
   std::string arg, signature, split, relu, function;
   AppendField(arg, 1, "x");
@@ -77,7 +78,7 @@ TEST_CASE("A function's body is a graph") {
   CHECK(graph.ToString() == bytes);
 
   SUBCASE("results follow") {
-    // The control result follows under its new name.
+    // The control output refers to the node by its new name.
     REQUIRE(body.ReplaceUses(relu.NamedOutput("activations", 0), x).ok());
     REQUIRE(relu.SetName("renamed").ok());
     CHECK(graph.changed());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes at all: Graph neither crashes nor says anything else than protobuf,
-// edits included. For longer: CONTRIBUTING.md.
+// Fuzzer of Graph. For arbitrary bytes, Graph must not crash and must agree
+// with protobuf, also after edits. CONTRIBUTING.md describes longer runs.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph held against protobuf messages: what each says of a graph, and random
-// edits done to both. Needs protobuf; for tests and fuzzers.
+// Compares Graph with protobuf messages: parses a graph with both, applies
+// random edits to both, and reports differences. Needs protobuf; for tests and
+// fuzzers.
 #ifndef TFPLUG_TESTS_GRAPH_GRAPH_ORACLE_H_
 #define TFPLUG_TESTS_GRAPH_GRAPH_ORACLE_H_
 
@@ -31,8 +32,8 @@ inline std::string Deterministic(const google::protobuf::MessageLite& message) {
   return bytes;
 }
 
-// An input as core reads it: a name and, from the end, ":" and digits; else "^"
-// in front for a control edge (port -1).
+// An input as TensorFlow parses it: "name:digits", or else "^name" for a
+// control edge (port -1), or else a name.
 struct Reference {
   std::string name;
   int port;
@@ -42,7 +43,7 @@ struct Reference {
     while (digits > 1 && text[digits - 1] >= '0' && text[digits - 1] <= '9') {
       --digits;
     }
-    // More than 31 digits core does not take for any.
+    // TensorFlow does not parse more than 31 digits as a port.
     const size_t count = text.size() - digits;
     if (digits > 1 && count > 0 && count < 32 && text[digits - 1] == ':') {
       name = text.substr(0, digits - 1);
@@ -68,18 +69,20 @@ inline proto::GraphDef WithControlsLast(proto::GraphDef graph) {
   return graph;
 }
 
-// A Graph and a message of the same graph, which are edited alike.
+// A Graph and a message of the same graph, to which the same edits are applied.
 class GraphOracle {
  public:
-  // Both have to be of the same bytes.
+  // Both must be parsed from the same bytes.
   GraphOracle(Graph& graph, proto::GraphDef& message)
       : graph_(graph), message_(message) {
-    // Whether edges are what they are said to be: see Graph::status().
+    // sound_: names are unique and inputs refer to existing nodes, so that
+    // Graph::status() is OK. usual_: names and ports can be compared and
+    // edited.
     std::map<std::string, int> names;
     for (const proto::NodeDef& node : message.node()) ++names[node.name()];
     for (const auto& [name, count] : names) {
       sound_ = sound_ && count == 1;
-      // Names that core refuses, and that nothing can refer to: "a:1".
+      // TensorFlow rejects names such as "a:1", to which no input can refer.
       usual_ = usual_ && !name.empty() && name[0] != '^' &&
                name.find(':') == std::string::npos;
     }
@@ -92,7 +95,7 @@ class GraphOracle {
     }
   }
 
-  // What the two say differently; "" if nothing.
+  // Returns the first difference, or "".
   std::string Compare() {
     if (graph_.num_nodes() != message_.node_size()) {
       return absl::StrCat(graph_.num_nodes(), " nodes, not ",
@@ -122,7 +125,8 @@ class GraphOracle {
     return "";
   }
 
-  // One random edit of both; those of edges only where edges are sound.
+  // Applies a random edit to both. Edits edges only if sound_ and usual_.
+  // Returns a description of the problem, or "".
   std::string Edit(Random& random) {
     const int count = message_.node_size();
     const int at = static_cast<int>(Below(random, count));
@@ -175,8 +179,8 @@ class GraphOracle {
     }
   }
 
-  // The bodies of functions: what they hold, and with `edit` a node changed in
-  // each.
+  // Compares the bodies of functions. If `edit`, also edits a node in each
+  // body.
   std::string Functions(Random& random, bool edit) {
     auto& functions = graph_.GetFunctions();
     if (message_.library().function().empty()) {
@@ -191,7 +195,7 @@ class GraphOracle {
       GraphFunction& function = functions[i];
       if (function.name != def.signature().name()) return "a function's name";
       int k = 0;
-      // Arguments and results stand behind the nodes.
+      // Arguments and results come after the nodes.
       for (Node node : function.body.nodes()) {
         if (k == def.node_def_size()) break;
         std::string problem = CompareNode(node, def.node_def(k++));
@@ -227,8 +231,7 @@ class GraphOracle {
     return Node();
   }
 
-  // ---- What they say
-  // ---------------------------------------------------------
+  // ---- Comparisons
 
   static std::string CompareNode(Node node, const proto::NodeDef& def) {
     if (node.name() != def.name()) return absl::StrCat("name ", node.name());
@@ -256,14 +259,14 @@ class GraphOracle {
     return node.HasAttr("no such attribute") ? "HasAttr" : "";
   }
 
-  // Whether GetAttr<T> says `want`, or fails where there is none.
+  // Whether GetAttr<T> returns `want` if `has`, and fails otherwise.
   template <class T>
   static bool Same(Node node, absl::string_view name, bool has, const T& want) {
     const absl::StatusOr<T> value = node.GetAttr<T>(name);
     return value.ok() == has && (!has || *value == want);
   }
-  // The same of a list: one without any of T is not looked at, it may hold
-  // something else, or nothing.
+  // The same for a list. An empty `list` is not compared, because the attribute
+  // may hold values of another type.
   template <class T, class List>
   static bool SameList(Node node, absl::string_view name, const List& list) {
     std::vector<T> want;
@@ -290,7 +293,7 @@ class GraphOracle {
     const auto kind = value.value_case();
     const proto::AttrValue::ListValue& list = value.list();
     const auto function = node.GetAttr<Function>(name);
-    // Not a number is not equal to itself.
+    // A NaN is not equal to itself.
     const auto is_nan = [](float f) { return f != f; };
     return Same<int64_t>(node, name, kind == AttrValue::kI, value.i()) &&
            Same<bool>(node, name, kind == AttrValue::kB, value.b()) &&
@@ -329,7 +332,7 @@ class GraphOracle {
     if (inputs != node.num_inputs() || controls != node.num_controls()) {
       return "how many inputs";
     }
-    // Uses, counted the long way round.
+    // Counts the uses without Graph's lists.
     int uses = 0;
     for (const proto::NodeDef& user : message_.node()) {
       for (const std::string& text : user.input()) {
@@ -348,7 +351,6 @@ class GraphOracle {
   }
 
   // ---- Edits
-  // -----------------------------------------------------------------
 
   static std::string Expect(const absl::Status& status, bool ok,
                             const char* what) {
@@ -358,7 +360,8 @@ class GraphOracle {
   static std::string Text(const proto::NodeDef& from, int port) {
     return port == 0 ? from.name() : absl::StrCat(from.name(), ":", port);
   }
-  // Where the `i`th data input stands, or that behind the last; -1 if none.
+  // Returns the position of the `i`th data (or control) input among all inputs,
+  // or -1.
   static int Place(const proto::NodeDef& def, int i, bool control = false) {
     for (int k = 0; k < def.input_size(); ++k) {
       if ((Reference(def.input(k)).port < 0) == control && i-- == 0) return k;
@@ -553,7 +556,7 @@ class GraphOracle {
             const Reference reference(text);
             return reference.port < 0 && reference.name == other;
           });
-      // Control edges come last, and once.
+      // Control edges come last, without duplicates.
       if (replaced && !has) *inputs.Add() = "^" + other;
     }
     return Expect(graph_.ReplaceNode(At(from), At(to)), true, "ReplaceNode");
@@ -565,8 +568,8 @@ class GraphOracle {
   bool usual_ = true;
 };
 
-// Returns whether protobuf accepts the bytes. With a bound on the stream, it
-// does not allocate 50 MB for a string that only claims to be so long, so the
+// Returns whether protobuf accepts the bytes. Because the stream is bounded,
+// protobuf does not allocate the claimed size of a truncated string, and the
 // fuzzer can limit memory.
 inline bool ParseGraphDef(absl::string_view bytes, proto::GraphDef* message) {
   const int size = static_cast<int>(bytes.size());
@@ -574,9 +577,9 @@ inline bool ParseGraphDef(absl::string_view bytes, proto::GraphDef* message) {
   return message->ParseFromBoundedZeroCopyStream(&stream, size);
 }
 
-// Reads everything in a graph that may be anything, writes it, and, where
-// protobuf reads the bytes too, holds them against each other, before and after
-// `edits` random edits. "" or what is wrong.
+// Reads all parts of a graph from arbitrary bytes, and writes it. If protobuf
+// accepts the bytes, also compares Graph with protobuf, before and after
+// `edits` random edits. Returns a description of the problem, or "".
 inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
                               int edits) {
   proto::GraphDef message;

@@ -16,7 +16,7 @@ namespace {
 using internal::AppendField;
 using internal::AppendVarint;
 
-// Keeps the bytes until the test program ends.
+// Parses a graph, and keeps its bytes until the test program exits.
 Graph Parsed(const std::string& bytes) {
   static std::list<std::string> kept;
   kept.push_back(bytes);
@@ -100,7 +100,7 @@ TEST_CASE("Repeated and reordered fields are merged as in protobuf") {
   AppendField(node, 1, "first");
   AppendField(node, 2, "Op");
   AppendField(node, 3, "x:1");
-  AppendField(node, 1, uint64_t{7});  // Another type: unknown.
+  AppendField(node, 1, uint64_t{7});  // Wrong wire type: unknown.
   AppendField(node, 99, "unknown");
   node += "\x8a";  // The name's tag, in two bytes, and its length in five.
   node += std::string("\x00\x84\x80\x80\x80\x00last", 10);
@@ -353,7 +353,7 @@ TEST_CASE("A colon without digits is part of the name") {
   const Node n = graph.FindNode("n");
   CHECK(n.input(0) == Output(graph.FindNode("a:")));
   CHECK(n.input(1) == Output(graph.FindNode("a")));
-  // TensorFlow takes 32 digits for none, because 10^32 is 0 modulo 2^32.
+  // TensorFlow does not parse 32 digits as a port: 10^32 is 0 modulo 2^32.
   const std::string digits = "a:" + std::string(32, '1');
   Graph many =
       Parsed(InGraph({NodeDef(digits, "X"), NodeDef("n", "Y", {digits})}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that the processor's caches do not hold, over whose nodes a loop goes
-// in another way.
+// Tests loops over the nodes of a graph that exceeds the processor's caches,
+// for which the loop prefetches.
 #include <doctest/doctest.h>
 #include <tfplug/graph/graph.h>
 
@@ -18,8 +18,8 @@ namespace {
 constexpr int kChains = 400;
 constexpr int kNodes = 5 * kChains;
 
-// x and w, MatMul(x, w), BiasAdd(that, w), Relu(that): kChains times, without
-// an order, each node with an attribute of 4 KB.
+// Returns a graph of kChains chains Relu(BiasAdd(MatMul(x, w), w)), in random
+// order. Each node has an attribute of 4 KB.
 std::string Shuffled() {
   std::vector<std::string> nodes;
   const auto add = [&](const std::string& name, const std::string& op,

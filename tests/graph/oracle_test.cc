@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph says, does and writes what protobuf messages do: for random graphs,
-// sound and broken ones, and random edits. The fuzzers do the same for longer.
+// Compares Graph with protobuf messages, for random valid and invalid graphs
+// and random edits. The fuzzers do the same for longer.
 #include <string>
 
 #include "doctest/doctest.h"
@@ -9,12 +9,12 @@
 namespace tfplug::testing {
 namespace {
 
-// Names with digits at their end are read in another way.
+// Every other name ends with a digit, which takes another path when parsed.
 std::string Name(uint32_t i) {
   return absl::StrCat("node", i, i % 2 == 0 ? "" : "/x");
 }
 
-// A graph of `count` nodes with inputs from each other.
+// Returns a graph of `count` nodes with inputs from each other.
 std::string RandomGraph(Random& random, int count) {
   proto::GraphDef graph;
   for (int i = 0; i < count; ++i) {
@@ -55,7 +55,8 @@ TEST_CASE("random edits of sound graphs") {
   }
 }
 
-// Some member of an AttrValue, which may not be all of it.
+// Returns a serialized AttrValue with a random member, which may be only a part
+// of the value.
 std::string RandomAttr(Random& random) {
   proto::AttrValue value;
   switch (Below(random, 9)) {

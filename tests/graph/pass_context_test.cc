@@ -46,7 +46,7 @@ std::string OpDefBytes() {
          number(18, 1) + field(5, "a summary that is passed over");
 }
 
-// A GraphDef with one node and a library with one function.
+// Returns a GraphDef with one node and a library with one function.
 std::string GraphWithFunction() {
   std::string node, signature, function, library, graph;
   internal::AppendField(node, 1, "some node");
@@ -141,7 +141,7 @@ TEST_CASE("a node that a pass adds is unknown until it is stated") {
   CHECK((*properties.GetInputs("new"))[0].dtype == DataType::kBool);
   properties.Forget("new");
   CHECK(absl::IsNotFound(properties.GetOutputs("new").status()));
-  // One that core knows, and a pass has changed.
+  // A node of TensorFlow's graph that a pass has changed.
   properties.Forget("x");
   CHECK(absl::IsNotFound(properties.GetOutputs("x").status()));
   CHECK(absl::IsNotFound(properties.GetConstantValue("x", 0).status()));
@@ -187,7 +187,7 @@ TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
   testing::FailEachCall([&]() -> absl::Status {
     const PassContext context("SIM", graph, &item);
     const auto is_preserved = context.IsPreserved("x");
-    CHECK(is_preserved);  // also where core could not say
+    CHECK(is_preserved);  // Also if TensorFlow returns an error.
     if (!context.status().ok()) return context.status();
     if (auto s = context.item().GetFetchNodes(); !s.ok()) return s.status();
     if (auto s = context.properties().GetOutputs("x"); !s.ok())

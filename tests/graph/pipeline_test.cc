@@ -15,14 +15,15 @@
 #include "leak_checked_fake.h"
 #include "tfplug/testing/graph_host.h"
 
-// Not an unnamed one: compilers differ in how they call that.
+// Named, because compilers differ in how they spell an unnamed namespace in
+// class names.
 namespace tfplug::pipeline_test {
 
 using testing::GraphHost;
 using testing::LeakCheckedFake;
 using testing::TF_GrapplerItem;
 
-// What the passes do, set by each test.
+// The actions of the passes, set by each test.
 using RunFunction = std::function<absl::Status(Graph&, const PassContext&)>;
 static RunFunction first_run, second_run;
 static int live_passes = 0;
@@ -75,7 +76,7 @@ struct Fixture {
     CHECK(live_passes == 0);
     return outcome;
   }
-  // The one status of a run that leaves the graph as it is.
+  // Runs the optimizer once and returns its status. The graph must not change.
   std::string Failure() {
     const auto outcome = Optimize(1);
     CHECK(!outcome.changed);
@@ -121,7 +122,7 @@ TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
 
 TEST_CASE("nodes of one name are found before they are written") {
   Fixture fixture;
-  // Neither pass asks for a name or an edge.
+  // Neither pass uses names or edges.
   const std::string twice = MakeGraph() + MakeGraph();
   first_run = [&](Graph& graph, const PassContext&) {
     return graph.Replace(twice);
@@ -140,7 +141,7 @@ TEST_CASE("nodes of one name are found before they are written") {
   CHECK(!outcome.changed);
   CHECK(outcome.runs[0].message().find("two nodes have the name 'a'") !=
         absl::string_view::npos);
-  // So are inputs from nowhere in a graph that a pass has made.
+  // Inputs from missing nodes in a graph from Replace() are found, too.
   first_run = [](Graph& graph, const PassContext&) {
     std::string node, bytes;
     internal::AppendField(node, 1, "b");
@@ -168,7 +169,7 @@ TEST_CASE("a pass that fails half-way") {
       "INVALID_ARGUMENT: optimize_func: tfplug::pipeline_test::First: node 'b' "
       "displeases me");
   CHECK(!second_ran);
-  // ABORTED would be taken for "nothing changed".
+  // TensorFlow would interpret ABORTED as "unchanged".
   first_run = [](Graph&, const PassContext&) {
     return absl::AbortedError("given up");
   };
@@ -223,7 +224,7 @@ TEST_CASE("a graph that is wrong names the node and the pass") {
     return outcome.runs[0].ToString();
   };
   first_run = [](Graph& graph, const PassContext&) {
-    // What looks at edges or names finds out.
+    // Building the tables of edges or names finds the error.
     return graph.TopologicalOrder().status();
   };
   std::string twice = MakeGraph(), missing = MakeGraph();
@@ -269,8 +270,8 @@ TEST_CASE("core's failures reach core, and leak nothing") {
   testing::FailEachCall([&] { return fixture.Optimize(1).runs[0]; });
 }
 
-// A graph with a node "large", whose attribute holds so many zeros: pages that
-// nobody writes take no memory.
+// A graph with a node "large", whose attribute `value` holds `zeros` zero
+// bytes. Pages that are never written take no memory.
 struct LargeGraph {
   explicit LargeGraph(size_t zeros) {
     const auto wrap = [&](int field, std::string before) {
@@ -325,7 +326,7 @@ TEST_CASE("more bytes than core can parse are not written") {
   CHECK(graph.Check().ok());
   REQUIRE(first_run(graph, PassContext("SIM", "", &item)).ok());
   CHECK(absl::IsResourceExhausted(graph.Check()));
-  // Read as before, and left alone.
+  // The same graph is accepted if no pass changes it.
   first_run = Nothing;
   CHECK(absl::IsAborted(pipeline.Optimize(large.bytes(), &item, &out)));
 }
@@ -343,7 +344,7 @@ TEST_CASE("the memory of one graph serves the next one") {
   OutputBlock::data_deallocator(block, 1000);
   CHECK(OutputBlock::Allocate(900) == block);
   OutputBlock::data_deallocator(block, 900);
-  // Too small, or very much too large: another one.
+  // A cached block that is too small or much too large is not reused.
   void* const larger = OutputBlock::Allocate(100000);
   OutputBlock::data_deallocator(larger, 100000);
   void* const small = OutputBlock::Allocate(0);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMany = 200000;
 
-// Nodes x0, x1, ... and a node "wide" with all of them as inputs.
+// Returns nodes x0, x1, ... and a node "wide" with all of them as inputs.
 std::string WideGraph(const char* prefix, int count = kMany) {
   std::string graph;
   std::vector<std::string> inputs;
@@ -39,7 +39,7 @@ std::vector<Node> Sources(Graph& graph) {
 TEST_CASE("Inputs of a wide node: by index, as a range, and as uses") {
   Graph graph = Graph::Parse(WideGraph("")).value();
   const Node wide = graph.FindNode("wide");
-  // Once parsed, once edited.
+  // First for the parsed node, then for the edited one.
   for (int round = 0; round < 2; ++round) {
     CHECK(wide.num_inputs() == kMany);
     CHECK(wide.num_controls() == 0);
@@ -141,7 +141,7 @@ TEST_CASE("Uses of one node by many, and by one in many inputs") {
 }
 
 TEST_CASE("A control edge to a wide node from a node with many uses") {
-  // The dearest case of AddControl() is still linear in the smaller side.
+  // In the worst case, AddControl() is linear in the shorter list.
   Graph graph = Graph::Parse(WideGraph("^")).value();
   const Node wide = graph.FindNode("wide");
   const Node few = graph.AddNode("few", "NoOp").value();
@@ -185,7 +185,7 @@ TEST_CASE("The cycle of a wide graph is described") {
   CHECK(cycle.message().find("'wide' <- '") != absl::string_view::npos);
 }
 
-// A plain list of inputs does the same.
+// Compares the node with a plain list of inputs.
 TEST_CASE("Random edits of one node's inputs") {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph accepts all bytes that protobuf parses as a GraphDef, and agrees with
-// it on their meaning: hand-written forms that serialisers do not write.
+// it on their meaning: hand-written forms that serializers do not write.
 #include <string>
 
 #include "doctest/doctest.h"

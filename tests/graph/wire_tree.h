@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a GraphDef as a tree of fields, which random changes bring into
-// forms that the wire format allows and that nobody writes, and into some that
-// it forbids. For the fuzzer, and for tests with many odd graphs.
+// Parses the bytes of a GraphDef to a tree of fields, and changes it randomly,
+// so that the result has unusual forms that the wire format allows, and some
+// that it forbids. For the fuzzer and for tests with many unusual graphs.
 #ifndef TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
 #define TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
 
@@ -73,9 +73,9 @@ class WireTree {
     return out;
   }
 
-  // Makes one random change. The result mostly is a GraphDef still.
+  // Makes one random change. In most cases, the result is still a GraphDef.
   void Mutate(Random& random) {
-    // A list somewhere in the tree: lists nearer to the root more often.
+    // Selects a list in the tree; lists near the root are more likely.
     std::vector<WireField>* list = &fields_;
     const Descriptor* type = proto::GraphDef::descriptor();
     while (!list->empty() && Below(random, 4) != 0) {
@@ -95,7 +95,7 @@ class WireTree {
       case 0:
         list->erase(list->begin() + at);
         break;
-      case 1:  // Once more: repeated, last wins, or merged.
+      case 1:  // A duplicate: repeated, overridden or merged.
         list->insert(list->begin() + other, WireField(field));
         break;
       case 2:
@@ -113,17 +113,17 @@ class WireTree {
       case 6:
         if (!field.is_message()) field.bytes = Text(random);
         break;
-      case 7:  // Another wire type: an unknown field, or a packed list.
+      case 7:  // A wrong wire type: an unknown field, or a packed list.
         field = Retyped(field, Below(random, 6));
         break;
-      case 8: {  // A group around it.
+      case 8: {  // Enclosed in a group.
         WireField group;
         group.tag = (1 + Below(random, 20)) << 3 | 3;
         group.fields.push_back(std::move(field));
         (*list)[at] = std::move(group);
         break;
       }
-      case 9:  // From elsewhere: a string that is another one's name, say.
+      case 9:  // A string of another field, such as another node's name.
         if (!field.is_message() && !fields_.empty()) {
           const WireField& node = fields_[Below(random, fields_.size())];
           if (!node.fields.empty()) field.bytes = node.fields[0].bytes;
@@ -208,7 +208,7 @@ class WireTree {
     }
   }
 
-  // Returns the wire type of the field, of a list that is not packed.
+  // Returns the wire type of the field; for a list, the unpacked one.
   static uint32_t WireTypeOf(const FieldDescriptor* field) {
     return static_cast<uint32_t>(
         google::protobuf::internal::WireFormat::WireTypeForFieldType(

@@ -249,7 +249,7 @@ TEST_CASE("an existing order is kept") {
   Graph graph;
   Add(graph, "v", "VarHandleOp");
   Add(graph, "x", "Const");
-  // The later one comes first in the graph.
+  // The later update comes first in the graph.
   const Node late = AddUpdate(graph, "late", "AssignSubVariableOp", {"v", "x"});
   const Node early =
       AddUpdate(graph, "early", "AssignSubVariableOp", {"v", "x"});

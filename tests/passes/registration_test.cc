@@ -129,7 +129,7 @@ TEST_CASE("an optimizer for another library's device turns nothing off") {
   const auto host = Register<Cpu>();
   REQUIRE(host.ok());
   CHECK((*host)->device_type() == "CPU");
-  // Its kernels are not known.
+  // The kernels of the other library are unknown.
   CHECK((*host)->configs().arithmetic_optimization ==
         capi::TF_TriState_Default);
 }

@@ -8,8 +8,8 @@
 
 #include "patterns/rules_fixture.h"
 
-// Tests what patterns match. The rules replace each match by a Neg of the first
-// value, or only explain why they do not.
+// Tests which nodes patterns match. The rules replace each match by a Neg of
+// the first value, or explain why they do not.
 namespace tfplug {
 namespace {
 

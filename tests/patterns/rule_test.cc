@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(RulesFixture, "a constant computed from a matched constant") {
     CHECK(Constant::Read(made)->GetElements<float>().value() ==
           std::vector<float>{-1, -2});
     CHECK(Constant::Read(made)->shape() == Shape{2});
-    // It is part of the loop's body, too.
+    // The control input makes it a part of the loop's body.
     CHECK(made.num_controls() == 1);
     CHECK(static_cast<bool>(graph.FindNode("c")) ==
           static_cast<bool>(graph.FindNode("other")));

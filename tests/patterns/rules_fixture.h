@@ -41,7 +41,7 @@ class RulesFixture {
     tensorflow.TF_DeleteFunctionLibraryDefinition =
         [](capi::TF_FunctionLibraryDefinition*) {};
     tensorflow.TF_LookUpOpDef = &LookUpOpDef;
-    // Only shapes that a test states are known.
+    // Only shapes that a test sets are known.
     tensorflow.TF_NewGraphProperties = nullptr;
     // The ops that the tests' rules add, as far as the tests need them.
     DefineOp("_FusedMatMul",

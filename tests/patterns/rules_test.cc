@@ -8,11 +8,11 @@
 
 #include "patterns/rules_fixture.h"
 
-// Tests what the engine does with a match, and when it leaves it alone.
+// Tests how the engine replaces a match, and when it does not.
 namespace tfplug {
 namespace {
 
-// relu(bias(matmul(x, w), b)), as a rule. The fixture has the same as a graph.
+// A rule for relu(bias(matmul(x, w), b)). The fixture has a graph that matches.
 struct FuseMatMul {
   Pattern x = Any(), w = Any(), b = Any();
   NodePattern<ops::MatMul> product = Match<ops::MatMul>(x, w);
@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(Fixture, "the new node takes the root's place") {
         std::vector<std::string>{"BiasAdd", "Relu"});
   CHECK(root.GetAttr<std::string>("_output_shapes").value() == "kept");
   CHECK_FALSE(root.HasAttr("old"));
-  // Neither found in the matched node nor set: the op's defaults.
+  // Attributes that are neither copied nor set have the op's defaults.
   CHECK_FALSE(root.GetAttr<bool>("transpose_a").value());
   CHECK(root.GetAttr<float>("epsilon").value() == 1);
   // Nothing matches any more.
@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(Fixture, "the new node inherits the control inputs") {
   CHECK(graph.FindNode("matmul").AddControl(graph.FindNode("c")).ok());
   CHECK(graph.FindNode("bias").AddControl(graph.FindNode("c")).ok());
   CHECK(graph.FindNode("relu").AddControl(graph.FindNode("d")).ok());
-  // Within the match.
+  // A control edge within the match.
   CHECK(graph.FindNode("relu").AddControl(graph.FindNode("matmul")).ok());
   CHECK(Run(rules) == "1");
   CHECK(Text() == "relu = _FusedMatMul(x, w, b, ^d, ^c, ^a)");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass over protobuf messages, for TensorFlow's own CPU: run by
-// test_proto.py. What libprotobuf does most, parse, copy, reflect, print, it
-// does beside the one in TensorFlow.
+// A pass over protobuf messages for TensorFlow's CPU device, run by
+// tests/tensorflow/test_proto.py. It parses, copies, reflects and prints with
+// the plug-in's libprotobuf, in a process with TensorFlow's libprotobuf.
 #include <google/protobuf/text_format.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 namespace proto = tfplug::proto;
 
-// Rint becomes Ceil, by way of text and reflection.
+// Replaces Rint by Ceil. Uses text format and reflection.
 struct RintToCeil : tfplug::MessagePass {
   absl::Status Rewrite(proto::GraphDef& graph,
                        const tfplug::PassContext& /*context*/) override {
@@ -37,7 +37,7 @@ struct RintToCeil : tfplug::MessagePass {
   }
 };
 
-// One over Graph in the same pipeline, which sees what the other one made.
+// A pass over Graph in the same pipeline, which reads the result of the other.
 struct CeilToFloor : tfplug::GraphPass {
   absl::Status Run(tfplug::Graph& graph,
                    const tfplug::PassContext& /*context*/) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages generated from include/tfplug/proto/: ours by name, TensorFlow's
-// by their bytes.
+// Tests the messages that are generated from include/tfplug/proto/: their
+// package is tfplug's, and their bytes are those of TensorFlow's messages.
 #include <string>
 
 #include "doctest/doctest.h"
@@ -27,7 +27,7 @@ TEST_CASE("field numbers are TensorFlow's") {
   graph.mutable_library()->add_function()->mutable_signature()->set_name("f");
   std::string bytes;
   REQUIRE(graph.SerializeToString(&bytes));
-  // What TensorFlow's own Python makes of the same graph.
+  // The bytes of the same graph from TensorFlow in Python.
   CHECK(bytes ==
         "\n\x13\n\x01n\x12\x02Op\x1a\x01i*\x07\n\x01T\x12\x02"
         "0\x01\x12\x07\n\x05\n\x03\n\x01"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included twice: headers_test leaves it to us, who have protobuf.
+// Included first, to check that it compiles alone: headers_test has no
+// protobuf.
 #include "tfplug/proto/proto.h"
-// Apart, so that it stays behind.
+// A separate block, so that clang-format keeps proto.h first.
 #include <climits>
 #include <stdexcept>
 #include <string>
@@ -138,7 +139,6 @@ TEST_CASE("an attribute as a message") {
 }
 
 // ---- Passes
-// ------------------------------------------------------------------
 
 int rewrites = 0;
 struct ReluToElu : MessagePass {
@@ -162,7 +162,7 @@ struct ReluToElu : MessagePass {
   }
 };
 
-// Sees what the one before it left, as a Graph.
+// Reads the result of ReluToElu as a Graph.
 struct EluToTanh : GraphPass {
   absl::Status Run(Graph& graph, const PassContext&) override {
     for (Node node : graph.nodes("Elu")) {
@@ -186,7 +186,7 @@ TEST_CASE("a pass over messages runs among those over Graph") {
   const auto outcome = Optimize(ThreeNodes());
   REQUIRE(outcome.runs.size() == 2);
   CHECK(outcome.runs[0].ok());
-  // Nothing is left to do for the second run, which is ABORTED: unchanged.
+  // The second run changes nothing and returns ABORTED.
   CHECK(outcome.runs[1].code() == StatusCode::kAborted);
   CHECK(rewrites == 2);
   proto::GraphDef expected = ThreeNodes();

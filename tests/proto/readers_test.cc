@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read out of the messages beside a graph, OpDefs, tensors and their
-// properties, is what protobuf reads: fields of another wire type are unknown
-// ones, messages in pieces are one, and so on.
+// Compares the parsers of OpDefs, tensors and tensor properties with protobuf:
+// fields of another wire type are unknown, repeated occurrences of a message
+// are merged, and so on.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstring>
@@ -26,7 +26,8 @@ uint32_t Below(Random& random, uint32_t limit) {
   return static_cast<uint32_t>(random()) % limit;
 }
 
-// Some fields with numbers that occur, of any wire type, down to `depth`.
+// Returns random fields with common field numbers and any wire type. `depth`
+// limits the nesting.
 std::string RandomMessage(Random& random, int depth) {
   std::string bytes;
   for (uint32_t count = Below(random, 6); count > 0; --count) {
@@ -57,7 +58,8 @@ std::string RandomMessage(Random& random, int depth) {
   return bytes;
 }
 
-// check(message, bytes) of each message of type M that protobuf takes.
+// Calls check(message, bytes) for each random message of type M that protobuf
+// accepts.
 template <class M, class F>
 void ForEachRandom(const F& check) {
   google::protobuf::LogSilencer quiet;
@@ -140,7 +142,8 @@ TEST_CASE("the signature of an op") {
   });
 }
 
-// The elements that core takes out of a message, before it fills up.
+// Returns the elements that TensorFlow reads from a message, before it repeats
+// the last one.
 template <class T, class List>
 std::string BytesOf(const List& list) {
   std::string bytes;
@@ -193,7 +196,7 @@ TEST_CASE("a constant") {
   Random random(2);
   int read = 0;
   for (int i = 0; i < 40000; ++i) {
-    // A type that occurs, and a shape that fits what comes most often.
+    // A valid type, and a scalar's shape, which fits the most common messages.
     std::string bytes, shape;
     internal::AppendField(bytes, 1, uint64_t{1 + Below(random, 33)});
     internal::AppendField(bytes, 2, "");

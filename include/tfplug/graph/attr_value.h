@@ -16,7 +16,7 @@
 // Converts between serialized tensorflow.AttrValues and C++ values.
 namespace tfplug::internal {
 
-// Encodes and decodes a T. Decode() returns nothing if the AttrValue holds
+// Encodes and decodes a T. Decode() returns nullopt if the AttrValue holds
 // another type or a value that does not fit into T.
 template <class T>
 struct AttrCodec {
@@ -133,7 +133,8 @@ struct AttrCodec<std::vector<T>> {
   }
 };
 
-// The attribute type that SetAttr() stores a T as.
+// The type as which SetAttr() stores a T: strings as std::string, integers as
+// int64_t, floating-point numbers as float, and other types as they are.
 template <class T>
 using AttrTypeFor = std::conditional_t<
     std::is_convertible_v<const T&, absl::string_view>, std::string,

@@ -23,15 +23,16 @@
 
 namespace tfplug {
 
-// The value of a Const node: numbers in host memory, independent of any kernel.
+// The value of a Const node, in host memory.
 // Types without a fixed size (string, resource, variant) are not supported.
 //
-// TensorFlow stores a tensor whose last elements are equal, such as a splat,
-// without repeating them. A Constant keeps that form until its elements are
-// needed, so parsing one does not take time or memory for the repetitions.
+// If the last elements of a tensor are equal, as in a splat, TensorFlow can
+// store their value once. A Constant keeps that form until GetElements() or
+// GetBytes(), so parsing takes no time or memory for the repetitions.
 class Constant {
  public:
-  // Constructs a constant from as many elements as the shape has.
+  // Constructs a constant from elements in row-major order, which must be as
+  // many as the shape has.
   template <class T>
   static Constant Of(Shape shape, const std::vector<T>& elements) {
     Constant constant;
@@ -57,11 +58,11 @@ class Constant {
   DataType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int64_t num_elements() const { return shape_.num_elements(); }
-  // Whether all elements are equal, as far as that is known without comparing
-  // them.
+  // Whether a single stored element stands for all elements. May be false for
+  // equal elements that are stored one by one.
   bool is_splat() const { return stored_.size() == DataTypeSize(dtype_); }
 
-  // Returns the elements in row-major order, as in host memory.
+  // Returns the elements' bytes in row-major order, in the host's byte order.
   std::string GetBytes() const {
     std::string bytes(ByteSize(), '\0');
     CopyTo(&bytes[0]);
@@ -80,13 +81,14 @@ class Constant {
     CopyTo(reinterpret_cast<char*>(elements.data()));
     return elements;
   }
-  // Returns the same elements with another shape of the same size.
+  // Returns the same elements with another shape, which must have as many.
   Constant Reshaped(Shape shape) const {
     Constant constant = *this;
     constant.shape_ = std::move(shape);
     return constant;
   }
-  // Returns int32 or int64 elements, such as axes, permutations or paddings.
+  // Returns int32 or int64 elements, such as axes, permutations or paddings, as
+  // int64. INVALID_ARGUMENT for other types.
   absl::StatusOr<std::vector<int64_t>> GetIntegers() const {
     if (dtype_ == DataType::kInt64) return GetElements<int64_t>();
     auto narrow = GetElements<int32_t>();
@@ -106,7 +108,7 @@ class Constant {
 
   DataType dtype_ = DataType::kFloat;
   Shape shape_;
-  // The first elements; the last one is repeated as often as the shape needs.
+  // The first elements; the last one stands for all elements after it.
   std::string stored_;
 };
 
@@ -121,7 +123,7 @@ inline void Constant::CopyTo(char* to) const {
     return;
   }
   std::memcpy(to, stored_.data(), stored);
-  // The part from the last stored element on doubles with each copy.
+  // Each copy doubles the part that begins with the last stored element.
   const size_t begin = stored - element;
   for (size_t end = stored; end < size;) {
     const size_t count = std::min(end - begin, size - end);
@@ -193,7 +195,7 @@ inline absl::StatusOr<Constant> Constant::Parse(
                      " has no elements of fixed size"));
   }
   constant.shape_ = shape.shape();
-  // TensorFlow cannot have created a larger one.
+  // Larger than any tensor in a graph that TensorFlow can pass.
   constexpr int64_t kMaxBytes = int64_t{1} << 32;
   const int64_t count = constant.num_elements();
   if (count < 0 || count > kMaxBytes / static_cast<int64_t>(size)) {

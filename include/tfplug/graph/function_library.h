@@ -23,8 +23,8 @@
 namespace tfplug {
 
 // The ops of TensorFlow's registry and the functions of a graph's library,
-// whose signatures TensorFlow passes with the graph. Each is read once and
-// cached. Not thread-safe.
+// whose signatures TensorFlow passes with the graph. Each signature is read
+// once and cached. Not thread-safe.
 class FunctionLibrary {
  public:
   // `graph_def` is a serialized GraphDef, which must outlive this object.
@@ -32,7 +32,8 @@ class FunctionLibrary {
       : graph_def_(graph_def) {}
 
   // Returns the signature of an op or function, which lives as long as this
-  // object. NOT_FOUND if there is neither.
+  // object. NOT_FOUND if no op or function has this name; UNIMPLEMENTED if the
+  // running TensorFlow lacks the C functions.
   absl::StatusOr<const OpSignature*> GetSignature(absl::string_view op) const {
     auto it = signatures_.find(op);
     if (it == signatures_.end()) {
@@ -53,12 +54,13 @@ class FunctionLibrary {
 
   // TensorFlow's table of ops, with or without the graph's functions.
   struct Table {
-    std::optional<absl::Status> status;  // Of the attempt, if there was one.
+    std::optional<absl::Status> status;  // Of Construct(), once called.
     std::unique_ptr<capi::TF_FunctionLibraryDefinition, Deleter> definitions;
   };
 
-  // No function has the name of an op, so ops are looked up without functions,
-  // which would have to be found among all nodes and copied by TensorFlow.
+  // No function has the name of an op, so ops are looked up first in a table
+  // without functions: finding the functions takes a pass over the GraphDef,
+  // and TensorFlow copies them.
   absl::StatusOr<OpSignature> Read(const std::string& op) const {
     absl::StatusOr<OpSignature> signature = ReadFrom(ops_, op, false);
     if (!absl::IsNotFound(signature.status())) return signature;
@@ -81,8 +83,8 @@ class FunctionLibrary {
     return OpSignature::Parse(op_def->bytes());
   }
 
-  // TensorFlow parses the GraphDef that it receives, so it gets one with the
-  // graph's library but without its nodes.
+  // Passes TensorFlow a GraphDef with the graph's library but without its
+  // nodes, because TensorFlow parses the whole GraphDef.
   absl::Status Construct(Table& table, bool with_functions) const {
     const auto make = &CApi::TF_NewFunctionLibraryDefinition;
     if (auto s = Require(make); !s.ok()) return s;

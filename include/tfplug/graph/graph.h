@@ -29,8 +29,9 @@ namespace tfplug {
 
 struct GraphFunction;
 
-// Memory that successive Graphs reuse, for a pipeline or a thread that handles
-// many. Must outlive the Graphs, of which only one may exist at a time.
+// Memory for a Graph's tables, which the next Graph reuses. Must outlive the
+// Graphs that use it. Reused only if they exist one after the other. Not
+// thread-safe.
 class GraphWorkspace {
  public:
   GraphWorkspace() = default;
@@ -40,19 +41,19 @@ class GraphWorkspace {
   std::unique_ptr<internal::GraphState> spare_;
 };
 
-// A GraphDef, read and edited in its serialized form: only edits are copied.
+// A serialized GraphDef with edits, which are stored separately from its bytes.
 // Not thread-safe.
 class Graph {
  public:
   // Constructs a graph without nodes.
   Graph() : Graph(nullptr) {}
   // Parses a serialized GraphDef, whose bytes must outlive the Graph.
-  // INVALID_ARGUMENT if the bytes are malformed, or more than TensorFlow can
-  // read (2^31 - 1).
+  // INVALID_ARGUMENT if the bytes are malformed, or if there are more than
+  // 2^31 - 1, which is the limit of TensorFlow.
   //
-  // Parsing is one pass that finds names and ops. The tables of names, inputs
-  // and uses, and the topological order, are built when they are first needed,
-  // for all nodes at once.
+  // Parsing makes one pass over the bytes, which finds names and ops. The
+  // tables of names, inputs and uses, and the topological order, are built for
+  // all nodes together when one is first needed.
   static absl::StatusOr<Graph> Parse(absl::string_view graph_def,
                                      GraphWorkspace* workspace = nullptr) {
     Graph graph(workspace);
@@ -77,13 +78,14 @@ class Graph {
   ~Graph();
 
   int64_t num_nodes() const { return state_->num_live(); }
-  // Greater than each Node::id(). Ids are never reused.
+  // An upper bound of Node::id(), exclusive. Ids are never reused.
   uint32_t max_id() const { return state_->size(); }
   bool has_op(absl::string_view op) const {
     const uint32_t id = state_->op_table().Find(op);
     return id != internal::OpTable::kNone && state_->op_table().count(id) > 0;
   }
-  // Returns Node::op_id() of the nodes of this op, including later ones.
+  // Returns the id of an op, which is the op_id() of its nodes, including nodes
+  // that are added later.
   uint32_t OpId(absl::string_view op) { return state_->OpId(op); }
   NodeRange nodes() const {
     return internal::Access::Construct<NodeRange>(state_.get(),
@@ -92,39 +94,42 @@ class Graph {
   NodeRange nodes(absl::string_view op) {
     return internal::Access::Construct<NodeRange>(state_.get(), OpId(op));
   }
-  // Null if there is none.
+  // Returns the node of this name, or a null Node.
   Node FindNode(absl::string_view name) const {
     const uint32_t n = state_->FindNode(name);
     return n == internal::kNoNode ? Node() : NodeAt(n);
   }
-  // Sorts the nodes so that each follows the sources of its inputs, including
-  // control inputs, except for the edges from NextIteration to Merge, which
-  // close loops. Keeps the order of the GraphDef if that is sorted.
+  // Sorts the nodes so that each follows the sources of its inputs and control
+  // inputs. Ignores the edges from NextIteration to Merge, which close loops.
+  // Keeps the order of the GraphDef if it is already sorted.
   // INVALID_ARGUMENT, naming the nodes, if there is a cycle. The list is valid
   // until the next call.
   absl::StatusOr<NodeList> TopologicalOrder();
 
-  // Parses the functions of the graph's library, which can be edited as graphs;
-  // the edits become part of this graph. For tools and tests: TensorFlow passes
-  // only signatures to plug-ins, and optimizes bodies in separate calls. A
-  // malformed function is left out and reported by status().
+  // Parses the bodies of the functions in the graph's library. They can be
+  // edited as graphs, and the edits become part of this graph. For tools and
+  // tests: TensorFlow passes only signatures to plug-ins, and optimizes each
+  // body in a separate call. A malformed function is omitted from the result
+  // and reported by status().
   std::vector<GraphFunction>& GetFunctions();
 
   // ---- Edits ----
-  // An edit that fails has changed nothing; its status names the node.
+  // A failed edit leaves the graph unchanged, and its status names the node.
 
-  // ALREADY_EXISTS if the name is taken; INVALID_ARGUMENT if it is empty or
-  // inputs could not refer to it, such as "a:1" or "^a".
+  // Adds a node without inputs and attributes. ALREADY_EXISTS if the name is
+  // taken; INVALID_ARGUMENT if it is empty, or if inputs could not refer to it,
+  // such as "a:1" or "^a".
   absl::StatusOr<Node> AddNode(absl::string_view name, absl::string_view op);
   // Returns `prefix`, or the first free name of `prefix`_1, `prefix`_2, ...
   std::string UniqueName(absl::string_view prefix);
-  // FAILED_PRECONDITION, naming a user, if the node is used.
+  // Removes a node and its inputs. FAILED_PRECONDITION, naming a user, if
+  // another node uses it.
   absl::Status RemoveNode(Node node);
-  // Redirects the data edges from output `from` to come from `to`, except for
-  // inputs of the node `to` itself, so that it can be inserted after `from`.
+  // Makes the data inputs that come from `from` come from `to`, except for
+  // inputs of the node of `to`, so that it can be inserted after `from`.
   absl::Status ReplaceUses(Output from, Output to);
-  // Redirects all edges from `from`, including control edges, to come from the
-  // same outputs of `to`, except for inputs of `to` itself.
+  // Makes all inputs that come from an output of `from`, and control inputs,
+  // come from the same output of `to`, except for inputs of `to` itself.
   absl::Status ReplaceNode(Node from, Node to);
   // Replaces the whole graph by another serialized GraphDef, which the Graph
   // then owns. Invalidates all nodes. Fails like Parse().
@@ -132,19 +137,20 @@ class Graph {
 
   // ---- Result ----
 
-  // Whether there was an edit.
+  // Whether the graph or a function's body was edited.
   bool changed() const;
   // The first problem found so far. INVALID_ARGUMENT: two nodes have the same
-  // name, or an input refers to a missing node; TensorFlow would refuse such a
+  // name, or an input refers to a missing node; TensorFlow would reject such a
   // graph. RESOURCE_EXHAUSTED: see Check().
   const absl::Status& status() const { return state_->status(); }
-  // Validates a graph that is about to be written: all names, after Replace()
-  // also all inputs, and if it was changed also its size, which may be at most
+  // Validates a graph before it is written: all names; after Replace(), also
+  // all inputs; after edits, also the size. RESOURCE_EXHAUSTED if it exceeds
   // 2^31 - 1 bytes. Returns status().
   const absl::Status& Check();
-  // Returns the size of the edited GraphDef. Unedited ranges keep their bytes.
+  // Returns the size of the edited GraphDef in bytes.
   size_t ByteSize();
-  // Writes exactly ByteSize() bytes. Call ByteSize() after the last edit.
+  // Writes exactly ByteSize() bytes to `to`. Call ByteSize() after the last
+  // edit and before this.
   void WriteTo(char* to) { internal::GraphWriter(*state_).Write(to); }
   std::string ToString() {
     std::string bytes(ByteSize(), '\0');
@@ -170,7 +176,7 @@ class Graph {
     return internal::Access::state(node) == state_.get();
   }
   absl::Status CheckNode(Node node, const char* edit) const;
-  // Patches the libraries whose functions have changed.
+  // Adds patches for the function libraries whose functions were edited.
   void PatchLibraries();
 
   std::unique_ptr<internal::GraphState> state_;
@@ -181,9 +187,9 @@ class Graph {
   std::unordered_map<std::string, int> suffixes_;  // Used by UniqueName().
 };
 
-// A function of a graph's library. Its arguments are nodes of op _Arg; its
-// results are nodes of op _Retval with one input. These cannot be removed.
-// Ports have names: see Node::NamedOutput().
+// A function of a graph's library. In its body, arguments are nodes of op _Arg
+// and results are nodes of op _Retval with one input; these cannot be removed.
+// Output ports have names: see Node::NamedOutput().
 struct GraphFunction {
   absl::string_view name;
   Graph body;

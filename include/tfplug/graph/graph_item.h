@@ -16,8 +16,8 @@
 
 namespace tfplug {
 
-// TensorFlow's information about a graph (TF_GrapplerItem), read at first use
-// and cached. Not thread-safe.
+// TensorFlow's information about the graph that it optimizes
+// (TF_GrapplerItem), read at first use and cached. Not thread-safe.
 class GraphItem {
  public:
   using Names = std::vector<std::string>;
@@ -26,10 +26,10 @@ class GraphItem {
   // `item` must outlive this object.
   explicit GraphItem(const capi::TF_GrapplerItem* item) : item_(item) {}
 
-  // Returns the names of nodes that must be kept with their results: nodes that
-  // are fed or fetched, initializers of variables, nodes with side effects, and
-  // the arguments and results of a function's body. Some may not be in the
-  // graph.
+  // Returns the names of nodes that must remain, with the same outputs: nodes
+  // that are fed or fetched, initializers of variables, nodes with side
+  // effects, and the arguments and results of a function's body. Some of the
+  // names may have no node in the graph.
   absl::StatusOr<const NameSet*> GetNodesToPreserve() const {
     return Cached(preserve_, [this] {
       return Read(&CApi::TF_GetNodesToPreserveListSize,
@@ -67,7 +67,8 @@ class GraphItem {
     return &cache.names;
   }
 
-  // TensorFlow copies all names into `storage`.
+  // Calls the TensorFlow functions `size` and `list`. The latter copies all
+  // names into `storage`.
   template <class SizeFunction, class ListFunction>
   absl::StatusOr<Names> Read(SizeFunction size, ListFunction list) const {
     if (auto s = Require(size); !s.ok()) return s;

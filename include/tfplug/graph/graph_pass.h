@@ -9,8 +9,8 @@
 namespace tfplug {
 
 // Base class of graph passes. Registered passes run in order on the same Graph,
-// which is parsed once before the first and written once after the last. If
-// none of them changes it, TensorFlow keeps its graph.
+// which is parsed once before the first pass and written once after the last.
+// If no pass changes it, TensorFlow keeps its graph.
 //
 //   class DropNoise : public tfplug::GraphPass {
 //     absl::Status Run(tfplug::Graph& graph,
@@ -20,15 +20,15 @@ namespace tfplug {
 //
 // A pass is constructed without arguments for each optimization of a graph or
 // of a function's body, runs about twice (TensorFlow iterates) on one thread,
-// and is destroyed. Concurrent optimizations have objects of their own. Do not
-// keep references to a graph from one Run() to the next.
+// and is destroyed. Concurrent optimizations have separate objects. Do not keep
+// references to a graph from one Run() to the next.
 class GraphPass {
  public:
   virtual ~GraphPass() = default;
 
-  // TP_Optimizer::optimize_func: may edit `graph`. If it returns an error or
-  // throws, TensorFlow continues with the graph as it was before all passes and
-  // logs the error with the name of this class.
+  // TP_Optimizer::optimize_func: may edit `graph`. If this returns an error or
+  // throws, TensorFlow logs the error with the name of this class, and runs the
+  // graph as it was before all passes.
   virtual absl::Status Run(Graph& graph, const PassContext& context) = 0;
 };
 

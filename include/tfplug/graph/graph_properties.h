@@ -26,8 +26,8 @@
 
 namespace tfplug {
 
-// The type and shape of an input or output of a node, as far as known before a
-// run.
+// The type and shape of an input or output of a node, as far as they are known
+// before the graph runs.
 struct TensorProperties {
   DataType dtype = DataType(0);  // 0: unknown.
   PartialShape shape;
@@ -50,12 +50,14 @@ struct TensorProperties {
   }
 };
 
-// The types and shapes of a graph. TensorFlow infers them for the whole graph
-// at the first call; they are read node by node and cached. Not thread-safe.
+// The types and shapes of a graph's inputs and outputs. TensorFlow infers them
+// for the whole graph at the first call; they are read node by node and cached.
+// Not thread-safe.
 //
-// TensorFlow infers them from the graph as it was before the passes. A node
-// that a pass adds has none (NOT_FOUND) until the pass sets them; a node that
-// it changes keeps the original ones unless the pass sets or forgets them.
+// The inference uses the graph as it was before the passes. A node that a pass
+// adds has no properties (NOT_FOUND) until the pass sets them. A node that a
+// pass changes keeps the original properties until the pass sets or forgets
+// them.
 class GraphProperties {
  public:
   using List = std::vector<TensorProperties>;
@@ -63,9 +65,9 @@ class GraphProperties {
   // `item` must outlive this object.
   explicit GraphProperties(const capi::TF_GrapplerItem* item) : item_(item) {}
 
-  // Return the properties of each output, or data input, of the node. NOT_FOUND
-  // for a node that TensorFlow does not have (a pass added it) or that has no
-  // outputs (inputs). Valid until the node is set or forgotten.
+  // Return the properties of each output, or of each data input, of the node.
+  // NOT_FOUND for a node that a pass added, or that has no outputs (inputs).
+  // The result is valid until the node's properties are set or forgotten.
   absl::StatusOr<absl::Span<const TensorProperties>> GetOutputs(
       absl::string_view node) const {
     return Find(kOutputs, node);
@@ -76,8 +78,8 @@ class GraphProperties {
   }
 
   // Returns the value of an output, as a serialized tensorflow.TensorProto, if
-  // TensorFlow infers that it is the same in every run; otherwise NOT_FOUND. At
-  // the first call, TensorFlow infers the graph again, with values.
+  // TensorFlow infers that it is the same in every run; otherwise NOT_FOUND.
+  // The first call runs TensorFlow's inference again, with values.
   absl::StatusOr<std::string> GetConstantValue(absl::string_view node,
                                                int output) const {
     if (forgotten_.count(node) > 0 || set_[kOutputs].count(node) > 0) {
@@ -97,7 +99,8 @@ class GraphProperties {
                                std::string(node) + "'");
   }
 
-  // Set the outputs and inputs of a node that a pass adds or changes.
+  // Set the properties of the outputs and inputs of a node that a pass adds or
+  // changes.
   void SetOutputs(absl::string_view node, List properties) {
     set_[kOutputs][std::string(node)] = std::move(properties);
   }
@@ -118,7 +121,7 @@ class GraphProperties {
     }
   };
   struct Inference {
-    std::optional<absl::Status> status;  // Of the attempt, if there was one.
+    std::optional<absl::Status> status;  // Of the inference, once it ran.
     std::unique_ptr<capi::TF_GraphProperties, Deleter> properties;
   };
   using ByName = std::map<std::string, List, std::less<>>;
@@ -181,7 +184,7 @@ class GraphProperties {
     return inference.properties.get();
   }
 
-  // Reads a serialized OpInfo.TensorProperties for each input or output.
+  // Returns a serialized OpInfo.TensorProperties for each input or output.
   static absl::StatusOr<std::vector<Buffer>> Read(
       capi::TF_GraphProperties* properties, Side side,
       const std::string& node) {
@@ -197,7 +200,7 @@ class GraphProperties {
                                  status.get());
     if (!status.ok()) return status.ToStatus();
     std::vector<Buffer> buffers;
-    std::vector<capi::TF_Buffer*> handles;  // TensorFlow fills one for each.
+    std::vector<capi::TF_Buffer*> handles;  // TensorFlow fills each one.
     for (int i = 0; i < count; ++i) {
       auto buffer = Buffer::New();
       if (!buffer.ok()) return buffer.status();

@@ -18,22 +18,23 @@
 
 namespace tfplug {
 
-// See ranges.h.
+// Defined in ranges.h.
 class InputRange;
 class ControlRange;
 class UseRange;
 struct Output;
 
-// In place of an input's index: a control edge.
+// Stands for a control edge where an input's index or a port is expected.
 inline constexpr int kControl = -1;
 
-// A handle to a node of a Graph, which takes two words. It stays valid as long
-// as the Graph, whatever edits are made. A default-constructed Node is null and
-// has no other properties; a removed node keeps its last name and attributes.
+// A handle to a node of a Graph, of the size of two pointers. It stays valid as
+// long as the Graph, across all edits except Graph::Replace(). A
+// default-constructed Node is null: only operator bool and comparisons are
+// valid. A removed node keeps its last name and attributes.
 //
 // Returned names and bytes live as long as the Graph and the bytes that it was
-// parsed from. Setters change the graph, not the handle. A setter that fails
-// has changed nothing; its status is INVALID_ARGUMENT, NOT_FOUND or
+// parsed from. Setters change the graph, not the handle. A failed setter leaves
+// the graph unchanged; its status is INVALID_ARGUMENT, NOT_FOUND or
 // ALREADY_EXISTS and names the node.
 //
 // Each operation takes time logarithmic in the number of the node's inputs,
@@ -56,32 +57,36 @@ class Node : public NodeContent {
   int num_controls() const { return Count(true); }
   Node control(int i) const;
 
-  // The output that is written "node:output:index", in the body of a function
-  // (Graph::GetFunctions()), where ports have names.
+  // Returns the output that is written "node:output:index" in the body of a
+  // function (Graph::GetFunctions()), where ports have names.
   Output NamedOutput(absl::string_view output, int index) const;
 
-  // The inputs that this node is used by, in the order of the graph; later
-  // edges come last. The graph may be edited meanwhile.
+  // The data and control inputs that come from this node, in the order of the
+  // GraphDef; added edges come last. The graph may be edited during a loop over
+  // them.
   UseRange uses() const;
-  // Only data edges from output `port`, or with kControl only control edges.
+  // Only the data edges from output `port`, or, with kControl, only the control
+  // edges.
   UseRange uses(int port) const;
   int num_uses() const { return static_cast<int>(state_->uses().count(id_)); }
   // Linear in num_uses().
   int num_uses(int port) const;
 
-  // Adds an input if `i` is num_inputs(). The first edit of a node's inputs is
-  // linear in their number.
+  // Sets data input `i`, or adds an input if `i` is num_inputs(). The first
+  // edit of a node's inputs takes time linear in their number.
   absl::Status SetInput(int i, Output from) const;
   absl::Status AddInput(Output from) const;
-  // The indices of later inputs decrease by one.
+  // Removes data input `i`. The indices of later inputs decrease by one.
   absl::Status RemoveInput(int i) const;
-  // Do nothing if the control edge exists already, or does not exist. Linear in
-  // the number of control inputs or in from.num_uses(), whichever is less.
+  // AddControl does nothing if the control edge exists already, RemoveControl
+  // if it does not exist. Linear in the number of control inputs or in
+  // from.num_uses(), whichever is less.
   absl::Status AddControl(Node from) const;
   absl::Status RemoveControl(Node from) const;
 
-  // Renames the node, also where it is used. ALREADY_EXISTS if another node has
-  // the name; INVALID_ARGUMENT for a name that could not be referred to.
+  // Renames the node, also in the inputs of its users. ALREADY_EXISTS if
+  // another node has the name; INVALID_ARGUMENT for a name to which inputs
+  // could not refer.
   absl::Status SetName(absl::string_view name) const;
 
   friend bool operator==(Node a, Node b) {
@@ -132,7 +137,8 @@ struct Input {
   Output from;
 };
 
-// One use of a node: an input of another node, or with kControl a control edge.
+// One use of a node: the node that uses it, and the index of the data input, or
+// kControl for a control edge.
 struct Use {
   Node node;
   int input = 0;

@@ -25,7 +25,7 @@
 
 namespace tfplug {
 
-// The part of a Node that is not about edges: name, op, device and attributes.
+// The part of a Node without edges: name, op, device and attributes.
 class NodeContent {
  public:
   // An index below Graph::max_id(), for tables indexed by node.
@@ -33,11 +33,11 @@ class NodeContent {
   bool removed() const { return !state_->live(id_); }
 
   absl::string_view name() const { return state_->name(id_); }
-  // "" for a removed node.
+  // Empty for a removed node.
   absl::string_view op() const {
     return removed() ? "" : state_->op_table().op(state_->op(id_));
   }
-  // Equal to Graph::OpId(op()), to compare many ops.
+  // Equal to Graph::OpId(op()). Compare ids where many nodes are compared.
   uint32_t op_id() const { return state_->op(id_); }
   absl::string_view device() const { return state_->device(id_); }
   void SetOp(absl::string_view op) const {
@@ -56,12 +56,12 @@ class NodeContent {
   }
   // Returns the attribute as T: bool, int32_t, int64_t, float, DataType,
   // std::string, Shape, PartialShape, Function, or a std::vector of one of
-  // these. NOT_FOUND if the node lacks the attribute, INVALID_ARGUMENT if its
-  // type is another one or the value does not fit into T.
+  // these. NOT_FOUND if the node lacks the attribute; INVALID_ARGUMENT if it
+  // has another type or its value does not fit into T.
   template <class T>
   absl::StatusOr<T> GetAttr(absl::string_view attr) const;
-  // Returns the attribute of a typed op, such as ops::Conv2D::strides, as its
-  // own type.
+  // Returns the attribute of a typed op, such as ops::Conv2D::strides, with the
+  // type that the op declares.
   template <class E, class = internal::IfOpEnum<E>>
   absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
     return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));
@@ -70,14 +70,16 @@ class NodeContent {
   bool HasAttr(E attr) const {
     return HasAttr(internal::NameOf(attr));
   }
-  // The serialized AttrValue; null data if the node lacks the attribute.
+  // Returns the serialized AttrValue; null data if there is no such attribute.
   absl::string_view RawAttr(absl::string_view attr) const {
     return state_->FindAttr(id_, attr);
   }
-  // Returns all names with their serialized AttrValues, in no particular order.
+  // Returns the names of all attributes and their serialized AttrValues, in an
+  // unspecified order.
   std::vector<std::pair<absl::string_view, absl::string_view>> GetAttrs() const;
 
-  // Takes the types of GetAttr(), string literals, and any integer as int64_t.
+  // Accepts the types of GetAttr(), string literals, and any integer, which is
+  // stored as int64_t.
   template <class T>
   void SetAttr(absl::string_view attr, const T& value) const {
     using Stored = internal::AttrTypeFor<T>;
@@ -94,9 +96,9 @@ class NodeContent {
   void SetAttr(E attr, const internal::AttrType<E>& value) const {
     SetAttr(absl::string_view(internal::NameOf(attr)), value);
   }
-  // Sets a tensor, such as the `value` of a Const. Copies the elements, which
-  // are in row-major order. INVALID_ARGUMENT if their size does not match type
-  // and shape, or if the type has no fixed size.
+  // Sets an attribute to a tensor, such as the `value` of a Const. Copies the
+  // elements, which are in row-major order. INVALID_ARGUMENT if their size does
+  // not match the type and shape, or if the type has no fixed size.
   absl::Status SetTensor(absl::string_view attr, DataType dtype,
                          const Shape& shape, absl::string_view elements) const;
   template <class T, int kRank>
@@ -110,8 +112,8 @@ class NodeContent {
   void RemoveAttr(absl::string_view attr) const {
     if (HasAttr(attr)) Edit().RemoveAttr(id_, attr);
   }
-  // Copies an attribute of a node of the same or another graph. In the same
-  // graph, the value is shared and not copied. NOT_FOUND if `from` lacks it.
+  // Copies an attribute of a node of the same or of another graph. Within a
+  // graph, both nodes share the value's bytes. NOT_FOUND if `from` lacks it.
   absl::Status CopyAttr(NodeContent from, absl::string_view attr) const;
   // Copies all attributes of `from`.
   void CopyAttrs(NodeContent from) const;

@@ -13,16 +13,20 @@
 
 namespace tfplug {
 
-// The signature of an op, or of a function that a graph calls like an op: a
-// parsed tensorflow.OpDef. (tfplug::OpDef defines an author's own ops.)
+// A parsed tensorflow.OpDef: the signature of an op, or of a function that a
+// graph calls like an op. (To define an op, see tfplug::OpDef.)
 struct OpSignature {
   // An input or output: one tensor or a list of tensors.
   struct Arg {
     std::string name;
-    DataType type = DataType(0);  // The type, or 0 if it is
-    std::string type_attr;        // the value of this attribute, or for a list
-    std::string type_list_attr;   // each element's in this one.
-    std::string number_attr;  // Length of a list of one type; "": not a list.
+    // One of the following three is set: a fixed type (otherwise 0), the
+    // attribute that holds the type, or, for a list, the attribute that holds
+    // the type of each tensor.
+    DataType type = DataType(0);
+    std::string type_attr;
+    std::string type_list_attr;
+    // The attribute that holds the length of a list of tensors of one type.
+    std::string number_attr;
     bool is_ref = false;
   };
   struct Attr {
@@ -41,7 +45,7 @@ struct OpSignature {
   bool is_aggregate = false;
   bool allows_uninitialized_input = false;
 
-  // Null if there is none.
+  // Returns null if the op has no such attribute.
   const Attr* FindAttr(absl::string_view attr_name) const {
     for (const Attr& attr : attrs) {
       if (attr.name == attr_name) return &attr;
@@ -49,7 +53,7 @@ struct OpSignature {
     return nullptr;
   }
 
-  // Parses a serialized tensorflow.OpDef, up to the first malformed field.
+  // Parses a serialized tensorflow.OpDef. Stops at the first malformed field.
   static OpSignature Parse(absl::string_view op_def) {
     using internal::kBytesType;
     OpSignature op;
@@ -69,7 +73,7 @@ struct OpSignature {
   }
 
  private:
-  // A field of another wire type is unknown.
+  // A field of another wire type is ignored, like an unknown field.
   static void ReadText(const internal::WireReader& field, uint32_t number,
                        std::string& text) {
     if (field.Is(number, internal::kBytesType)) {

@@ -6,26 +6,26 @@
 
 namespace tfplug {
 
-// A plug-in's setting for one of TensorFlow's rewriters, which applies to each
+// A plug-in's setting for one of TensorFlow's rewriters. It applies to each
 // graph with a node on the plug-in's device type. A rewriter runs if the user's
-// configuration enables it and no plug-in has set kOff.
+// configuration enables it and no plug-in turns it off.
 enum class Toggle {
   kDefault = capi::TF_TriState_Default,
   kOff = capi::TF_TriState_Off,
   kOn = capi::TF_TriState_On,
 };
 
-// TP_OptimizerConfigs, and tfplug's own settings. TensorFlow treats kDefault as
-// kOn, except where a comment states otherwise. keep_to_own_kernels changes
-// only toggles at kDefault.
+// The fields of TP_OptimizerConfigs, and tfplug's own settings. TensorFlow
+// treats kDefault as kOn, except where a comment states otherwise.
+// keep_to_own_kernels changes only toggles that are kDefault.
 struct OptimizerSettings {
-  // ---- TensorFlow's rewriters that users have enabled by default
+  // ---- Rewriters that the user's configuration enables by default
 
   // Selects the implementation of Keras layers by device.
   Toggle implementation_selector = Toggle::kDefault;
   // Inlines and specializes functions.
   Toggle function_optimization = Toggle::kDefault;
-  // Merges equal nodes. Runs only if arithmetic_optimization does.
+  // Merges equal nodes. Runs only if arithmetic_optimization runs.
   Toggle common_subgraph_elimination = Toggle::kDefault;
   // Rewrites sums to AddN, x * x to Square, 1 / Sqrt to Rsqrt and so on.
   Toggle arithmetic_optimization = Toggle::kDefault;
@@ -44,7 +44,7 @@ struct OptimizerSettings {
   // Inserts recomputation and swapping.
   Toggle memory_optimization = Toggle::kDefault;
 
-  // ---- TensorFlow's rewriters that users have disabled by default
+  // ---- Rewriters that the user's configuration disables by default
 
   // Removes asserts, checks and prints.
   Toggle debug_stripper = Toggle::kDefault;
@@ -60,19 +60,20 @@ struct OptimizerSettings {
   // Allocates the tensors of collective ops contiguously.
   Toggle scoped_allocator_optimization = Toggle::kDefault;
 
-  // ---- kDefault means kOff
+  // ---- A toggle for which kDefault means kOff
 
   // kOn disables the removal of nodes that no result depends on.
   Toggle disable_model_pruning = Toggle::kDefault;
 
-  // ---- tfplug's own
+  // ---- Settings of tfplug
 
   // Runs LowerVariableUpdates (passes/lower_variable_updates.h) before the
-  // author's passes. Not for the device types CPU and GPU of TensorFlow itself.
+  // author's passes. Has no effect for TensorFlow's own device types (CPU, GPU,
+  // TPU).
   bool lower_variable_updates = true;
   // Runs DisableXla (passes/disable_xla.h) before the author's passes. Turn it
-  // off only if XLA has a compiler for the device. Not for the device types CPU
-  // and GPU of TensorFlow itself.
+  // off only if XLA has a compiler for the device. Has no effect for
+  // TensorFlow's own device types (CPU, GPU, TPU).
   bool disable_xla = true;
   // Turns off rewriters that would introduce ops for which this library has no
   // kernel: see passes/safe_rewriting.h. Applies only if the library registers

@@ -17,11 +17,12 @@
 
 namespace tfplug {
 
-// The context of an optimization, shared by all of its passes: results of
-// TensorFlow are cached for the passes that follow. Not thread-safe.
+// TensorFlow's information about the graph that is optimized. All passes of an
+// optimization share it, and results are cached. Not thread-safe.
 class PassContext {
  public:
-  // `graph_def` and `item` are TensorFlow's, from before the passes.
+  // `graph_def` and `item` come from TensorFlow and describe the graph before
+  // the passes. Both must outlive this object.
   PassContext(std::string device_type, absl::string_view graph_def,
               const capi::TF_GrapplerItem* item)
       : device_type_(std::move(device_type)),
@@ -33,20 +34,21 @@ class PassContext {
   PassContext(const PassContext&) = delete;
   PassContext& operator=(const PassContext&) = delete;
 
-  // The device type that the passes are registered for, such as "MY_DEVICE".
-  // The graph has a node on such a device. Other nodes may be on other devices
-  // or, in the body of a function, have no device yet.
+  // The device type for which the passes are registered, such as "MY_DEVICE".
+  // At least one node of the graph is on such a device. Other nodes may be on
+  // other devices or, in the body of a function, have no device yet.
   const std::string& device_type() const { return device_type_; }
 
   // Whether a node's device, such as "/device:MY_DEVICE:*" or
-  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0", is of device_type().
-  // False for "".
+  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0", has the type
+  // device_type(). False for an empty device name.
   bool IsOnDevice(absl::string_view device) const {
     return internal::DeviceTypeOf(device) == device_type_;
   }
 
-  // Whether the node of this name must be kept. If TensorFlow returns an error,
-  // every node must be kept, and the optimization fails with that error.
+  // Whether the node of this name must be preserved. If TensorFlow returns an
+  // error, this is true for every node, and the optimization fails with that
+  // error.
   bool IsPreserved(absl::string_view node) const {
     const auto preserved = item_.GetNodesToPreserve();
     if (!preserved.ok()) {
@@ -55,10 +57,10 @@ class PassContext {
     }
     return (*preserved)->find(node) != (*preserved)->end();
   }
-  // The error that IsPreserved() got from TensorFlow, if any.
+  // The error that TensorFlow returned to IsPreserved(), if any.
   const absl::Status& status() const { return status_; }
 
-  // The nodes to preserve and the fetched nodes.
+  // The names of the nodes to preserve and of the fetched outputs.
   const GraphItem& item() const { return item_; }
   // The types and shapes in the graph as it was before the passes.
   GraphProperties& properties() const { return properties_; }
@@ -72,12 +74,12 @@ class PassContext {
   //
   //   context.HasKernel("MatMul", {{"T", tfplug::DataType::kFloat}})
   //
-  // TensorFlow's own kernels and those of other libraries do not count.
+  // Kernels of TensorFlow and of other libraries are ignored.
   bool HasKernel(absl::string_view op,
                  std::initializer_list<internal::TypeAttr> types = {}) const {
     return kernels_.Has(op, types);
   }
-  // The same for types that are computed at run time.
+  // The same for a list of types that is computed at run time.
   bool HasKernel(absl::string_view op,
                  absl::Span<const internal::TypeAttr> types) const {
     return kernels_.Has(op, types);

@@ -15,7 +15,7 @@
 //   for (tfplug::Node node : graph.nodes("Relu"))
 //     for (tfplug::Input input : node.inputs()) Visit(input.from.node);
 //
-// The graph may be edited in the loop. Removed nodes and edges are left out,
+// The graph may be edited in the loop. Removed nodes and edges are skipped, and
 // added ones come last.
 namespace tfplug {
 
@@ -36,7 +36,7 @@ class NodeRange {
       Settle();
       return *this;
     }
-    // The end is the only valid operand.
+    // The operand must be end().
     bool operator!=(std::nullptr_t) const { return at_ < state_->size(); }
 
    private:
@@ -70,7 +70,7 @@ class NodeRange {
   uint32_t op_;
 };
 
-// A list of nodes that the Graph owns.
+// A list of nodes in an array that the Graph owns.
 class NodeList {
  public:
   size_t size() const { return size_; }
@@ -123,7 +123,7 @@ class InputIterator {
     Settle();
     return *this;
   }
-  // The end is the only valid operand.
+  // The operand must be end().
   bool operator!=(std::nullptr_t) const { return edge_ != kNoEdge; }
 
  protected:
@@ -166,7 +166,7 @@ class InputRange {
   uint32_t node_;
 };
 
-// The nodes that a node has control inputs from.
+// The sources of a node's control inputs.
 class ControlRange {
  public:
   class Iterator : public internal::InputIterator<true> {
@@ -212,7 +212,7 @@ class UseRange {
       } while (entry_ != nullptr && !IsInRange());
       return *this;
     }
-    // The end is the only valid operand.
+    // The operand must be end().
     bool operator!=(std::nullptr_t) const { return entry_ != nullptr; }
 
    private:

@@ -14,7 +14,8 @@ namespace tfplug {
 
 namespace internal {
 
-// Returns the permutation that a Const holds; empty if it holds none.
+// Returns the permutation in a Const, without negative axes; empty if the node
+// is not a Const, or its value is not a permutation.
 inline std::vector<int64_t> PermutationOf(const Node& node) {
   const auto constant = Constant::Read(node);
   if (!constant.ok() || constant->shape().rank() != 1) return {};
@@ -32,8 +33,8 @@ inline std::vector<int64_t> PermutationOf(const Node& node) {
 
 }  // namespace internal
 
-// Replaces Transpose(Transpose(x)) by x where the constant permutations are
-// inverse to each other, and Transpose(x) by x where the permutation is the
+// Replaces Transpose(Transpose(x)) by x if the constant permutations are
+// inverse to each other, and Transpose(x) by x if the permutation is the
 // identity.
 inline std::vector<patterns::Rule> CancelTransposesRules() {
   using namespace patterns;

@@ -11,12 +11,12 @@
 
 namespace tfplug {
 
-// Whether every value of type `from` is also a value of type `to`, so that a
-// cast there and back changes nothing. False for types that are not plain
+// Whether every value of type `from` is also a value of type `to`, so that
+// casts to `to` and back change nothing. False for types that are not plain
 // numbers.
 constexpr bool IsLosslessCast(DataType from, DataType to) {
   struct Range {
-    int bits;      // Of the integers that fit, without the sign; 0: no number.
+    int bits;      // Of the exact integers, without the sign; 0: no number.
     int exponent;  // Bits of a floating-point exponent; 0: an integer type.
     bool has_sign;
   };
@@ -54,8 +54,8 @@ constexpr bool IsLosslessCast(DataType from, DataType to) {
   if (a.bits == 0 || b.bits == 0) return false;
   if (a.exponent > 0 && b.exponent == 0) return false;
   if (a.has_sign && !b.has_sign) return false;
-  // Integers below 2^bits fit, and -2^bits does because it is a power of two.
-  // The range of half ends at 2^16, far above its 11 bits.
+  // All integers below 2^bits are exact, and so is -2^bits, because it is a
+  // power of two. The range of half ends at 2^16, far above its 11 bits.
   return a.bits <= b.bits && a.exponent <= b.exponent;
 }
 

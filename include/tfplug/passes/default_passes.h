@@ -24,8 +24,8 @@ inline bool IsPluggable(std::string_view device_type) {
   return device_type != "CPU" && device_type != "GPU" && device_type != "TPU";
 }
 
-// The passes that run on a plug-in's device before the author's own, each with
-// the setting that turns it off.
+// Appends the passes that run before the author's own, unless a setting turns
+// them off. Appends none for TensorFlow's own device types.
 inline void AppendFirstPasses(std::string_view device_type,
                               const OptimizerSettings& settings,
                               std::vector<PassEntry>& entries) {
@@ -36,7 +36,7 @@ inline void AppendFirstPasses(std::string_view device_type,
   }
 }
 
-// The passes that run after the author's own.
+// Appends the passes that run after the author's own.
 inline void AppendLastPasses(std::string_view device_type,
                              std::vector<PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;

@@ -13,12 +13,12 @@ namespace tfplug {
 // Lets functions with jit_compile=True run on the device. TensorFlow compiles
 // them with XLA, which has no compiler for a plug-in's device, and fails with
 // "No JIT device registered". This pass clears the attribute _XlaMustCompile of
-// their calls, so that their nodes run one by one like those of any function.
+// their calls, so that their nodes run one by one, as in any other function.
 // Keras wraps the steps of a model in such functions by default
 // (jit_compile="auto"), and grouped convolutions always.
 //
-// The pass covers calls within another function. A call directly from Python
-// never becomes part of a graph, so that no pass sees it.
+// The pass covers calls within another function. A direct call from Python is
+// not part of a graph and is not covered.
 class DisableXla : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {

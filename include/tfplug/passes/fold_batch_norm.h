@@ -35,7 +35,7 @@ size_t FilterDepth(const Constant& filter) {
   return static_cast<size_t>(shape.dim(3) * (is_depthwise ? shape.dim(2) : 1));
 }
 
-// The rule for one kind of convolution whose filter is constant.
+// Builds the rule for one kind of convolution with a constant filter.
 template <class Conv>
 class FoldBatchNormRule {
  public:
@@ -160,8 +160,8 @@ class FoldBatchNormRule {
           .Where(Norm::U_attr, DataType::kFloat);
 };
 
-// TensorFlow's own rewriters turn such a normalization into a product with a
-// constant row and a sum. This folds the product into the filter.
+// TensorFlow's own rewriters may replace such a normalization by a product with
+// a constant row, and a sum. This rule folds the product into the filter.
 template <class Conv, class CopyAttrs>
 patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
   using namespace patterns;
@@ -205,10 +205,10 @@ patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
 
 }  // namespace internal
 
-// For inference: folds the FusedBatchNormV3 after a Conv2D or
-// DepthwiseConv2dNative with a constant filter and constant statistics into the
-// filter and a BiasAdd, and a product with one constant per channel into the
-// filter. Results differ by rounding.
+// For inference: folds a FusedBatchNormV3 with constant statistics, after a
+// Conv2D or DepthwiseConv2dNative with a constant filter, into the filter and a
+// BiasAdd. Also folds a product with one constant per channel into the filter.
+// Results may differ by rounding errors.
 inline std::vector<patterns::Rule> FoldBatchNormRules() {
   const auto copy_conv = [](const auto& node, const auto& conv) {
     return node.Copy(conv, ops::Conv2D::use_cudnn_on_gpu);

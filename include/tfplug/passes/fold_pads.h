@@ -18,7 +18,7 @@ namespace tfplug {
 namespace internal {
 
 // Returns the paddings of a Pad's 4 x 2 Const in the form of explicit_paddings;
-// empty if they are no such constant, pad the batch or channels, or are
+// empty if they are not such a constant, pad the batch or channels, or are
 // negative.
 inline std::vector<int64_t> ImagePaddings(const Node& node,
                                           absl::string_view data_format) {
@@ -67,14 +67,14 @@ patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
 
 }  // namespace internal
 
-// Folds a Pad into a Conv2D or DepthwiseConv2dNative that has no padding of its
-// own: the convolution gets padding "EXPLICIT", which the plug-in's kernels
-// must implement, and the padded images are never stored. A Pad that a gradient
-// needs is kept.
+// Folds a Pad into a Conv2D or DepthwiseConv2dNative with padding "VALID". The
+// convolution gets padding "EXPLICIT", which the plug-in's kernels must
+// implement, and the padded images are not stored. A Pad whose output a
+// gradient needs is kept.
 //
-// A Conv2D is padded before it is fused with a bias. A depthwise convolution is
-// padded only where it is not fused, because _FusedDepthwiseConv2dNative has no
-// explicit paddings.
+// For Conv2D, this rule runs before the fusion with a bias. For depthwise
+// convolutions, it applies only to those that are not fused, because
+// _FusedDepthwiseConv2dNative has no explicit paddings.
 inline std::vector<patterns::Rule> FoldPadsRules() {
   std::vector<patterns::Rule> rules;
   rules.push_back(internal::FoldPadRule<ops::Conv2D>(

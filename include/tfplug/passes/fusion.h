@@ -23,13 +23,13 @@ namespace tfplug {
 //     FusedBatchNormV3 of inference
 //   + optionally Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid
 //
-// become _FusedMatMul, _FusedConv2D or _FusedDepthwiseConv2dNative where the
-// plug-in has a kernel for that op and type on the pass's device. Results are
-// the same except for rounding within the kernel. A value that a gradient needs
-// is not fused away.
+// The result is a _FusedMatMul, _FusedConv2D or _FusedDepthwiseConv2dNative, if
+// the plug-in has a kernel for that op and type on the pass's device. Results
+// are the same except for rounding errors within the kernel. A node whose
+// output a gradient needs is not fused.
 //
-// The plug-in's kernels must implement all of the above, by their attribute
-// fused_ops; otherwise, pass the activations that they implement.
+// The kernels must implement all combinations above, as given by the attribute
+// fused_ops. If they lack some activations, pass those that they implement.
 inline std::vector<patterns::Rule> FusionRules(
     std::vector<std::string> activations);
 inline std::vector<patterns::Rule> FusionRules() {

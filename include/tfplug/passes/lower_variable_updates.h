@@ -22,29 +22,29 @@
 
 namespace tfplug {
 
-// Makes v.assign_add(x) and v.assign_sub(x) work on device memory where nothing
-// else does: TensorFlow's own kernels for AssignAddVariableOp and
-// AssignSubVariableOp write to the variable on the host, and releases 2.19 to
-// 2.21 do not export the functions that a plug-in's kernel would need. Each
-// such node on the pass's device type becomes
+// Makes v.assign_add(x) and v.assign_sub(x) work on device memory. TensorFlow's
+// own kernels for AssignAddVariableOp and AssignSubVariableOp write to the
+// variable from the host, and releases 2.19 to 2.21 do not export the functions
+// that a plug-in's kernel would need. The pass replaces each such node on its
+// device type by
 //
 //   read = ReadVariableOp(v)        after x and the node's control inputs
 //   sum  = AddV2(read, x)           or Sub
 //   node = AssignVariableOp(v, sum) under the old name, with its old uses
 //
-// of which the first and the last move no data. Updates and lookups of slices
-// become the same with an index: ResourceScatterSub, with which Keras trains an
-// Embedding, becomes a TensorScatterSub between the two (also Add, Update, Max
-// and Min; an update that is one scalar for all slices then fails), and
-// ResourceGather becomes a GatherV2 of the read.
+// The first and the last of these copy no data. Updates and lookups of slices
+// are replaced in the same way: ResourceScatterSub, with which Keras trains an
+// Embedding, becomes a read, a TensorScatterSub and an assignment (likewise
+// Add, Update, Max and Min; a scalar update for all slices then fails), and
+// ResourceGather becomes a read and a GatherV2.
 //
 // The pass covers the main graph, bodies of functions, branches and loops. It
-// leaves a node alone where TensorFlow exports the functions and this library
-// registers a kernel for the update. Where the library has no kernel for the
-// sum, as for Keras' int64 step counter, the CPU computes it.
+// does not change a node if TensorFlow exports the functions and this library
+// registers a kernel for the update. If the library has no kernel for the sum,
+// as for Keras' int64 step counter, the CPU computes it.
 //
-// An update is then no longer atomic: if another function updates the same
-// variable at the same time, an update may be lost, as with v.assign(v + x). An
+// A replaced update is not atomic: if another function updates the same
+// variable concurrently, an update may be lost, as with v.assign(v + x). An
 // update of slices copies the whole variable. Updates of one variable within a
 // graph are ordered.
 class LowerVariableUpdates : public GraphPass {
@@ -107,9 +107,9 @@ class LowerVariableUpdates : public GraphPass {
                              {{"dtype", dtype}, {"Tindices", index_type}});
   }
 
-  // Adds the node to `updates` if it is to be lowered. In a function's body it
-  // may have no device yet and be placed on ours later; the result is correct
-  // on any device.
+  // Adds the node to `updates` if it must be replaced. In a function's body, a
+  // node without a device may be placed on the plug-in's device later; the
+  // replacement is correct on any device.
   static void Consider(Node node, const Kind& kind, const PassContext& context,
                        std::vector<Update>& updates) {
     const absl::string_view device = node.device();
@@ -127,14 +127,14 @@ class LowerVariableUpdates : public GraphPass {
     if (context.HasAnyKernel() &&
         !context.HasKernel(kind.math_op, {{kind.math_type, *dtype},
                                           {"Tindices", *index_type}})) {
-      if (!is_placed) return;  // Lowered once it is placed.
+      if (!is_placed) return;  // Replaced in a later call, once placed.
       math_device = internal::CpuInSameTask(device);
     }
     updates.push_back(
         {node, &kind, *dtype, *index_type, std::move(math_device), Node()});
   }
 
-  // Adds a read of the variable at the time at which the node would have run.
+  // Adds a read of the variable that runs when the update would have run.
   static absl::StatusOr<Node> AddRead(Graph& graph, const Update& update) {
     const Node node = update.node;
     auto read = graph.AddNode(
@@ -146,8 +146,9 @@ class LowerVariableUpdates : public GraphPass {
     for (int i = 0; i < node.num_controls(); ++i) {
       if (auto s = read->AddControl(node.control(i)); !s.ok()) return s;
     }
-    // The node ran after its data inputs. They may carry an order that had
-    // control edges of its own: TensorFlow drops those that parallel data.
+    // The update ran after its data inputs, and so must the read. Control edges
+    // alone may not express this order, because TensorFlow removes those that
+    // are parallel to data edges.
     for (int i = 1; i < node.num_inputs(); ++i) {
       if (auto s = read->AddControl(node.input(i).node); !s.ok()) return s;
     }
@@ -157,8 +158,8 @@ class LowerVariableUpdates : public GraphPass {
     return read;
   }
 
-  // Adds a scalar constant on the update's device. Its control input makes it
-  // run as often as the index does, also in a loop.
+  // Adds a scalar constant on the update's device. A control input from the
+  // index places it in the same loop as the index.
   static absl::StatusOr<Node> AddScalar(Graph& graph, const Update& update,
                                         const char* suffix, int32_t value) {
     auto added = graph.AddNode(
@@ -249,17 +250,17 @@ class LowerVariableUpdates : public GraphPass {
       if (auto s = node.RemoveInput(2); !s.ok()) return s;
     }
     node.SetOp("AssignVariableOp");
-    // As the update did.
+    // Keeps the update's check that the shapes agree.
     node.SetAttr("validate_shape", true);
     update.read = *read;
     return node.SetInput(1, *math);
   }
 
-  // Finds updates of one variable that need not be ordered yet, in topological
-  // order: the second must not read before the first has assigned, or the first
-  // would be lost. Updates in branches or loops are left out: the function
-  // itself orders those, and an edge out of a branch that is not taken would
-  // disable the node after it.
+  // Finds consecutive updates of one variable, in topological order, between
+  // which the graph may have no edge. The second must not read before the first
+  // has assigned; otherwise, the first update would be lost. Skips updates in
+  // branches and loops: the traced function orders those, and an edge out of a
+  // branch that is not taken would disable the second update.
   static absl::StatusOr<std::vector<std::pair<size_t, size_t>>> UnorderedPairs(
       Graph& graph, const std::vector<Update>& updates) {
     std::vector<std::pair<size_t, size_t>> pairs;

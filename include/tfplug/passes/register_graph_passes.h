@@ -6,16 +6,16 @@
 
 // TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", FuseBiasAdd, DropNoise);
 //
-// Registers passes for graphs that have a node on the device type: this
-// library's own, another library's, or "CPU". They run after TensorFlow's
-// rewriters, in this order, after the passes of passes/default_passes.h. For
-// those alone:
+// Registers passes for graphs that have a node on a device of this type, which
+// may be this library's, another library's, or "CPU". They run after
+// TensorFlow's rewriters, in this order. The passes of passes/default_passes.h
+// run before and after them. To register only those:
 //
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE");
 //
-// Use it at namespace scope, once in a library, and in one library per device
-// type: TensorFlow aborts if a second one registers the same type. It defines
-// TF_InitGraph and, as RFC 318 calls it, TF_InitGraphPlugin.
+// Use the macro at namespace scope, once in a library. TensorFlow aborts if two
+// libraries register the same device type. The macro defines TF_InitGraph and,
+// under the name of RFC 318, TF_InitGraphPlugin.
 #define TFPLUG_REGISTER_GRAPH_PASSES(...)                    \
   struct TfplugGraphOptimizer                                \
       : ::tfplug::GraphOptimizer<TFPLUG_INTERNAL_PASSES(     \

@@ -21,12 +21,13 @@
 namespace tfplug {
 
 // Logs the nodes that TensorFlow has placed on the CPU, once for each op and
-// combination of types in a process. Soft placement, which is on by default,
-// runs an op without a kernel on the CPU and says nothing. The pass runs last
-// for each device of a plug-in if the environment variable TFPLUG_LOG_FALLBACK
-// is 1; it changes nothing. See docs/guide/coverage.md.
+// combination of types in a process, on stderr. By default, TensorFlow silently
+// runs an op without a kernel on the CPU (soft placement). The pass runs last
+// for each device type of a plug-in if the environment variable
+// TFPLUG_LOG_FALLBACK is set and does not begin with 0. It changes nothing. See
+// docs/guide/coverage.md.
 //
-// A graph pass sees only graphs with a node on the device, and no eager ops.
+// Covers only graphs with a node on the device, and no eager ops.
 class ReportFallback : public GraphPass {
  public:
   static bool IsEnabled() {
@@ -68,8 +69,8 @@ class ReportFallback : public GraphPass {
   }
 
  private:
-  // Whether ops of this name only pass tensors on or read input data, which
-  // belongs on the host.
+  // Whether the op only forwards tensors, or reads input data, which belongs on
+  // the host.
   static bool IsBookkeeping(absl::string_view op) {
     for (const char* prefix :
          {"_", "Const", "Identity", "NoOp", "Placeholder", "Iterator",
@@ -92,7 +93,7 @@ class ReportFallback : public GraphPass {
     return types;
   }
 
-  // " (T=float, Tidx=int32)", or nothing if there are no types.
+  // Returns " (T=float, Tidx=int32)", or "" if there are no types.
   static std::string ToText(const std::vector<internal::TypeAttr>& types) {
     std::string text;
     for (const auto& [name, type] : types) {

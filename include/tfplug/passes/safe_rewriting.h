@@ -12,13 +12,13 @@
 // TensorFlow's rewriters do not check whether a device has kernels for the ops
 // that they insert: two AddV2 become an AddN, and if the device has no kernel
 // for AddN, the function fails when it runs. A plug-in can only turn off a
-// whole rewriter. This header finds the rewriters to turn off from the kernels
-// that the library registers.
+// whole rewriter. This header compares a table of rewrites with the kernels
+// that the library registers, and turns off the unsafe rewriters.
 namespace tfplug {
 
-// One rewrite, as in the source of TensorFlow 2.12 to 2.21: a graph that has
-// `from` (and `with`, if set) with type T may afterwards have `to` with type T
-// on the same device.
+// One rewrite, according to the source of TensorFlow 2.12 to 2.21: in a graph
+// with the op `from` (and `with`, if set) of type T, the rewriter may insert
+// the op `to` of type T on the same device.
 struct RewriteRule {
   Toggle OptimizerSettings::*rewriter;
   const char* rewriter_name;
@@ -84,18 +84,19 @@ inline constexpr RewriteRule kRewriteRules[] = {
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Add"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Mul"),
     TFPLUG_INTERNAL_RULE(remapping, "FusedBatchNormV3", "", "Sub"),
-    // If the device's memory may be exhausted.
+    // Applied only if the device's memory may be exhausted.
     TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "Assign"),
     TFPLUG_INTERNAL_RULE(memory_optimization, "AddN", "", "AssignAdd"),
 #undef TFPLUG_INTERNAL_RULE
 };
 
-// A rewrite to an op and type without a kernel.
+// A rewrite that may insert an op of a type for which there is no kernel.
 struct UnsafeRewrite {
   const RewriteRule* rule;
   DataType type;
 
-  // "arithmetic_optimization may turn AddV2 into AddN with T=int64, ..."
+  // Returns "arithmetic_optimization may turn AddV2 into AddN with T=int64,
+  // ..."
   std::string ToString() const {
     std::string text =
         std::string(rule->rewriter_name) + " may turn " + rule->from;
@@ -105,8 +106,8 @@ struct UnsafeRewrite {
   }
 };
 
-// Finds the rewrites, by type, for which the library has kernels before the
-// rewrite but not after it.
+// Finds the rewrites and types for which the library has kernels for the
+// original ops but not for the inserted op.
 inline std::vector<UnsafeRewrite> FindUnsafeRewrites(
     const internal::KernelSet& kernels) {
   std::vector<UnsafeRewrite> unsafe;
@@ -125,8 +126,8 @@ inline std::vector<UnsafeRewrite> FindUnsafeRewrites(
   return unsafe;
 }
 
-// Returns `settings` with every unsafe rewriter turned off that the author has
-// left at kDefault.
+// Returns `settings`, in which every unsafe rewriter at kDefault is set to
+// kOff.
 inline OptimizerSettings TurnOffUnsafeRewriters(
     OptimizerSettings settings, const internal::KernelSet& kernels) {
   const OptimizerSettings given = settings;

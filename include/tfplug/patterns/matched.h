@@ -10,8 +10,8 @@
 
 namespace tfplug::patterns {
 
-// The nodes and values that the handles of a pattern matched. Valid during the
-// call that receives it.
+// The nodes and values that the handles of a pattern matched. Valid only during
+// the call that receives it.
 class Matched {
  public:
   // Returns the value that `pattern` matched. Its node is null if the match

@@ -27,17 +27,18 @@
 //   auto bias = Match<ops::BiasAdd>(product, b);
 //   auto root = Match<ops::Relu, ops::Relu6>(bias);
 //
-// patterns/rule.h replaces such a part. A pattern is a handle: copies refer to
-// the same node, and a handle that is used twice matches one node with two
-// uses. Build patterns once (in a function's static, or in a pass's
-// constructor), in one thread. Conditions added to a handle after a Rules
-// object was built from it have no effect.
+// The rules of patterns/rule.h replace such parts. A pattern is a handle:
+// copies refer to the same node, and a handle that is used twice matches one
+// node with two uses. Build patterns once, in one thread, for example in the
+// initializer of a static variable. Conditions that are added to a handle after
+// a Rules object was built from it have no effect.
 namespace tfplug::patterns {
 
 template <class... Ops>
 class NodePattern;
 
-// One value in a graph (an output of a node), or the node that it comes from.
+// Matches one value in a graph (an output of a node), or the node that computes
+// it.
 class Pattern {
  public:
   // Sets a name for explanations, such as "bias".
@@ -71,14 +72,14 @@ class Pattern {
   internal::PatternOutput output_;
 };
 
-// Matches any output of any node. Used twice in a pattern, it matches the same
-// output twice.
+// Matches any output of any node. A handle that is used twice in a pattern
+// matches the same output twice.
 inline Pattern Any(std::string label = "") {
   return Pattern(internal::PatternElement::Kind::kAny).Named(std::move(label));
 }
 
-// Matches a node of one of Ops. As an operand, it is the node's output 0; see
-// operator[].
+// Matches a node of one of Ops. As an operand, it stands for the node's output
+// 0; for other outputs, see operator[].
 template <class... Ops>
 class NodePattern : public Pattern {
  public:
@@ -99,8 +100,8 @@ class NodePattern : public Pattern {
     return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
                                             values);
   }
-  // Requires predicate(value). `description` completes "attribute N is 1, not
-  // ...", for explanations: "at least 2".
+  // Requires predicate(value) to be true. `description`, such as "at least 2",
+  // completes the explanation "attribute N is 1, not ...".
   template <class E, class F, class = internal::IfOpEnum<E>>
   NodePattern WhereSatisfies(E attr, std::string description,
                              F predicate) const {
@@ -108,8 +109,8 @@ class NodePattern : public Pattern {
                                       std::move(description),
                                       std::move(predicate));
   }
-  // The same by plain names: bool, int64_t, float, DataType, std::string, or a
-  // std::vector of one of them.
+  // The same for an attribute by its plain name. T is bool, int64_t, float,
+  // DataType, std::string, or a std::vector of one of these.
   template <class T>
   NodePattern Where(absl::string_view attr, T value) const {
     return AddValues<T>("", attr, {std::move(value)});
@@ -133,14 +134,14 @@ class NodePattern : public Pattern {
 
   // ---- The node's place in the graph
 
-  // Lets the first two inputs be swapped.
+  // Lets the first two inputs match in either order.
   NodePattern Commutative() const {
     element().is_commutative = true;
     return *this;
   }
   // Lets the node be used outside the match, be preserved, and be on another
-  // device. It is then kept; where nothing uses it any more, it is removed like
-  // the others. The replacement must not assume that it is gone.
+  // device. The node is kept if something else uses it or it must be preserved,
+  // and is removed otherwise.
   NodePattern MayHaveOtherUses() const {
     element().may_have_other_uses = true;
     return *this;
@@ -150,7 +151,8 @@ class NodePattern : public Pattern {
     return *this;
   }
 
-  // Another output than the first.
+  // Returns the pattern of an output by its typed name, such as
+  // ops::FusedBatchNormV3::batch_mean.
   template <class E, class = internal::IfOpEnum<E>>
   Pattern operator[](E output) const {
     static_assert((internal::BelongsTo<E, Ops>() || ...),
@@ -181,7 +183,7 @@ class NodePattern : public Pattern {
     element().has_many_outputs = has_many_outputs;
   }
 
-  // The op that E belongs to, where there are several.
+  // Returns the op to which E belongs if there are several Ops.
   template <class E>
   static std::string OpOf() {
     static_assert((internal::BelongsTo<E, Ops>() || ...),
@@ -220,9 +222,9 @@ class NodePattern : public Pattern {
   }
 };
 
-// Matches a node of one of Ops with these inputs. The compiler checks how many
-// inputs the op takes; each element of a list is an input of its own. Without
-// inputs here, any inputs match.
+// Matches a node of one of the ops with these inputs. The compiler checks the
+// number of inputs; each element of a list is a separate input. Without
+// arguments, any inputs match.
 template <class O, class... Ops, class... Patterns>
 NodePattern<O, Ops...> Match(const Patterns&... inputs) {
   static_assert(internal::kIsTypedOp<O> && (internal::kIsTypedOp<Ops> && ...),
@@ -238,13 +240,14 @@ NodePattern<O, Ops...> Match(const Patterns&... inputs) {
       inputs...);
 }
 
-// The same for an op by its name: one of your own, or newer than the headers.
+// The same for an op by its name, such as one of your own, or one that is newer
+// than the headers.
 template <class... Patterns>
 NodePattern<> Match(std::string op, const Patterns&... inputs) {
   return NodePattern<>({std::move(op)}, /*has_many_outputs=*/true, inputs...);
 }
 
-// Matches the first of the patterns that matches, in this order.
+// Tries the patterns in this order; the first one that matches is used.
 template <class... Patterns>
 Pattern OneOf(const Patterns&... patterns) {
   static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
@@ -254,9 +257,9 @@ Pattern OneOf(const Patterns&... patterns) {
   return pattern;
 }
 
-// Matches the node, or its first input in its place where there is no such
-// node: Optional(Match<ops::BiasAdd>(x, b)) also matches a plain x. A match
-// with the node is preferred.
+// Matches the node or, if there is no such node, its first input instead:
+// Optional(Match<ops::BiasAdd>(x, b)) also matches a plain x. A match with the
+// node is preferred.
 template <class... Ops>
 Pattern Optional(const NodePattern<Ops...>& node) {
   Pattern pattern(internal::PatternElement::Kind::kOptional);

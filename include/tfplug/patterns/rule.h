@@ -14,7 +14,8 @@
 #include "tfplug/patterns/matched.h"
 #include "tfplug/patterns/pattern.h"
 
-// Rules replace what a pattern matches. With the handles of patterns/pattern.h:
+// Rules replace the part of a graph that a pattern matches. With the handles of
+// the example in patterns/pattern.h:
 //
 //   using Fused = ops::InternalFusedMatMul;
 //   Rule rule =
@@ -31,15 +32,15 @@
 //
 // The new node takes the place of the pattern's outermost node, the root: its
 // name, device, uses, and the attributes whose names begin with an underscore.
-// The other matched nodes are removed. patterns/rules.h applies rules and lists
-// the cases in which it does not.
+// The other matched nodes are removed. patterns/rules.h applies rules, and
+// lists the conditions under which a match is replaced.
 namespace tfplug::patterns {
 
 // A new node, a new constant, or a matched value.
 class Replacement {
  public:
-  // A matched value in the root's place. Where the root's name must remain (it
-  // is preserved, or has a control edge), the root becomes an Identity.
+  // Replaces the root by a matched value. If the root's name must remain (it is
+  // preserved, or has a control edge), the root becomes an Identity.
   Replacement(const Pattern& matched) : Replacement(Kind::kMatched) {
     tree_->matched = internal::Access::output(matched);
   }
@@ -62,8 +63,8 @@ class Replacement {
 };
 
 // A new node of op O. Attributes that are not set here get the defaults of the
-// op's definition. The rule does not apply where the running TensorFlow's
-// definition requires an attribute that is not set and has no default.
+// op's definition. The rule does not apply if the definition in the running
+// TensorFlow requires an attribute that is not set and has no default.
 template <class O>
 class NewNode : public Replacement {
  public:
@@ -72,14 +73,14 @@ class NewNode : public Replacement {
   NewNode Set(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/false);
   }
-  // The same, but only if the running TensorFlow's op has the attribute: for
-  // attributes that some releases lack.
+  // The same, but only if the op has the attribute in the running TensorFlow.
+  // For attributes that some releases lack.
   template <class E, class V, class = internal::IfOpEnum<E>>
   NewNode SetIfKnown(E attr, V value) const {
     return Add(attr, std::move(value), /*if_known=*/true);
   }
-  // Copies `attr` from the attribute of the same name of a matched node. Sets
-  // nothing if that node lacks it or is not part of the match.
+  // Copies `attr` from the attribute of the same name of a matched node. Does
+  // nothing if that node lacks the attribute or is not part of the match.
   template <class... Ops, class E, class = internal::IfOpEnum<E>>
   NewNode Copy(const NodePattern<Ops...>& from, E attr) const {
     static_assert(internal::BelongsTo<E, O>(),
@@ -89,8 +90,9 @@ class NewNode : public Replacement {
                    std::is_same_v<internal::AttrType<E>, DataType>);
   }
 
-  // By plain names, for attributes newer than the headers: bool, int64_t,
-  // float, DataType, std::string, PartialShape, or a std::vector of these.
+  // Sets an attribute by its plain name, for attributes newer than the headers.
+  // The value is a bool, int64_t, float, DataType, std::string, PartialShape,
+  // or a std::vector of one of these.
   template <class T>
   NewNode Set(absl::string_view attr, T value) const {
     return AddAs<T>(std::string(attr), std::move(value), /*if_known=*/false);
@@ -140,8 +142,8 @@ class NewNode : public Replacement {
 };
 
 // Returns a new node. The inputs are matched values, new nodes and new
-// constants. Each element of a list is an input of its own; set the attribute
-// that holds their count yourself.
+// constants. Each element of a list is a separate input. The caller must set
+// the attribute that holds the length of a list.
 template <class O, class... Inputs>
 NewNode<O> New(const Inputs&... inputs) {
   static_assert(
@@ -168,7 +170,7 @@ Replacement NewConst(F value) {
   return constant;
 }
 
-// A pattern and its replacement.
+// A pattern and the replacement of its matches.
 class Rule {
  public:
   // `name` appears in explanations and errors. `root` is a node pattern, or a
@@ -185,8 +187,8 @@ class Rule {
     data_.conditions.push_back({std::move(description), std::move(predicate)});
     return std::move(*this);
   }
-  // Rules of higher priority are tried first; at equal priority (by default 0),
-  // the pattern with more nodes.
+  // Rules of higher priority are tried first; at equal priority, patterns with
+  // more nodes. The default is 0.
   Rule Priority(int priority) && {
     data_.priority = priority;
     return std::move(*this);

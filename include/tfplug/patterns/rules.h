@@ -21,38 +21,39 @@
 
 namespace tfplug::patterns {
 
-// Several rules that are applied together. Build it once (as a function's
-// static): preparing rules costs more than running them. A const Rules may be
-// used by several threads at once, on a graph each.
+// Several rules that are applied together. Build the object once, for example
+// as a static variable: preparing rules costs more than running them. Several
+// threads may use a const Rules at the same time, on different graphs.
 //
-// A match is replaced only if the rest of the graph still computes the same:
+// A match is replaced only if the rest of the graph still computes the same
+// values:
 //
-//  * a removed node has no use outside the match, neither of an output nor by a
-//    control edge; it need not be preserved; it is on the root's device; it is
-//    not also an operand of the match;
+//  * the removed nodes have no uses outside the match, neither of an output nor
+//    by a control edge; TensorFlow does not require them to be preserved; they
+//    are on the root's device; they are not operands of the match;
 //  * no output of the root is used except the matched one;
 //  * the new node inherits the control inputs of the removed nodes.
 //
-// Pattern::MayHaveOtherUses() relaxes the first point for one node.
+// NodePattern::MayHaveOtherUses() relaxes the first condition for one node.
 class Rules {
  public:
   explicit Rules(std::vector<Rule> rules) : table_(DataOf(std::move(rules))) {}
 
-  // Replaces matches until there are none: by rules of higher priority first,
-  // then by larger patterns before smaller ones. Returns the number of
-  // replacements. INVALID_ARGUMENT names a malformed rule; INTERNAL names a
-  // rule that does not terminate, and a node.
+  // Replaces matches until there are none: rules of higher priority first, and
+  // at equal priority, larger patterns before smaller ones. Returns the number
+  // of replacements. INVALID_ARGUMENT, naming the rule, if one is malformed;
+  // INTERNAL, naming the rule and a node, if one does not terminate.
   absl::StatusOr<int64_t> Run(Graph& graph, const PassContext& context) const {
     if (!table_.status().ok()) return table_.status();
     return internal::PatternRun(table_, graph, context).Run();
   }
 
-  // Explains, for each rule whose root could be `node`, why it does not apply,
-  // or that it matches: a line for each. Of the variants of a pattern, the one
-  // that came furthest is explained. `node` may belong to the graph before or
-  // after Run.
+  // Returns a line for each rule whose root could be `node`: the reason why it
+  // does not apply, or "matches". If a pattern has several variants, the line
+  // describes the variant that matched furthest. May be called before or after
+  // Run().
   std::string Explain(const Node& node, const PassContext& context) const;
-  // Explains the rule `name` alone, in one line.
+  // The same for the rule `name` alone.
   std::string Explain(absl::string_view name, const Node& node,
                       const PassContext& context) const;
 
@@ -119,7 +120,7 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
   return start + internal::Describe(best);
 }
 
-// A pass that applies rules, which it builds once:
+// A pass that applies rules. They are built once per process:
 //
 //   std::vector<tfplug::patterns::Rule> MakeFusionRules() { ... }
 //   class Fusion : public tfplug::patterns::RulesPass<MakeFusionRules> {};

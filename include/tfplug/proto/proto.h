@@ -2,11 +2,11 @@
 #ifndef TFPLUG_PROTO_PROTO_H_
 #define TFPLUG_PROTO_PROTO_H_
 
-// Converts graphs and attributes to protobuf messages, for existing code that
-// uses them. Opt-in: also link Meson's dependency('tfplug-proto'), which adds a
-// private libprotobuf to the plug-in. The messages are TensorFlow's, in the
-// namespace tfplug::proto. New code should use tfplug::Graph, which takes a
-// tenth of the time.
+// Converts graphs and attributes to and from protobuf messages, for existing
+// code that uses them. Optional: link Meson's dependency('tfplug-proto') too,
+// which adds a private libprotobuf to the plug-in. The messages have the fields
+// of TensorFlow's, in the namespace tfplug::proto. New code should use
+// tfplug::Graph, which takes a tenth of the time or less.
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -40,7 +40,8 @@ inline absl::Status CheckMessageSize(absl::string_view type, size_t size) {
       "; keep large constants in variables"));
 }
 
-// If `deterministic`, sorts the entries of maps by key, so that equal messages
+// Writes `size` bytes, the message's ByteSizeLong(), to `to`. If
+// `deterministic`, sorts the entries of maps by key, so that equal messages
 // have equal bytes.
 inline void WriteMessage(const google::protobuf::MessageLite& message,
                          size_t size, bool deterministic, void* to) {
@@ -118,7 +119,8 @@ inline absl::StatusOr<Buffer> MessageToBuffer(
   return buffer;
 }
 
-// See BytesToMessage(). A buffer without data is an empty message.
+// Parses the bytes of `buffer` into `message`, like BytesToMessage(). An empty
+// buffer is an empty message.
 inline absl::Status BufferToMessage(const capi::TF_Buffer& buffer,
                                     google::protobuf::MessageLite* message) {
   return BytesToMessage(
@@ -132,12 +134,14 @@ inline absl::Status BufferToMessage(const Buffer& buffer,
 
 // ---- Graph ----
 
-// Converts the graph with its edits.
+// Converts the graph, including its edits, to a message. Fails like
+// BytesToMessage().
 inline absl::Status GraphToMessage(Graph& graph, proto::GraphDef* message) {
   return BytesToMessage(graph.ToString(), message);
 }
 
-// Replaces the whole graph and invalidates its nodes.
+// Replaces the whole graph by `message` and invalidates all Node handles. Fails
+// like MessageToBytes() or Graph::Replace().
 inline absl::Status MessageToGraph(const proto::GraphDef& message,
                                    Graph* graph) {
   absl::StatusOr<std::string> bytes = MessageToBytes(message);
@@ -158,8 +162,9 @@ inline absl::Status MessageToGraph(const proto::GraphDef& message,
 // is also indexed again for the passes that follow.
 class MessagePass : public GraphPass {
  public:
-  // May edit `graph`, which is on an arena and is destroyed afterwards. Edits
-  // are detected by comparing serialized bytes. Errors: see GraphPass::Run().
+  // May edit `graph`, which is allocated in an arena and destroyed after the
+  // call. Edits are detected by comparing the serialized bytes. For errors, see
+  // GraphPass::Run().
   virtual absl::Status Rewrite(proto::GraphDef& graph,
                                const PassContext& context) = 0;
 
@@ -176,7 +181,8 @@ class MessagePass : public GraphPass {
     if (!after.ok()) return after.status();
     if (*after == *before) return absl::OkStatus();
     if (auto s = graph.Replace(*std::move(after)); !s.ok()) return s;
-    // Reports errors that TensorFlow would find later as errors of this pass.
+    // Detects cycles and missing nodes now, as errors of this pass; otherwise,
+    // TensorFlow would find them later.
     if (auto s = graph.TopologicalOrder().status(); !s.ok()) return s;
     return graph.status();
   }

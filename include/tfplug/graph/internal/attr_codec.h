@@ -38,8 +38,8 @@ constexpr WireType AttrWireType(uint32_t field) {
              : kBytesType;
 }
 
-// The member that an AttrValue holds: the last one, merged with those directly
-// before it if they are the same message.
+// The oneof member of an AttrValue: the last one in the bytes, merged with the
+// occurrences directly before it if they are messages of the same field.
 class ParsedAttrValue {
  public:
   explicit ParsedAttrValue(absl::string_view attr_value) {
@@ -90,12 +90,12 @@ inline float ReadFixed32(absl::string_view bytes) {
   return value;
 }
 
-// Appends a field with the bytes that append() appends to `to`.
+// Appends a length-delimited field, whose bytes append() appends to `to`.
 template <class F>
 void AppendNested(std::string& to, uint32_t field, const F& append) {
   AppendVarint(to, MakeTag(field, kBytesType));
   const size_t begin = to.size();
-  to += '\0';  // The length, which usually takes one byte.
+  to += '\0';  // Reserved for the length, which usually takes one byte.
   append();
   const size_t size = to.size() - begin - 1;
   if (size < 0x80) {
@@ -127,9 +127,10 @@ inline void AppendTensor(std::string& to, DataType dtype, const Shape& shape,
   AppendField(to, 4, elements);
 }
 
-// The encoding of a T in an AttrValue: its name in error messages, its field,
-// its field in a list, and conversions. Decode() takes the field's varint, or
-// its bytes; Encode() returns the varint, or Append() appends the bytes.
+// The encoding of a T in an AttrValue: the type's name in error messages, its
+// field in AttrValue and in ListValue, and conversions. Decode() takes the
+// field's varint or bytes. Encode() returns the varint; types that are stored
+// as bytes have Append() instead.
 template <class T, class Enable = void>
 struct AttrTraits {
   static_assert(sizeof(T) == 0,

@@ -14,11 +14,12 @@
 #include "tfplug/graph/internal/node_fields.h"
 
 // Reads the tail of a node, which follows its inputs: the device, attributes
-// and other fields. The tail's fields are well-formed, their contents may not.
+// and other fields. The tail's fields are well-formed, but their contents may
+// be malformed.
 namespace tfplug::internal {
 
-// An attribute as a field of a NodeDef, including the tag: a name, then a
-// value, and nothing else. It is in the graph's bytes or its arena.
+// An attribute as a field of a NodeDef, including the tag. It consists of a
+// name and a value, in this order, and is in the graph's bytes or its arena.
 struct AttrEntry {
   const char* field;
   uint64_t size : 56;
@@ -52,8 +53,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
           static_cast<uint32_t>(to - field)};
 }
 
-// Reads an attribute of this form with a name of less than 128 bytes, and
-// returns where it ends; null if it has another form.
+// Reads an attribute of this form with a name of less than 128 bytes. Returns
+// the end of the attribute, or null if it has another form.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
                                                          const char* end,
                                                          AttrEntry* attr) {
@@ -86,7 +87,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
   return end;
 }
 
-// Iterates over all fields of a tail, in whatever form.
+// Iterates over all fields of a tail, in any form.
 class TailReader {
  public:
   explicit TailReader(absl::string_view tail) : reader_(tail) {}
@@ -96,8 +97,8 @@ class TailReader {
   absl::string_view field() const { return reader_.field(); }
   bool is_attr() const { return reader_.Is(kAttrField, kBytesType); }
   bool is_device() const { return reader_.Is(kDeviceField, kBytesType); }
-  // The attribute, rewritten in `memory` unless it has the form of an
-  // AttrEntry. The last of several names counts; several values are merged.
+  // Returns the attribute, rewritten in `memory` unless it has the form of an
+  // AttrEntry. The last of several names wins; several values are merged.
   AttrEntry attr(Arena& memory) const {
     const absl::string_view bytes = field();
     AttrEntry attr;
@@ -118,7 +119,8 @@ class TailReader {
 };
 
 // Calls f(attr) for each attribute. Sets `device_size` to the size of the
-// device at the tail's begin, or 0. False if the tail has other fields.
+// device at the begin of the tail, or 0. Returns false if the tail has other
+// fields.
 template <class F>
 bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f,
                uint32_t* device_size) {

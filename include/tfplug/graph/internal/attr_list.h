@@ -14,9 +14,9 @@
 
 namespace tfplug::internal {
 
-// A node's attributes, in an Arena. Few are searched one by one, where the last
-// of several with the same name counts; more than kFew have distinct names and
-// a hash table.
+// A node's attributes, in an Arena. Up to kFew attributes are searched one by
+// one, and the last of several with the same name wins. More than kFew have
+// distinct names and a hash table.
 class AttrList {
  public:
   const AttrEntry* begin() const { return entries_.begin(); }
@@ -32,7 +32,7 @@ class AttrList {
     IndexMany(arena);
     return all;
   }
-  // Null if there is none.
+  // Returns null if there is no such attribute.
   const AttrEntry* Find(absl::string_view name) const {
     if (ABSL_PREDICT_TRUE(table_ == nullptr)) {
       return FindAmong(name, entries_.size());
@@ -83,7 +83,8 @@ class AttrList {
     });
     IndexMany(arena);
   }
-  // Calls f(attr) for each attribute that counts.
+  // Calls f(attr) for each attribute, except those that a later one of the same
+  // name overrides.
   template <class F>
   void ForEach(const F& f) const {
     for (const AttrEntry& attr : entries_) {
@@ -94,7 +95,7 @@ class AttrList {
  private:
   static constexpr uint32_t kFew = 32;
   static constexpr uint32_t kSpare = 3;  // Room for one edit's new attributes.
-  // In place of an entry's index in the table.
+  // Values of table slots that hold no entry's index.
   static constexpr uint32_t kUnused = 0xffffffff;
   static constexpr uint32_t kErased = 0xfffffffe;
 
@@ -108,8 +109,7 @@ class AttrList {
     }
     return nullptr;
   }
-  // Set(), where only the first `size` entries can have the same name or may be
-  // replaced.
+  // Like Set(), but replaces only entries among the first `size`.
   void SetAmong(uint32_t size, AttrEntry attr, Arena& arena) {
     const AttrEntry* const found = FindAmong(attr.name(), size);
     if (found == nullptr) return entries_.PushBack(arena, attr);
@@ -131,7 +131,7 @@ class AttrList {
     entries_.Truncate(kept);
     BuildTable(arena);
   }
-  // Builds a table of all entries, the last ones with a name.
+  // Builds a table of all entries. The last of several with the same name wins.
   void BuildTable(Arena& arena) {
     uint32_t size = 4 * kFew;
     while (size < 4 * entries_.size()) size *= 2;
@@ -149,7 +149,7 @@ class AttrList {
   uint32_t FirstSlot(absl::string_view name) const {
     return static_cast<uint32_t>(Hash(name, ProcessHashKey())) & mask_;
   }
-  // kUnused if the name is not in the table.
+  // Returns the slot of the name, or kUnused if it is not in the table.
   uint32_t FindSlot(absl::string_view name) const {
     for (uint32_t slot = FirstSlot(name);; slot = (slot + 1) & mask_) {
       const uint32_t i = table_[slot];
@@ -176,7 +176,7 @@ class AttrList {
   ArenaList<AttrEntry> entries_;
   uint32_t* table_ = nullptr;  // Indices in entries_, with open addressing.
   uint32_t mask_ = 0;
-  uint32_t num_used_ = 0;  // Slots in use, erased ones included.
+  uint32_t num_used_ = 0;  // Slots in use, including erased ones.
 };
 
 }  // namespace tfplug::internal

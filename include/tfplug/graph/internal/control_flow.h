@@ -13,8 +13,8 @@
 
 namespace tfplug::internal {
 
-// The nodes that depend on a Switch or an Enter, which may run not at all or
-// many times. To be safe, includes the nodes after the Merge or Exit.
+// The nodes that depend on a Switch or an Enter, which may run any number of
+// times in a step. Conservatively includes the nodes after the Merge or Exit.
 class Conditional {
  public:
   explicit Conditional(Graph& graph) : contains_(graph.max_id()) {
@@ -43,10 +43,10 @@ class Conditional {
   std::vector<bool> contains_;
 };
 
-// Returns a name for the variable of a resource, which is the same for two
-// resources if the graph shows that they are the same variable.
+// Returns a key for the variable to which `resource` refers. Two resources have
+// the same key if the graph shows that they refer to the same variable.
 inline std::string VariableOf(Output resource) {
-  // The bound ends the loop in a cycle of Identity nodes.
+  // The bound is reached only in a cycle of Identity nodes.
   const uint32_t max_id = resource ? Access::state(resource.node)->size() : 0;
   for (uint32_t i = 0; resource && i < max_id; ++i) {
     if (resource.node.op() != "Identity") break;

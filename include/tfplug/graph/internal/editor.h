@@ -13,13 +13,13 @@
 
 namespace tfplug::internal {
 
-// Edits a GraphState. Texts have to live as long as the graph, unless a comment
-// says that they are copied.
+// Edits a GraphState. Strings must live as long as the graph, unless a comment
+// states that they are copied.
 class GraphEditor {
  public:
   explicit GraphEditor(GraphState& state) : state_(state) {}
 
-  // Adds a node without inputs, device and attributes. The name must be free.
+  // Adds a node without inputs, device or attributes. The name must be free.
   uint32_t Add(absl::string_view name, absl::string_view op) {
     state_.EnsureUses();
     const uint32_t n = state_.size();
@@ -33,7 +33,7 @@ class GraphEditor {
     return n;
   }
 
-  // Removes a node without uses by other nodes, with its inputs.
+  // Removes a node and its inputs. No other node may use it.
   void Remove(uint32_t n) {
     state_.EnsureUses();
     const NodeEdit* const edit = state_.overlay_.Find(n);
@@ -92,7 +92,7 @@ class GraphEditor {
   void RemoveAttr(uint32_t n, absl::string_view name) {
     EditAttrs(n).Erase(name);
   }
-  // Copies an attribute of another node. False if that node lacks it.
+  // Copies an attribute of another node. Returns false if that node lacks it.
   bool CopyAttr(uint32_t n, GraphState& graph, uint32_t from,
                 absl::string_view name) {
     AttrEntry attr;
@@ -125,16 +125,16 @@ class GraphEditor {
   void AddInput(uint32_t n, Edge edge) {
     Append(n, EditInputs(n).inputs, edge);
   }
-  // Does nothing if the node has the control input already. To find out takes
-  // as many steps as the node has control inputs or `source` has uses,
-  // whichever are fewer.
+  // Does nothing if the node has the control input already. Takes time linear
+  // in the number of control inputs of the node or of uses of `source`,
+  // whichever is less.
   void AddControl(uint32_t n, uint32_t source) {
     NodeEdit& edit = EditInputs(n);
     bool exists = false;
     ForEachControl(n, edit, source, [&](uint32_t) { exists = true; });
     if (!exists) Append(n, edit.controls, {source, kControlPort});
   }
-  // Removes all control inputs from `source`, in as many steps as AddControl().
+  // Removes all control inputs from `source`, in the time of AddControl().
   void RemoveControls(uint32_t n, uint32_t source) {
     state_.EnsureUses();
     if (state_.uses_.count(source) == 0 || state_.num_inputs(n, true) == 0) {
@@ -193,7 +193,7 @@ class GraphEditor {
     }
   }
 
-  // The node's edit, which makes the node dirty.
+  // Returns the NodeEdit of `n`, created if necessary, and marks `n` as dirty.
   NodeEdit& MarkDirty(uint32_t n) {
     NodeEdit* edit = state_.overlay_.Find(n);
     if (edit == nullptr) {
@@ -208,7 +208,7 @@ class GraphEditor {
     SetChanged();
     return *edit;
   }
-  // The same, with lists of the inputs.
+  // The same, and ensures that the edit has lists of the inputs.
   NodeEdit& EditInputs(uint32_t n) {
     state_.EnsureUses();
     NodeEdit& edit = MarkDirty(n);
@@ -239,7 +239,7 @@ class GraphEditor {
       }
     }
   }
-  // The same, with a list of the attributes.
+  // The same, and ensures that the edit has a list of the attributes.
   AttrList& EditAttrs(uint32_t n) {
     NodeEdit& edit = MarkDirty(n);
     if (!edit.own_attrs) {
@@ -250,7 +250,7 @@ class GraphEditor {
     return edit.attrs;
   }
 
-  // The list that has the edge, or had it before it ended.
+  // The list that contains the edge, or contained it before EndEdge().
   InputList& ListOf(NodeEdit& edit, uint32_t edge) {
     return state_.edges_[edge].port == kControlPort ? edit.controls
                                                     : edit.inputs;
@@ -270,7 +270,7 @@ class GraphEditor {
     source = kNoNode;
   }
 
-  // Calls f(use) for each use of `n` that is valid when its turn comes.
+  // Calls f(use) for each use of `n`, unless an earlier call ended its edge.
   template <class F>
   void ForEachUse(uint32_t n, const F& f) {
     state_.EnsureUses();

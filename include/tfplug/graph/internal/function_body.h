@@ -14,9 +14,9 @@
 #include "tfplug/graph/internal/overlay.h"
 
 // Parses the body of a function as a graph. Arguments become nodes of op _Arg;
-// results become nodes of op _Retval with one input; nodes that have to run for
-// their effects become inputs of nodes of op _ControlRetval. These follow the
-// body's own nodes and are never written as nodes.
+// results become nodes of op _Retval with one input; nodes that must run for
+// their side effects become inputs of nodes of op _ControlRetval. These nodes
+// follow the body's own nodes and are not written as nodes.
 namespace tfplug::internal {
 
 // Numbers of fields in FunctionDefLibrary, FunctionDef, OpDef and ArgDef.
@@ -29,7 +29,7 @@ inline constexpr uint32_t kOpDefName = 1;
 inline constexpr uint32_t kOpDefInput = 2;
 inline constexpr uint32_t kArgName = 1;
 
-// The last occurrence of a string field.
+// Returns the last occurrence of a string field.
 inline absl::string_view StringField(absl::string_view message,
                                      uint32_t number) {
   absl::string_view value;

@@ -18,14 +18,14 @@
 
 namespace tfplug::internal {
 
-// A node whose fields are not in the usual order, and a copy that has them in
+// A node whose fields are not in the usual order, and a copy of its bytes in
 // that order.
 struct ReorderedNode {
   uint32_t node;
   absl::string_view fields;
 };
 
-// Where a node is in the graph's bytes.
+// The position of a node in the graph's bytes.
 struct NodeRecord {
   uint32_t begin;  // Of the field, including the tag.
   uint32_t size;
@@ -37,7 +37,7 @@ struct NodeRecord {
 // The result of one pass over the graph's bytes: arrays indexed by node.
 struct GraphIndex {
   const char* base = nullptr;
-  Array<NodeRecord> records;  // With one more at the end.
+  Array<NodeRecord> records;  // One more than nodes; the last marks the end.
   NodeNames names;
   Array<uint32_t> ops;
   OpTable op_table;
@@ -134,9 +134,8 @@ struct GraphIndex {
  private:
   static constexpr uint32_t kFirst = 256;
 
-  // Reserves memory for node `n` and the record that follows it, and for as
-  // many nodes as `all` bytes probably hold, given that the first `done` bytes
-  // held `n`.
+  // Reserves memory for node `n` and the next record. Estimates the number of
+  // nodes in `all` bytes from the `n` nodes in the first `done` bytes.
   void Reserve(uint32_t n, size_t all, size_t done) {
     if (n + 1 < records.capacity()) return;
     const size_t likely = n == 0 ? 0 : n * (all + all / 64) / done;

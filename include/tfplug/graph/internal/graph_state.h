@@ -25,11 +25,11 @@
 
 namespace tfplug::internal {
 
-// A graph: the index of its bytes, tables built from it on demand
-// (graph_tables.h), and the edits over it. Nodes are identified by their index:
-// parsed nodes come first, then arguments and results of a function, then added
-// nodes. This class reads; GraphEditor edits. Neither validates arguments:
-// Graph and Node do.
+// The data of a graph: the index of its bytes, the tables that are built from
+// the index on demand (graph_tables.h), and the edits. Nodes are identified by
+// their index: parsed nodes come first, then arguments and results of a
+// function, then added nodes. This class reads, and GraphEditor edits. Both
+// rely on Graph and Node to validate arguments.
 class GraphState {
  public:
   void Clear();
@@ -44,7 +44,7 @@ class GraphState {
   uint32_t node_field() const { return is_function_ ? 3 : 1; }
   bool changed() const { return changed_; }
   void MarkChanged() { changed_ = true; }
-  // Whether the graph probably exceeds the processor's inner caches.
+  // Whether the graph probably exceeds the processor's L1 and L2 caches.
   bool is_large() const { return bytes_.size() > size_t{4} << 20; }
   const absl::Status& status() const { return status_; }
   // Records a problem with the graph; only the first one is kept.
@@ -82,7 +82,7 @@ class GraphState {
   }
 
   OpTable& op_table() { return index_.op_table; }
-  // The op's id, which it gets now if no node ever had it.
+  // Returns the op's id, which is assigned now if the op is new.
   uint32_t OpId(absl::string_view op) {
     const uint32_t id = op_table().Find(op);
     return id != OpTable::kNone ? id : op_table().Intern(Keep(op));
@@ -91,10 +91,10 @@ class GraphState {
   // ---- Inputs ----
 
   uint32_t num_inputs(uint32_t n, bool control);
-  // The edge of data or control input `i`; kNoEdge if there is none.
+  // Returns the edge of data or control input `i`, or kNoEdge.
   uint32_t FindInput(uint32_t n, bool control, uint32_t i);
-  // The first edge at or after `*slot`, which becomes its slot: see InputList.
-  // kNoEdge at the end.
+  // Returns the first edge at or after slot `*slot` (see InputList) and sets
+  // `*slot` to its slot; kNoEdge at the end.
   uint32_t NextInput(uint32_t n, bool control, uint32_t* slot);
   // The index of a data input among the data inputs of `user`.
   uint32_t InputIndex(uint32_t user, uint32_t edge) const {
@@ -110,8 +110,8 @@ class GraphState {
     EnsureUses();
     return uses_;
   }
-  // After uses(): calls f(source) for each data and control input that comes
-  // from a node.
+  // Calls f(source) for each data and control input that comes from a node.
+  // Requires an earlier call of uses().
   template <class F>
   void ForEachSource(uint32_t n, const F& f) const {
     const NodeEdit* const edit = overlay_.Find(n);
@@ -131,11 +131,11 @@ class GraphState {
       }
     }
   }
-  // After uses(): calls f(user) for each edge from `n`.
+  // Calls f(user) for each edge from `n`. Requires an earlier call of uses().
   template <class F>
   void ForEachUser(uint32_t n, const F& f) const {
     uses_.ForEach(n, [&](UseEntry use) {
-      // Edges end only by edits.
+      // Only edits end edges.
       if (ABSL_PREDICT_TRUE(!changed_) || edges_[use.edge].source == n) {
         f(use.user);
       }
@@ -151,14 +151,13 @@ class GraphState {
   absl::string_view body_port(int32_t port) const {
     return ports_.op(static_cast<uint32_t>(port - 1));
   }
-  // How an input is parsed that consists of `text`.
+  // Parses the text of an input.
   Reference ParseInput(absl::string_view text) {
     return ABSL_PREDICT_TRUE(!is_function_) ? ParseReference(text)
                                             : ParseBodyReference(text, ports_);
   }
 
-  // Whether an input that consists of `name` alone refers to output 0 of the
-  // node of that name.
+  // Whether the input text `name` refers to output 0 of the node `name`.
   bool IsPlainName(absl::string_view name) const {
     if (is_function_) {
       return !name.empty() && name[0] != '^' && name.find(':') == name.npos;
@@ -186,7 +185,7 @@ class GraphState {
     attrs(n).ForEach(
         [&](const AttrEntry& attr) { f(attr.name(), attr.value()); });
   }
-  // All attributes, until the next edit.
+  // Returns all attributes. Valid until the next edit.
   AttrList attrs(uint32_t n);
 
   // ---- Bytes ----
@@ -200,11 +199,12 @@ class GraphState {
     Range field;
   };
   const Array<Result>& results() const { return results_; }
-  // The size of the written graph, if it was computed since the last edit.
+  // The size of the written graph in bytes; kUnknownSize if it was not computed
+  // since the last edit.
   static constexpr size_t kUnknownSize = ~size_t{0};
   size_t byte_size() const { return byte_size_; }
   void set_byte_size(size_t size) { byte_size_ = size; }
-  // Memory for temporary use within one call.
+  // A buffer for temporary use within one call.
   std::string& scratch() { return scratch_; }
   // Returns a copy that lives as long as the graph.
   absl::string_view Keep(absl::string_view text) {
@@ -215,16 +215,16 @@ class GraphState {
   friend class GraphEditor;
   friend class GraphPrefetch;
   friend class TopologicalSort;
-  static constexpr uint32_t kRemoved = 0xffffffff;  // In place of an op.
-  // How many nodes ahead of the current one bytes are prefetched.
+  static constexpr uint32_t kRemoved = 0xffffffff;  // As the op of a node.
+  // The prefetch distance of a node's bytes, in nodes.
   static constexpr uint32_t kAhead = 12;
 
-  // Whether a node of this op was edited; false positives are possible.
+  // Whether a node with the op of `n` was edited; false positives are possible.
   bool MayBeEdited(uint32_t n) const {
     return (edited_ops_ >> index_.ops[n] % 64 & 1) != 0;
   }
   uint32_t num_parsed_edges() const { return index_.first_edge(num_parsed_); }
-  // Where the control edges of a parsed node begin.
+  // The first control edge of a parsed node.
   uint32_t FirstControl(uint32_t n) const {
     const uint32_t end = index_.first_edge(n + 1);
     const uint32_t begin = index_.first_edge(n);
@@ -283,8 +283,8 @@ class GraphState {
   Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
-  // Those of the parsed nodes, each node's data edges before its control edges;
-  // then added ones.
+  // First the edges of the parsed nodes, each node's data edges before its
+  // control edges; then the added edges.
   Array<Edge> edges_;
   Array<uint32_t> added_slots_;
   // The nodes in whose bytes a data input follows a control input.
@@ -357,7 +357,7 @@ inline bool GraphState::FindAttr(uint32_t n, absl::string_view name,
     if (found != nullptr) *attr = *found;
     return found != nullptr;
   }
-  // The last of several with this name counts.
+  // The last of several attributes with this name wins.
   bool found = false;
   ReadAttrs(tail_bytes(n), overlay_.arena(), [&](const AttrEntry& entry) {
     if (!SameText(entry.name(), name)) return;

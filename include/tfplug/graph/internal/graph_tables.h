@@ -12,8 +12,8 @@
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/internal/node_fields.h"
 
-// How a GraphState is parsed, and how its tables of names, edges and uses are
-// built from the index when they are first needed.
+// Parses a GraphState, and builds its tables of names, edges and uses from the
+// index when they are first needed.
 namespace tfplug::internal {
 
 inline void GraphState::Clear() {
@@ -71,7 +71,7 @@ inline void GraphState::NoteDuplicate(uint32_t n) {
 }
 
 inline void GraphState::BuildNames() {
-  // Inputs cannot refer to a result of a function.
+  // Inputs cannot refer to a result of a function, so results have no entries.
   const uint32_t first_result = results_.empty() ? size() : results_[0].node;
   index_.names.BuildTable(
       [&](uint32_t n) {
@@ -94,7 +94,7 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
 
 // ---- Edges ----
 
-// Fills edges_ in, reading inputs with parse(text, &num_controls).
+// Fills edges_. Parses each input with parse(text, &num_controls).
 template <class F>
 void GraphState::Resolve(const F& parse) {
   NodeNames::Search search(index_.names);

@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/memory.h"
 
-// Hash tables of names. The hash depends on a random key of the process, so
-// that no graph can be crafted in which all names collide.
+// Hash tables of names. The hash depends on a random key per process, so that
+// nobody can craft a graph in which all names collide.
 namespace tfplug::internal {
 
 __extension__ typedef unsigned __int128 Uint128;
@@ -25,8 +25,8 @@ inline uint64_t High(Uint128 value) {
   return static_cast<uint64_t>(value >> 64);
 }
 
-// Multiplies and folds both halves of the product: each bit of the result
-// depends on each bit of `a` and `b`.
+// Multiplies, and combines both halves of the product, so that each bit of the
+// result depends on each bit of `a` and `b`.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
   const Uint128 product = Uint128{a} * b;
   return Low(product) ^ High(product);
@@ -90,7 +90,7 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
   const auto differ = [&](size_t at) {
     return LoadWord<Words>(p + at) ^ LoadWord<Words>(q + at);
   };
-  // The pieces of 16 bytes overlap, which saves branches.
+  // The 16-byte pieces may overlap, which saves branches.
   Words difference = differ(0) | differ(size - 16);
   if (size > 32) {
     difference |= differ(16) | differ(size - 32);
@@ -103,8 +103,9 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
   return (difference[0] | difference[1]) == 0;
 }
 
-// Sums the products of pairs of the text's words, each with a word of the key
-// added. Any two texts of the same length collide for one key in 2^64 only.
+// Adds a word of the key to each word of the text, and sums the products of
+// pairs of these. Two given texts of the same length collide for only one key
+// in 2^64.
 inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
   const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
   const auto product = [&](const char* at, const uint64_t* words) {
@@ -138,7 +139,7 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
     p += kChunk;
     hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
   }
-  // The pieces of 16 bytes overlap, which saves branches.
+  // The 16-byte pieces may overlap, which saves branches.
   if (size > kChunk) p = end - kChunk;
   Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2);
   if (end - p > 32) {
@@ -152,8 +153,8 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
 
-// A table from hashes to indices below 2^32 - 1, whose keys the caller keeps.
-// Open addressing, at most half full.
+// A table from hashes to indices below 2^32 - 1. The caller stores the keys,
+// by index. Uses open addressing and is at most half full.
 class HashTable {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
@@ -177,7 +178,8 @@ class HashTable {
   void Prefetch(uint64_t hash) const {
     internal::Prefetch(&slots_[Home(hash)]);
   }
-  // The first index with this hash for which is_it(index); kNone if none.
+  // Returns the first index with this hash for which is_it(index) is true, or
+  // kNone.
   template <class F>
   uint32_t Find(uint64_t hash, const F& is_it) const {
     for (size_t i = Home(hash);; i = (i + 1) & mask_) {
@@ -189,13 +191,13 @@ class HashTable {
       if (ABSL_PREDICT_FALSE(slot.index == kNone)) return kNone;
     }
   }
-  // The first index with this hash, which is most likely the right one.
+  // Returns the first index with this hash, which is probably the right one.
   uint32_t Candidate(uint64_t hash) const {
     return Find(hash, [](uint32_t) { return true; });
   }
 
-  // Inserts an index unless there is one for which is_it(index); returns that
-  // one, or kNone.
+  // Inserts `index` unless the table has an index with this hash for which
+  // is_it() is true. Returns that index, or kNone after an insertion.
   template <class F>
   uint32_t Insert(uint64_t hash, uint32_t index, const F& is_it) {
     size_t i = Home(hash);

@@ -14,8 +14,8 @@ namespace tfplug::internal {
 
 inline constexpr uint32_t kNoEdge = 0xffffffff;
 
-// An input of an edited node: its edge, and the text that it was read from if
-// that is still right.
+// An input of an edited node: its edge, and the text from which it was parsed,
+// if that text is still correct.
 struct InputEdit {
   InputEdit() = default;
   InputEdit(uint32_t edge, absl::string_view text)
@@ -33,22 +33,23 @@ struct InputEdit {
 };
 
 // The data inputs, or the control inputs, of an edited node, in an Arena. Each
-// input has a slot that it keeps until it is removed. A removed input leaves
-// its slot empty, so that the others need not move; a Fenwick tree of the empty
-// slots converts between slots and indices. Every operation takes O(log n).
+// input keeps its slot until it is removed. A removed input leaves its slot
+// empty, so that no other input moves. A Fenwick tree of the empty slots
+// converts between slots and indices. Every operation takes O(log n) time.
 class InputList {
  public:
   uint32_t size() const { return num_slots() - num_removed_; }
   uint32_t num_slots() const { return slots_.size(); }
   InputEdit& operator[](uint32_t slot) { return slots_[slot]; }
   const InputEdit& operator[](uint32_t slot) const { return slots_[slot]; }
-  // All slots, empty ones too.
+  // All slots, including empty ones.
   InputEdit* begin() { return slots_.begin(); }
   InputEdit* end() { return slots_.end(); }
   const InputEdit* begin() const { return slots_.begin(); }
   const InputEdit* end() const { return slots_.end(); }
 
-  // The slot of input `i`, which must exist, and the reverse.
+  // Return the slot of input `i`, which must exist, and the index of a slot's
+  // input.
   uint32_t SlotOf(uint32_t i) const {
     if (ABSL_PREDICT_TRUE(num_removed_ == 0)) return i;
     uint32_t slot = 0, step = 1;
@@ -112,8 +113,9 @@ class InputList {
 
   ArenaList<InputEdit> slots_;
   uint32_t num_removed_ = 0;
-  // By slot i - 1: how many of the slots (i - LowBit(i), i] are empty. Null
-  // until an input other than the last is removed.
+  // The Fenwick tree: element i - 1 counts the empty slots among the slots
+  // (i - LowBit(i), i], numbered from 1. Null until an input other than the
+  // last one is removed.
   ArenaList<uint32_t>* removed_ = nullptr;
 };
 

@@ -18,19 +18,19 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
-// Memory for a graph's tables, which is kept when the graph is cleared and
-// reused by the next one.
+// Memory for a graph's tables. It is not released when the graph is cleared,
+// but reused for the next graph.
 namespace tfplug::internal {
 
-// Large allocations request huge pages: there are fewer page faults then, and
-// lookups are faster.
+// Large allocations request huge pages, which reduce page faults and make
+// lookups faster.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 inline bool IsLarge(size_t size) { return size >= 2 * kHugePage; }
 inline void* AllocateBlock(size_t size) {
   if (!IsLarge(size)) return ::operator new(size);
   void* const memory = ::operator new(size, std::align_val_t(kHugePage));
 #ifdef MADV_HUGEPAGE
-  madvise(memory, size, MADV_HUGEPAGE);  // Advice; failure is harmless.
+  madvise(memory, size, MADV_HUGEPAGE);  // Only a hint: failure is harmless.
 #endif
   return memory;
 }
@@ -39,10 +39,10 @@ inline void FreeBlock(void* memory, size_t size) {
   ::operator delete(memory, std::align_val_t(kHugePage));
 }
 
-// Prefetches memory that is read soon.
+// Prefetches memory that will be read soon.
 inline void Prefetch(const void* memory) {
   __builtin_prefetch(memory);
-  // Otherwise GCC drops calls of functions that do nothing else.
+  // Otherwise, GCC drops calls of functions that only prefetch.
   __asm__ volatile("");
 }
 
@@ -124,8 +124,8 @@ class Arena {
     free_ += size;
     return memory;
   }
-  // Resizes the most recent allocation, `old_size` bytes at `memory`. False if
-  // it is not the most recent one, or if there is no room.
+  // Resizes the most recent allocation, `old_size` bytes at `memory`, in place.
+  // Returns false if it is not the most recent one, or if there is no room.
   bool Resize(char* memory, size_t old_size, size_t size) {
     const auto aligned = [](size_t n) {
       return (n + kAlignment - 1) / kAlignment * kAlignment;
@@ -177,8 +177,8 @@ class Arena {
   char* end_ = nullptr;
 };
 
-// A growing list in an Arena. Memory that it outgrows is released with the
-// arena.
+// A growing list in an Arena. When it grows, its previous memory stays
+// allocated until the arena is cleared.
 template <class T>
 class ArenaList {
   static_assert(std::is_trivially_copyable_v<T>);

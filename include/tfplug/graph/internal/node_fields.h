@@ -14,7 +14,7 @@
 // Finds the fields of a serialized NodeDef.
 namespace tfplug::internal {
 
-// Numbers and tags of the fields.
+// Numbers and tags of NodeDef's fields.
 inline constexpr uint32_t kNameField = 1;
 inline constexpr uint32_t kOpField = 2;
 inline constexpr uint32_t kInputField = 3;
@@ -37,9 +37,9 @@ struct NodeFields {
   const char* end;
 };
 
-// Reads a length-delimited field if it has `tag`, which takes one byte. Returns
-// where the field ends, which may be after `end`; null if the tag is another
-// one or the length is malformed.
+// Reads a length-delimited field if it has the one-byte tag `tag`. Returns the
+// end of the field, which may be after `end`; null if the tag is another one or
+// the length is malformed.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
     const char* p, const char* end, char tag, absl::string_view* bytes) {
   if (end - p < 2 || *p != tag) return nullptr;
@@ -53,7 +53,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
   return p + size;
 }
 
-// Skips and counts consecutive fields of this kind.
+// Skips consecutive length-delimited fields with `tag`, and adds their number
+// to `*count`. Returns the end of the last one.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
                                                            const char* end,
                                                            char tag,
@@ -73,7 +74,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
   return p;
 }
 
-// Whether [p, end) are well-formed fields that may follow the device in a tail.
+// Whether [p, end) contains only well-formed fields that may follow the device
+// in a tail.
 inline bool PassOthers(const char* p, const char* end) {
   while (p < end) {
     uint32_t tag = 0;
@@ -86,9 +88,9 @@ inline bool PassOthers(const char* p, const char* end) {
   return p == end;
 }
 
-// Finds the parts of a NodeDef. False if the bytes are malformed, or if name,
-// op, inputs and device are not in this order, at most once each, as every
-// serializer writes them.
+// Finds the parts of a NodeDef. Returns false if the bytes are malformed, or if
+// name, op, inputs and device are not in this order, in which serializers write
+// them, or a name, op or device is repeated.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
                                                     NodeFields* fields) {
@@ -121,8 +123,8 @@ inline absl::string_view ReadInput(const char** p) {
 }
 
 // Copies a node to `memory` with its fields in the usual order: the last name,
-// op and device, all inputs, and the other fields in their order. Null if the
-// bytes are malformed.
+// op and device, all inputs, and the other fields in their original order.
+// Returns null data if the bytes are malformed.
 inline absl::string_view Reorder(absl::string_view node, Arena& memory) {
   absl::string_view last[kDeviceField + 1];
   size_t size = 0;

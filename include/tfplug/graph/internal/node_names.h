@@ -15,17 +15,18 @@ namespace tfplug::internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
-// A range of the graph's bytes, which are less than 2^31.
+// A range of the graph's bytes, of which there are less than 2^31.
 struct Range {
   uint32_t begin;
   uint32_t size;
 };
 
-// The names of the nodes, and on demand a table from names to nodes.
+// The names of the nodes, and a table from names to nodes, built on demand.
 class NodeNames {
-  // The largest table that the processor's inner caches hold, in bytes.
+  // The size of the largest table that is expected to fit into the processor's
+  // L2 cache, in bytes.
   static constexpr size_t kSmallTable = 512 << 10;
-  // How many names are looked up at once in a larger table.
+  // The number of names in a batch of lookups in a larger table.
   static constexpr uint32_t kBatch = 32;
 
  public:
@@ -53,7 +54,7 @@ class NodeNames {
     ranges_.PushBack({0, 0});
     Set(size() - 1, name);
   }
-  // `name` must live as long as this.
+  // Sets the name of a node. `name` must outlive this object.
   void Set(uint32_t node, absl::string_view name) {
     texts_.PushBack(name);
     ranges_[node].begin = static_cast<uint32_t>(texts_.size() - 1) | kTextBit;
@@ -89,13 +90,13 @@ class NodeNames {
     }
   }
   bool HasRoom() const { return table_.HasRoom(); }
-  // False if another node has the name.
+  // Adds the node to the table. Returns false if another node has the name.
   bool Insert(uint32_t node) {
     const absl::string_view name = (*this)[node];
     return Insert(Hash(name, key_), name, node);
   }
-  // Makes the node impossible to find; it keeps its name. Its entry stays in
-  // the table, as does that of a node's previous name.
+  // Removes the node from the results of Find(). It keeps its name, and its
+  // entry stays in the table, as does the entry of a node's previous name.
   void Erase(uint32_t node) { ranges_[node].size |= kErasedBit; }
   uint32_t Find(absl::string_view name) const {
     return Find(Hash(name, key_), name);
@@ -107,8 +108,8 @@ class NodeNames {
    public:
     explicit Search(const NodeNames& names) : names_(names) {}
 
-    // Sets `*node` to the node of that name or kNoNode, at the latest in
-    // Finish().
+    // Sets `*node` to the node of that name or to kNoNode, now or, at the
+    // latest, in Finish().
     void Add(absl::string_view name, uint32_t* node) {
       const uint64_t hash = Hash(name, names_.key_);
       if (names_.is_small_) {
@@ -143,7 +144,7 @@ class NodeNames {
       }
       count_ = 0;
     }
-    // The number of names that no node has.
+    // The number of names for which there was no node.
     uint32_t missing() const { return missing_; }
 
    private:
@@ -165,7 +166,7 @@ class NodeNames {
   };
 
  private:
-  // In Range::begin: the name is in texts_, not in the graph's bytes.
+  // Set in Range::begin if the name is in texts_, not in the graph's bytes.
   static constexpr uint32_t kTextBit = 0x80000000;
   static constexpr uint32_t kErasedBit = 0x80000000;
 

@@ -15,7 +15,7 @@
 namespace tfplug::internal {
 
 // An op's name as two words: the name itself, padded with zeros, if it has at
-// most 16 characters, as most have; otherwise a hash of it.
+// most 16 characters, as most names do; otherwise a hash of the name.
 struct OpKey {
   static constexpr int kSize = 16;
 
@@ -27,7 +27,7 @@ struct OpKey {
   }
 };
 
-// Ids of ops, which stay valid for the life of the graph.
+// Assigns ids to ops. They stay valid for the lifetime of the graph.
 class OpTable {
  public:
   static constexpr uint32_t kNone = HashTable::kNone;
@@ -47,7 +47,8 @@ class OpTable {
                            op.size() > OpKey::kSize)) {
       return CountSlowly(op);
     }
-    // Loaded so that it begins with as many ones as the op has characters.
+    // The load below begins so that as many bytes of ones come first as the op
+    // has characters.
     alignas(64) static constexpr unsigned char kMask[2 * OpKey::kSize] = {
         255, 255, 255, 255, 255, 255, 255, 255,
         255, 255, 255, 255, 255, 255, 255, 255};
@@ -63,7 +64,7 @@ class OpTable {
     ++ops_[recent.id].count;
     return recent.id;
   }
-  // kNone if no node ever had the op.
+  // Returns the id of `op`, or kNone if no node ever had the op.
   uint32_t Find(absl::string_view op) const {
     const OpKey key = KeyOf(op);
     return table_.Find(HashOf(key, op.size()), Is{ops_, op, key});
@@ -71,7 +72,7 @@ class OpTable {
   absl::string_view op(uint32_t id) const {
     return absl::string_view(ops_[id].data, ops_[id].size);
   }
-  // How many nodes have the op.
+  // The number of nodes with the op.
   uint32_t& count(uint32_t id) { return ops_[id].count; }
 
  private:
@@ -81,7 +82,8 @@ class OpTable {
     uint32_t size;
     uint32_t count;
   };
-  // A cached op, by a few bits of its key: most nodes have one of a few ops.
+  // A cache entry, selected by a few bits of the key. The cache is effective
+  // because most nodes have one of a few ops.
   struct Recent {
     OpKey key;
     uint32_t id;

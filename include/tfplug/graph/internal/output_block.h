@@ -15,15 +15,15 @@
 #include "tfplug/abi/tf_buffer.h"
 
 // Memory for an edited graph, which TensorFlow receives in a TF_Buffer.
-// TensorFlow releases it after parsing the graph and soon asks for another
-// graph of about the same size. One block is cached for that, because its pages
-// are faulted in already.
+// TensorFlow releases it after parsing the graph, and soon optimizes another
+// graph of about the same size. One block per process is cached for reuse,
+// because its pages are already faulted in.
 namespace tfplug::internal {
 
 class OutputBlock {
  public:
-  // Returns at least `size` bytes, to be released by data_deallocator; null if
-  // out of memory, even for size 0.
+  // Returns at least `size` bytes, which data_deallocator releases; null if out
+  // of memory. The result is not null for size 0.
   static void* Allocate(size_t size) {
     Block* kept = Kept().exchange(nullptr, std::memory_order_acquire);
     // A block that is much too large is not reused.
@@ -37,8 +37,8 @@ class OutputBlock {
     return block + 1;
   }
 
-  // TF_Buffer::data_deallocator: caches the block for the next graph as long as
-  // there are users. Any thread.
+  // TF_Buffer::data_deallocator: caches the block for the next graph if any
+  // optimizer exists, and releases it otherwise. Called from any thread.
   static void data_deallocator(void* data, size_t /*length*/) {
     Block* block = static_cast<Block*>(data) - 1;
     if (Users() > 0) {
@@ -47,7 +47,8 @@ class OutputBlock {
     std::free(block);
   }
 
-  // Count the optimizers. The last one releases the cached block.
+  // Count the optimizers. Removing the last one releases the cached block.
+  // Thread-safe.
   static void AddUser() { ++Users(); }
   static void RemoveUser() {
     if (--Users() == 0) {
@@ -60,9 +61,9 @@ class OutputBlock {
     size_t size;
   };
 
-  // Page faults take most of the time of a first optimization. They are faster
-  // for all pages at once. Huge pages can be far slower, because the kernel may
-  // have to move other pages for them.
+  // Page faults take most of the time of a first optimization. Faulting in all
+  // pages at once is faster. Huge pages can be far slower, because the kernel
+  // may have to move other pages for them.
   static Block* NewBlock(size_t size) {
     void* const memory = std::malloc(size);
 #ifdef MADV_POPULATE_WRITE
@@ -70,7 +71,7 @@ class OutputBlock {
     const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1);
     const uintptr_t last = (begin + size) & ~(kPage - 1);
     if (memory != nullptr && first + kSmall < last) {
-      // Advice; older kernels refuse it, which is harmless.
+      // Only a hint: older kernels reject it, which is harmless.
       madvise(reinterpret_cast<void*>(first), last - first,
               MADV_POPULATE_WRITE);
     }

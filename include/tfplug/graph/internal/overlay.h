@@ -17,8 +17,8 @@
 
 namespace tfplug::internal {
 
-// The edits of a node. `input_bytes` and `tail` are the node's bytes, see
-// NodeFields, for everything that is not edited.
+// The edits of a node. Parts that are not edited are taken from `input_bytes`
+// and `tail`, which are ranges of the node's bytes (see NodeFields).
 struct NodeEdit {
   absl::string_view input_bytes;
   absl::string_view tail;
@@ -26,12 +26,12 @@ struct NodeEdit {
   bool own_inputs = false;
   bool own_device = false;
   bool own_attrs = false;
-  // With own_attrs: whether `tail` has fields other than device and attributes,
-  // and how many bytes the device at its begin takes.
+  // Valid if own_attrs: whether `tail` has fields other than device and
+  // attributes, and the size of the device at its begin, in bytes.
   bool has_other_fields = false;
   uint32_t device_size = 0;
-  // With own_inputs. The first `num_parsed_inputs` slots of `inputs`, and as
-  // many slots of `controls` as there were, are those of the parsed edges.
+  // Valid if own_inputs. The first `num_parsed_inputs` slots of `inputs`, and
+  // the first slots of `controls`, belong to the parsed edges.
   uint32_t num_parsed_inputs = 0;
   InputList inputs;
   InputList controls;
@@ -42,7 +42,7 @@ struct NodeEdit {
 };
 static_assert(std::is_trivially_destructible_v<NodeEdit>);
 
-// A range of the graph's bytes, outside of its nodes, and its replacement.
+// A range of the graph's bytes outside its nodes, and its replacement.
 struct Patch {
   uint32_t begin;
   uint32_t size;
@@ -67,7 +67,7 @@ class Overlay {
     const uint32_t edit = edit_of_[node];
     return edit == kNone || edit == kRemoved ? nullptr : edits_[edit];
   }
-  // Prefetches what Find() reads.
+  // Prefetches the memory that Find() reads.
   void Prefetch(uint32_t node) const {
     if (node < edit_of_.size()) internal::Prefetch(&edit_of_[node]);
   }
@@ -81,7 +81,7 @@ class Overlay {
     edits_.PushBack(new (arena_.Allocate(sizeof(NodeEdit))) NodeEdit);
     return *edits_.back();
   }
-  // In the order of the bytes. Filled whenever the graph is written.
+  // In the order of the graph's bytes. Rebuilt whenever the graph is written.
   Array<Patch>& patches() { return patches_; }
 
   // Records that the node's own bytes are out of date.
@@ -90,7 +90,7 @@ class Overlay {
     edit.dirty = true;
     Touch(node);
   }
-  // Records that the node is not to be written.
+  // Records that the node must not be written.
   void MarkRemoved(uint32_t node, uint32_t size) {
     NodeEdit* const edit = Find(node);
     if (edit != nullptr) return MarkDirty(node, *edit);

@@ -23,13 +23,14 @@
 
 namespace tfplug::internal {
 
-// A pass's factory, and its name for error messages.
+// The factory of a pass, and the name of its class for error messages.
 struct PassEntry {
   const char* name;
   std::unique_ptr<GraphPass> (*make)();
 };
 
-// The passes of one optimizer: the object behind the functions of TP_Optimizer.
+// The passes of one optimizer. TensorFlow passes this object to the functions
+// of TP_Optimizer.
 class Pipeline {
  public:
   Pipeline(std::string device_type, std::vector<PassEntry> entries)
@@ -41,7 +42,7 @@ class Pipeline {
   ~Pipeline() { OutputBlock::RemoveUser(); }
 
   // TP_Optimizer::optimize_func. Returns ABORTED if no pass changed the graph:
-  // TensorFlow then keeps its graph, and does not treat this as an error.
+  // TensorFlow then keeps its graph, and does not treat the status as an error.
   absl::Status Optimize(absl::string_view graph_def,
                         const capi::TF_GrapplerItem* item,
                         capi::TF_Buffer* out) {
@@ -86,7 +87,8 @@ class Pipeline {
     return CheckPreserved(graph, context);
   }
 
-  // TensorFlow would take an author's ABORTED for "unchanged".
+  // Replaces ABORTED by INTERNAL, because TensorFlow would interpret a pass's
+  // ABORTED as "unchanged".
   static absl::Status NotAborted(const absl::Status& status) {
     if (!absl::IsAborted(status)) return status;
     return absl::InternalError(std::string(status.message()));
@@ -101,7 +103,7 @@ class Pipeline {
       if (!graph.FindNode(name)) absent.insert(name);
     }
     if (absent.empty()) return absl::OkStatus();
-    // Not every name to preserve is in the graph that TensorFlow passed.
+    // TensorFlow's list may contain names that its graph does not have.
     const absl::string_view lost = FindAny(context.graph_def(), absent);
     if (lost.data() == nullptr) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -110,8 +112,8 @@ class Pipeline {
         "removed or renamed; see PassContext::IsPreserved"));
   }
 
-  // The name of a node of the serialized GraphDef that is among `names`; null
-  // data if there is none.
+  // Returns the name of a node of the serialized GraphDef that is among
+  // `names`; null data if there is none.
   static absl::string_view FindAny(absl::string_view graph_def,
                                    const std::set<absl::string_view>& names) {
     for (WireReader graph(graph_def); graph.Next();) {
@@ -125,7 +127,7 @@ class Pipeline {
     return {};
   }
 
-  // After Graph::Check().
+  // Writes the graph, which Graph::Check() has validated.
   static absl::Status Write(Graph& graph, capi::TF_Buffer* out) {
     const size_t size = graph.ByteSize();
     void* const block = OutputBlock::Allocate(size);

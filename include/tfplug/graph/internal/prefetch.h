@@ -16,7 +16,7 @@ class GraphPrefetch {
  public:
   explicit GraphPrefetch(const GraphState* state) : state_(state) {}
 
-  // Call before node `n` is visited.
+  // Prefetches for the nodes after `n`. Call before node `n` is visited.
   ABSL_ATTRIBUTE_NOINLINE void Advance(uint32_t n) {
     for (; next_ <= n; ++next_) {
       const uint32_t soon = next_ + GraphState::kAhead;
@@ -34,7 +34,7 @@ class GraphPrefetch {
  private:
   static constexpr uint32_t kSteps = 5;
   static constexpr uint32_t kDistance = 6;  // In nodes, between two steps.
-  // The bits of worth_ of the nodes for which a step is due.
+  // A mask of the bits of worth_ for which a step is due.
   static constexpr uint64_t kTurns = [] {
     uint64_t turns = 0;
     for (uint32_t i = 0; i < kSteps; ++i) turns |= uint64_t{1} << i * kDistance;
@@ -43,7 +43,8 @@ class GraphPrefetch {
   static constexpr uint32_t kNear = 64;
 
   // Whether a pass will probably follow the node's inputs to nodes that are not
-  // in the cache. A pass that edited nodes of an op mostly edits others of it.
+  // in the cache. A pass that has edited a node will probably edit other nodes
+  // of the same op.
   bool IsWorthIt(uint32_t n) const {
     if (!state_->has_edges_ || n >= state_->num_parsed_ ||
         !state_->MayBeEdited(n)) {

@@ -15,9 +15,9 @@ namespace tfplug::internal {
 
 inline constexpr int32_t kControlPort = -1;
 
-// "name", "name:port" or "^name", parsed as TensorFlow does it: digits after
-// the last colon take precedence, so "^a:0" is output 0 of a node "^a". Ports
-// wrap around at 2^32, and so may be negative here.
+// A parsed "name", "name:port" or "^name". As in TensorFlow, digits after the
+// last colon take precedence, so "^a:0" is output 0 of a node "^a". Ports wrap
+// around at 2^32, and may therefore be negative here.
 struct Reference {
   absl::string_view name;
   int32_t port;
@@ -36,8 +36,8 @@ inline Reference ParseReferenceWithPort(absl::string_view text,
     for (const char* digit = end; digit-- > digits; unit *= 10) {
       port += static_cast<uint32_t>(*digit - '0') * unit;
     }
-    // TensorFlow infers from the unit whether there were digits: 10^32 is 0
-    // modulo 2^32, so 32 digits count as none.
+    // TensorFlow tests the decimal unit to decide whether there were digits.
+    // 10^32 is 0 modulo 2^32, so 32 or more digits are not parsed as a port.
     if (unit > 1) {
       return {absl::string_view(begin, static_cast<size_t>(digits - 1 - begin)),
               static_cast<int32_t>(port)};
@@ -78,8 +78,8 @@ inline Reference ParseReference(absl::string_view text) {
 }
 
 // Parses a reference in a function's body: "argument", "name:output:index" or
-// "^name". The text after the first colon names a port, whose number is its id
-// in `ports` plus one.
+// "^name". The text after the first colon is the name of a port. The port's
+// index is the id of that text in `ports` plus one.
 inline Reference ParseBodyReference(absl::string_view text, OpTable& ports) {
   if (!text.empty() && text.data()[0] == '^') {
     return {absl::string_view(text.data() + 1, text.size() - 1), kControlPort};

@@ -15,15 +15,15 @@
 #include "tfplug/graph/internal/attr_codec.h"
 
 // The typed fields of a serialized tensorflow.TensorProto (float_val, int_val,
-// ...), which may hold fewer elements than the shape has: the last one is
-// repeated then.
+// ...). They may hold fewer elements than the shape has, and the last one
+// stands for the rest.
 namespace tfplug::internal {
 
 inline PartialShape TensorShapeOf(absl::string_view tensor_proto) {
   return ParseShape(MessageField(tensor_proto, 2).value_or(""));
 }
 
-// The field with the elements of a type, and how it stores them.
+// The field with the elements of a type, and their encoding.
 struct ElementsField {
   enum class Form { kVarint, kFixed32, kFixed64, kBytes };
   uint32_t field;
@@ -62,8 +62,8 @@ inline ElementsField ElementsFieldOf(DataType dtype) {
   }
 }
 
-// Appends the elements that the typed field holds, as in host memory. False if
-// it is malformed.
+// Appends the elements of the typed field, in the form of host memory. Returns
+// false if the field is malformed.
 inline bool ReadElements(absl::string_view tensor_proto, DataType dtype,
                          std::string& elements) {
   using Form = ElementsField::Form;
@@ -101,7 +101,8 @@ inline bool ReadElements(absl::string_view tensor_proto, DataType dtype,
   return true;
 }
 
-// Appends a TensorProto of `elements`, of which the last one is repeated.
+// Appends a TensorProto whose typed field holds `elements`. The last one stands
+// for the rest of the tensor.
 inline void AppendRepeatingTensor(std::string& to, DataType dtype,
                                   const Shape& shape,
                                   absl::string_view elements) {

@@ -15,7 +15,7 @@
 namespace tfplug::internal {
 
 // Sorts a graph's nodes so that each follows the sources of its inputs. The
-// edge from NextIteration to Merge, which closes a while loop, does not count.
+// edge from NextIteration to Merge, which closes a while loop, is ignored.
 class TopologicalSort {
  public:
   explicit TopologicalSort(GraphState& state)
@@ -25,10 +25,10 @@ class TopologicalSort {
     next_ = {ops.Find("NextIteration"), ops.Find("RefNextIteration")};
   }
 
-  // The sorted nodes, until the next Run().
+  // The sorted nodes. Valid until the next Run().
   const Array<uint32_t>& order() const { return order_; }
 
-  // INVALID_ARGUMENT, naming the nodes of a cycle, if there is one.
+  // Sorts the nodes. INVALID_ARGUMENT, naming the nodes, if there is a cycle.
   absl::Status Run() {
     state_.uses();
     const uint32_t size = state_.size();
@@ -92,7 +92,7 @@ class TopologicalSort {
     return sorted;
   }
 
-  // A source of `n` that is not sorted either; each unsorted node has one.
+  // Returns an unsorted source of `n`; each unsorted node has one.
   uint32_t WaitsFor(uint32_t n) const {
     uint32_t other = kNoNode;
     state_.ForEachSource(n, [&](uint32_t source) {
@@ -103,7 +103,7 @@ class TopologicalSort {
   std::string DescribeCycle() const {
     uint32_t n = 0;
     while (waiting_[n] == 0) ++n;
-    // The first node that comes up twice is in a cycle.
+    // The first node that is visited twice is in a cycle.
     std::vector<bool> visited(state_.size());
     for (; !visited[n]; n = WaitsFor(n)) visited[n] = true;
     std::string text = absl::StrCat("the graph has a cycle: '", state_.name(n));
@@ -120,7 +120,7 @@ class TopologicalSort {
 
   GraphState& state_;
   OpPair merge_, next_;
-  Array<uint32_t>& waiting_;  // By node: how many sources are not sorted yet.
+  Array<uint32_t>& waiting_;  // By node: the number of unsorted sources.
   Array<uint32_t>& order_;
 };
 

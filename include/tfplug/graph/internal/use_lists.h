@@ -10,8 +10,8 @@
 
 namespace tfplug::internal {
 
-// The source of an input. An edge never moves: a changed input gets a new edge,
-// and the source of the old one becomes kNoNode.
+// The source of an input. Edges are never reused: a changed input gets a new
+// edge, and the source of the old edge becomes kNoNode.
 struct Edge {
   uint32_t source;
   int32_t port;
@@ -23,8 +23,8 @@ struct UseEntry {
   uint32_t edge;
 };
 
-// The uses of each node: those in the parsed graph in one array, sorted by
-// source, and later ones in a linked list for each node.
+// The uses of each node. One array, sorted by source, holds the uses in the
+// parsed graph; a linked list for each node holds the added ones.
 class UseLists {
  public:
   bool empty() const { return first_.empty(); }
@@ -64,7 +64,7 @@ class UseLists {
     }
   }
 
-  // Prefetches what count() and Add() read.
+  // Prefetches the memory that count() and Add() read.
   void Prefetch(uint32_t node) const {
     if (node < counts_.size()) internal::Prefetch(&counts_[node]);
     if (node < heads_.size()) internal::Prefetch(&heads_[node]);
@@ -91,7 +91,7 @@ class UseLists {
   // Stops counting an edge whose source is no longer `source`.
   void Remove(uint32_t source) { --counts_[source]; }
 
-  // Calls f(entry) for each entry, including those no longer valid.
+  // Calls f(entry) for each entry, including entries whose edge has ended.
   template <class F>
   void ForEach(uint32_t node, const F& f) const {
     if (node + 1 < first_.size()) {
@@ -108,7 +108,8 @@ class UseLists {
     }
   }
 
-  // A position in the list of a node's uses, which may grow meanwhile.
+  // A position in the list of a node's uses. The list may grow during the
+  // iteration.
   class Cursor {
    public:
     Cursor(const UseLists& lists, uint32_t node) : lists_(&lists), node_(node) {
@@ -117,8 +118,8 @@ class UseLists {
         end_ = lists.first_[node + 1];
       }
     }
-    // The next entry, which may no longer be valid; null at the end. The
-    // pointer holds until the next edit.
+    // Returns the next entry, whose edge may have ended; null at the end. The
+    // pointer is valid until the next edit.
     const UseEntry* Next() {
       if (at_ < end_) return &lists_->entries_[at_++];
       const uint32_t link = link_ != kNoLink ? lists_->added_[link_].next

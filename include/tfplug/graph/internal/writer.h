@@ -23,7 +23,8 @@ class InputText {
   InputText(GraphState& state, const Edge& edge)
       : is_control_(edge.port == kControlPort), name_(state.name(edge.source)) {
     if (is_control_) return;
-    // A parsed name may look like a reference to another port.
+    // The name of a parsed node may itself end with a colon and digits. It then
+    // needs an explicit port.
     has_port_ = edge.port != 0 || !state.IsPlainName(name_);
     if (!has_port_) return;
     if (state.is_function() && edge.port != 0) {
@@ -161,8 +162,8 @@ class GraphWriter {
   explicit GraphWriter(GraphState& state)
       : state_(state), overlay_(state.overlay()) {}
 
-  // Returns the size of the graph with the overlay's patches, to which it adds
-  // those of a function's results.
+  // Returns the size of the written graph in bytes. Adds patches for a
+  // function's results to the overlay's patches, and includes all of them.
   size_t ByteSize() {
     size_t size = state_.bytes().size();
     for (const GraphState::Result& result : state_.results()) {
@@ -185,11 +186,12 @@ class GraphWriter {
     return size;
   }
 
-  // Writes as many bytes as ByteSize() has returned since the last edit.
+  // Writes as many bytes as ByteSize() returned. Call ByteSize() after the last
+  // edit and before this.
   void Write(char* to) {
     const absl::string_view bytes = state_.bytes();
     const Patch* patch = overlay_.patches().begin();
-    size_t done = 0;  // How many of `bytes` are written or left out.
+    size_t done = 0;  // The part of `bytes` that is written or skipped.
     const auto copy = [&](size_t end) {
       to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
       done = end;
@@ -218,8 +220,8 @@ class GraphWriter {
   }
 
  private:
-  // Caches the texts that are a node's name, so that names are looked up for
-  // the size and not again for writing.
+  // Stores the texts of inputs that are plain node names, so that computing the
+  // size and writing look up each name only once.
   void CacheTexts(InputList& inputs) {
     for (InputEdit& input : inputs) {
       if (input.has_text() || ABSL_PREDICT_FALSE(input.edge == kNoEdge)) {
@@ -238,7 +240,7 @@ class GraphWriter {
     to = WriteVarint(to, MakeTag(state_.node_field(), kBytesType));
     return NodeWriter(state_, n, edit).Write(WriteVarint(to, edit.size));
   }
-  // Patches the entry of a result that has another source now.
+  // Adds a patch for the entry of a result whose source has changed.
   void AddPatch(const GraphState::Result& result, const NodeEdit& edit) {
     const Range field = result.field;
     WireReader reader(

@@ -9,8 +9,9 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rule.h"
 
-// The products that passes/fusion.h fuses: for each, the condition on the
-// product's node, and the attributes that the fused op copies from it.
+// The products that passes/fusion.h fuses. Each has a condition on the
+// product's node, and a list of the attributes that the fused op copies from
+// it.
 namespace tfplug::internal {
 
 // Returns the value of TArgs for `count` arguments of the product's type.
@@ -26,7 +27,7 @@ auto TypesOfArgs(const patterns::NodePattern<Product>& product, int count) {
 struct MatMulFusion {
   using Product = ops::MatMul;
   using Fused = ops::InternalFusedMatMul;
-  static constexpr int kRank = 2;  // Of the product.
+  static constexpr int kRank = 2;  // Of the product's output.
 
   static patterns::NodePattern<Product> Restrict(
       const patterns::NodePattern<Product>& product) {
@@ -60,7 +61,7 @@ struct Conv2DFusion {
         .Copy(product, Fused::data_format)
         .Copy(product, Fused::dilations)
         .Copy(product, Fused::use_cudnn_on_gpu)
-        // Newer releases let the arguments have different types.
+        // In newer releases, the arguments can have different types.
         .SetIfKnown(Fused::TArgs_attr, TypesOfArgs(product, num_args));
   }
 };

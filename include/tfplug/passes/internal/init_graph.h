@@ -19,8 +19,8 @@
 
 namespace tfplug {
 
-// The base class for TFPLUG_REGISTER_GRAPH_OPTIMIZER. Derive from it, name the
-// device type, and define Settings() to change the defaults.
+// The base class for TFPLUG_REGISTER_GRAPH_OPTIMIZER. A derived class defines
+// kDeviceType, and Settings() to change the defaults.
 //
 //   struct Optimizer : tfplug::GraphOptimizer<FuseBiasAdd, DropNoise> {
 //     static constexpr char kDeviceType[] = "MY_DEVICE";
@@ -79,7 +79,7 @@ struct OptimizerRegistration {
                 "tfplug: a plug-in's device type must not contain \"CPU\"; "
                 "for TensorFlow's own device, use \"CPU\"");
 
-  // TF_InitGraph.
+  // Implements TF_InitGraph: fills the C structs.
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
                         capi::TF_Status* status) {
     if (!LoadTensorFlow()) {
@@ -111,7 +111,7 @@ struct OptimizerRegistration {
   }
 
  private:
-  // 2.10 inserted a field in the middle.
+  // TensorFlow 2.10 inserted a field in the middle of the struct.
   static absl::Status FillConfigs(capi::TP_OptimizerConfigs* to,
                                   const capi::TP_OptimizerConfigs& from) {
     if (auto s = CheckStruct(*to); !s.ok()) return s;
@@ -120,7 +120,7 @@ struct OptimizerRegistration {
     return absl::OkStatus();
   }
 
-  // 2.5 calls optimize_func with other arguments, and has TF_GetGrapplerItem.
+  // TensorFlow 2.5 calls optimize_func with other arguments.
   static absl::Status FillOptimizer(capi::TP_Optimizer* to) {
     using Table = OptimizerTable<OptimizerT>;
     capi::TP_Optimizer ours = {};

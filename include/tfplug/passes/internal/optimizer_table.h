@@ -14,7 +14,7 @@
 
 namespace tfplug::internal {
 
-// TP_Optimizer's functions.
+// The functions of TP_Optimizer.
 template <class OptimizerT>
 struct OptimizerTable {
   static void* create_func() {
@@ -48,7 +48,7 @@ struct OptimizerTable {
     });
   }
 
-  // The form that 2.5 calls, without the item.
+  // optimize_func as TensorFlow 2.5 calls it, without the item.
   static void optimize_func_2_5(void* optimizer, capi::TF_Buffer* graph,
                                 capi::TF_Buffer* optimized_graph,
                                 capi::TF_Status* status) {

@@ -15,7 +15,8 @@ namespace tfplug::internal {
 // Returns a class's name as spelled in the source: "my_plugin::FuseBiasAdd".
 template <class T>
 const char* ClassName() {
-  // "const char* ...ClassName() [with T = ns::Name]", or "[T = ns::Name]"
+  // g++: "const char* ...ClassName() [with T = ns::Name]"; clang++: "... [T =
+  // ns::Name]".
   static const std::string* const name = [](std::string text) {
     const size_t begin = text.find("T = ") + 4;
     return new std::string(text, begin,
@@ -40,7 +41,7 @@ PassEntry MakePassEntry() {
           }};
 }
 
-// Follows the last pass in a list that a macro builds.
+// Marks the end of the list of passes that the macro builds.
 struct EndOfPasses {};
 
 // The classes of an author's passes, in the order in which they run.

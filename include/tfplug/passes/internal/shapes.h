@@ -9,13 +9,13 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/patterns/matched.h"
 
-// Shapes, as the rules of passes/ need them. Every check fails for a shape that
-// TensorFlow does not know, so that the graph is left alone.
+// Checks of shapes for the rules of passes/. Every check fails for a shape that
+// TensorFlow cannot infer, so that the graph is not changed.
 namespace tfplug::internal {
 
-// Returns the shape of a matched value; of unknown rank if it is not known.
-// Constants are read. For other nodes, TensorFlow infers shapes, once per
-// graph.
+// Returns the shape of a matched value, or a shape of unknown rank. The shape
+// of a constant is read from its value. For other nodes, TensorFlow infers the
+// shapes, once per graph.
 inline PartialShape ShapeOf(const patterns::Matched& matched,
                             const Output& output) {
   if (!output.node) return {};
@@ -30,12 +30,12 @@ inline PartialShape ShapeOf(const patterns::Matched& matched,
   return (*outputs)[port].shape;
 }
 
-// Returns the last dimension; -1 if it is not known.
+// Returns the last dimension, or -1 if it is unknown.
 inline int64_t DepthOf(const PartialShape& shape) {
   return shape.rank() > 0 ? shape.dim(shape.rank() - 1) : -1;
 }
 
-// Whether the shape is [depth], or has only ones before that.
+// Whether the shape is [depth], [1, depth], [1, 1, depth] and so on.
 inline bool IsRow(const PartialShape& shape, int64_t depth) {
   if (depth < 0 || DepthOf(shape) != depth) return false;
   for (int i = 0; i + 1 < shape.rank(); ++i) {

@@ -30,13 +30,13 @@ std::string Describe(const std::vector<T>& values) {
   return text + "]";
 }
 
-// "'name' (Op)"
+// Returns "'name' (Op)".
 inline std::string Describe(const Node& node) {
   if (!node) return "missing";
   return "'" + std::string(node.name()) + "' (" + std::string(node.op()) + ")";
 }
 
-// "Relu|Elu", or "Relu|Elu (label)"
+// Returns "Relu|Elu", or "Relu|Elu (label)".
 inline std::string DescribeOps(const PatternElement& element) {
   std::string ops;
   for (const std::string& op : element.ops) {
@@ -45,7 +45,7 @@ inline std::string DescribeOps(const PatternElement& element) {
   return element.label.empty() ? ops : ops + " (" + element.label + ")";
 }
 
-// The value of an attribute, whatever its type.
+// Returns the value of an attribute of any type as text.
 inline std::string DescribeAttr(const Node& node, absl::string_view attr) {
   if (!node.HasAttr(attr)) return "absent";
   if (auto v = node.GetAttr<bool>(attr); v.ok()) return Describe(*v);

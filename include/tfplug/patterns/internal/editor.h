@@ -29,7 +29,7 @@ class PatternEditor {
       : graph_(graph), context_(context) {}
 
   // Returns false if the rule does not apply; the graph is then unchanged.
-  // After an error, the graph may be incomplete.
+  // After an error, the graph may be partly edited.
   absl::StatusOr<bool> Replace(const RuleData& rule,
                                const PatternVariant& variant,
                                const Output* bound) {
@@ -96,8 +96,8 @@ class PatternEditor {
     }
   }
 
-  // Replaces the root by a matched value: removes it, or turns it into an
-  // Identity where its name or its control edges must remain.
+  // Replaces the root by a matched value: removes the root, or turns it into an
+  // Identity if its name or its control edges must remain.
   absl::Status ReplaceByValue(Output value) {
     bool has_controls = root_.num_controls() > 0 || !controls_.empty();
     for (const Use use : root_.uses()) {
@@ -132,7 +132,7 @@ class PatternEditor {
                                " of " + Describe(node) + " is unknown");
   }
 
-  // Turns the root into the new node.
+  // Edits the root so that it becomes the new node.
   absl::Status ReplaceByNode(const ReplacementTree& tree) {
     TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, AddInputs(tree));
     TFPLUG_RETURN_IF_ERROR(SetInputs(root_, inputs));
@@ -147,7 +147,7 @@ class PatternEditor {
     for (const auto& input : tree.inputs) {
       if (input->kind == ReplacementTree::Kind::kMatched) {
         const Output value = ValueOf(*input);
-        // Null if only other variants contain it.
+        // Null if this variant does not contain the pattern.
         if (value.node) inputs.push_back(value);
         continue;
       }
@@ -204,7 +204,8 @@ class PatternEditor {
     }
     return absl::OkStatus();
   }
-  // Removes the root's attributes, except TensorFlow's own (_class, ...).
+  // Removes the root's attributes, except those whose names begin with an
+  // underscore (_class, ...).
   void ClearAttrs() {
     names_.clear();
     Access::state(root_)->ForEachAttr(
@@ -253,8 +254,8 @@ class PatternEditor {
     return absl::OkStatus();
   }
 
-  // Removes the matched nodes that have no uses any more, users before their
-  // inputs. All consumed nodes must be among them.
+  // Removes the matched nodes that no longer have uses, users before their
+  // inputs. INTERNAL if a consumed node still has uses.
   absl::Status RemoveRest() {
     std::vector<bool> is_removed(variant_->slots.size());
     is_removed[0] = true;

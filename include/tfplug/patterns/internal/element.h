@@ -38,17 +38,17 @@ struct PatternElement {
   };
   Kind kind = Kind::kAny;
   std::string label;             // For explanations; may be empty.
-  std::vector<std::string> ops;  // Of a kNode.
+  std::vector<std::string> ops;  // For kNode.
   std::vector<PatternOutput> inputs;
-  bool has_inputs = false;      // Of a kNode; false: any inputs match.
+  bool has_inputs = false;      // For kNode; false: any inputs match.
   bool is_commutative = false;  // The first two inputs may be swapped.
   bool may_have_other_uses = false;
   bool has_many_outputs = false;  // Whether any of `ops` has more than one.
   std::vector<AttrCondition> conditions;
 
   bool is_node() const { return kind == Kind::kNode; }
-  // Whether a replacement takes the matched node away: it is removed, or, as
-  // the root, becomes the new node.
+  // Whether a replacement consumes the matched node: the node is removed or, if
+  // it is the root, becomes the new node.
   bool is_consumed() const { return is_node() && !may_have_other_uses; }
 };
 

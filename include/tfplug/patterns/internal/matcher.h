@@ -14,9 +14,9 @@
 
 namespace tfplug::internal {
 
-// Tries variants of patterns on nodes. The values bound by a match are valid
-// until the next try. Cheap checks come first: ops, then attributes, then the
-// surrounding graph.
+// Matches variants of patterns with nodes. The values that a match binds are
+// valid until the next call of Match(). Cheap checks come first: ops, then
+// attributes, then the surrounding graph.
 class PatternMatcher {
  public:
   // `graph_ops`: see PatternTable::FindOps.
@@ -121,7 +121,7 @@ class PatternMatcher {
     return true;
   }
 
-  // Checks that the rest of the graph can do without the consumed nodes.
+  // Checks that the rest of the graph does not need the consumed nodes.
   bool CheckSurroundings() {
     constexpr int kFar = 1 << 20;  // Beyond any structure or attribute.
     if (!CheckOverlap(kFar) || !CheckDevice(kFar + 1) || !CheckRoot(kFar + 1)) {
@@ -135,7 +135,8 @@ class PatternMatcher {
     }
     return true;
   }
-  // No node may match two elements, except a kept one as an operand.
+  // Checks that no node matches two elements. Exception: a node that is kept
+  // may also be an operand.
   bool CheckOverlap(int progress) {
     const std::vector<const PatternElement*>& slots = variant_->slots;
     for (size_t i = 0; i < slots.size(); ++i) {
@@ -151,14 +152,15 @@ class PatternMatcher {
     }
     return true;
   }
-  // A node without a device (in a function that TensorFlow has not placed yet)
-  // may end up on any.
+  // Checks the root's device. A node without a device (in a function that
+  // TensorFlow has not placed yet) may be placed on any device.
   bool CheckDevice(int progress) {
     const Node& root = bound_[0].node;
     return root.device().empty() || context_.IsOnDevice(root.device()) ||
            Fail(Reason::kOtherDevice, progress, root);
   }
-  // The replacement keeps the root's name and one of its outputs.
+  // Checks that only the matched output of the root is used, because the
+  // replacement has no others.
   bool CheckRoot(int progress) {
     if (!variant_->slots[0]->has_many_outputs) return true;
     const Node& root = bound_[0].node;
@@ -174,7 +176,7 @@ class PatternMatcher {
            Fail(Reason::kOutputUsed, progress, root, {},
                 variant_->root_port == 0 ? 1 : 0);
   }
-  // Nothing outside the match may need `node`.
+  // Checks that nothing outside the match needs `node`.
   bool CheckInner(const Node& node, int progress) {
     const Node& root = bound_[0].node;
     if (node.device() != root.device()) {

@@ -8,8 +8,8 @@
 #include "tfplug/patterns/internal/describe.h"
 #include "tfplug/patterns/internal/element.h"
 
-// Why a pattern did not match: recorded as handles and indices where it
-// happens, and turned into text only by Rules::Explain.
+// The reason why a pattern did not match. The matcher records handles and
+// indices; only Rules::Explain turns them into text.
 namespace tfplug::internal {
 
 struct Mismatch {
@@ -17,7 +17,7 @@ struct Mismatch {
     kNone,
     kRootOp,           // `node` does not have the op of the root.
     kInputOp,          // `other`, input `index` of `node`, has another op.
-    kInputCount,       // `node` has `index` inputs, not those of the pattern.
+    kInputCount,       // `node` has `index` inputs, unlike the pattern.
     kPort,             // Input `index` of `node` is not output `expected`.
     kOtherValue,       // Input `index` of `node` is not the value bound before.
     kSameNode,         // `node` matches two elements of the pattern.
@@ -25,7 +25,7 @@ struct Mismatch {
     kUsed,             // `other`, outside the match, uses `node`.
     kControlUsed,      // `other` has a control edge from `node`.
     kPreserved,        // TensorFlow requires `node` to be preserved.
-    kOutputUsed,       // Output `index` of `node` is used, and would be gone.
+    kOutputUsed,       // Output `index` of `node` is used, but would vanish.
     kDevice,           // `node` is on another device than `other`.
     kOtherDevice,      // `node` is not on the pass's device type.
     kOperandConsumed,  // The replacement would need an output of `node`.
@@ -36,7 +36,7 @@ struct Mismatch {
     kOp,         // The new op is unknown, or needs other attributes.
   };
   Reason reason = Reason::kNone;
-  int progress = 0;  // How far the variant came; the furthest one is reported.
+  int progress = 0;  // Orders mismatches; the furthest one is reported.
   Node node;
   Node other;
   int index = 0;

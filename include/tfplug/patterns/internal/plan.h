@@ -20,8 +20,8 @@
 
 namespace tfplug::internal {
 
-// Everything that a replacement needs and that can prevent it, evaluated before
-// the graph is changed: conditions, ops, kernels, computed values.
+// Evaluates everything that can prevent a replacement before the graph is
+// changed: conditions, op definitions, kernels and computed values.
 class PatternPlan {
  public:
   void Clear() {
@@ -44,13 +44,14 @@ class PatternPlan {
   }
   const Mismatch& mismatch() const { return mismatch_; }
 
-  // The computed attributes and constants, in the order of the tree.
+  // Return the computed attributes and constants one by one, in the order of
+  // the tree.
   const AttrValue& NextValue() { return values_[next_value_++]; }
-  // The serialized AttrValue to copy; null data if there is none.
+  // Returns the serialized AttrValue to copy; null data if there is none.
   absl::string_view NextCopy() { return copies_[next_copy_++]; }
   const Constant& NextConstant() { return constants_[next_constant_++]; }
 
-  // Whether `attr` is to be set on the new node.
+  // Whether `attr` must be set on the new node.
   bool IsKnown(const ReplacementTree& tree, const NewAttr& attr) const {
     return !attr.if_known || SignatureOf(tree).FindAttr(attr.name) != nullptr;
   }
@@ -69,7 +70,7 @@ class PatternPlan {
  private:
   using Reason = Mismatch::Reason;
 
-  // Beyond all progress of a matcher.
+  // Greater than every Mismatch::progress of the matcher.
   static constexpr int kProgress = 1 << 24;
 
   bool Fail(Reason reason, std::string text) {
@@ -89,7 +90,8 @@ class PatternPlan {
     return i;
   }
 
-  // In the order in which PatternEditor adds the nodes: inputs first.
+  // Evaluates a tree in the order in which PatternEditor adds its nodes: inputs
+  // first.
   bool PrepareTree(const ReplacementTree& tree, const Matched& matched,
                    const PassContext& context) {
     if (tree.kind == ReplacementTree::Kind::kMatched) return true;
@@ -130,8 +132,8 @@ class PatternPlan {
     }
     return {};
   }
-  // Reads the node's attributes once for all copies, into memory of an earlier
-  // match.
+  // Reads the node's attributes once for all copies, and reuses the memory of
+  // earlier matches.
   void AddSource(const Node& node) {
     if (num_sources_ == sources_.size()) sources_.emplace_back();
     Source& source = sources_[num_sources_++];
@@ -163,8 +165,8 @@ class PatternPlan {
     }
     return true;
   }
-  // An attribute without a default that the rule does not Set: one of the
-  // tree's copies, counted from its first, must find it.
+  // An attribute without a default that the rule does not Set(). One of the
+  // tree's copies, given by its index within the tree, must find it.
   struct RequiredAttr {
     std::string name;
     std::vector<size_t> copies;

@@ -24,17 +24,17 @@ namespace tfplug::internal {
 
 using patterns::Matched;
 
-// The value of an attribute that no node has yet.
+// The value of an attribute of a new node.
 using AttrValue =
     std::variant<bool, int64_t, float, DataType, std::string, PartialShape,
                  std::vector<bool>, std::vector<int64_t>, std::vector<float>,
                  std::vector<DataType>, std::vector<std::string>>;
 
-// An attribute of a new node. Its value comes from `copy_from`, `function` or
-// `value`, the first of them that is set.
+// An attribute of a new node. Its value comes from the first of `copy_from`,
+// `function` and `value` that is set.
 struct NewAttr {
   std::string name;
-  bool if_known = false;  // Left out where the op has no such attribute.
+  bool if_known = false;  // Skipped if the op has no such attribute.
   bool is_type = false;   // A DataType, by which kernels are selected.
   std::shared_ptr<PatternElement> copy_from;
   std::function<AttrValue(const Matched&)> function;
@@ -45,12 +45,12 @@ struct NewAttr {
 struct ReplacementTree {
   enum class Kind { kMatched, kNode, kConst };
   Kind kind = Kind::kMatched;
-  PatternOutput matched;  // Of a kMatched.
-  std::string op;         // Of a kNode.
+  PatternOutput matched;  // For kMatched.
+  std::string op;         // For kNode.
   std::vector<std::shared_ptr<ReplacementTree>> inputs;
   std::vector<NewAttr> attrs;
   bool needs_kernel = false;
-  // Of a kConst.
+  // For kConst.
   std::function<absl::StatusOr<Constant>(const Matched&)> value;
 };
 
@@ -66,8 +66,8 @@ struct RuleData {
   std::shared_ptr<ReplacementTree> replacement;
 };
 
-// Whether a V can be the value of an attribute of type T. A pointer is not
-// taken for a bool, nor a bool for a number.
+// Whether a V can be the value of an attribute of type T. Excludes the
+// conversions of pointers to bool and of bool to numbers.
 template <class V, class T>
 constexpr bool IsAttrValue() {
   if constexpr (std::is_arithmetic_v<T>) {

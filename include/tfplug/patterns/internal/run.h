@@ -26,7 +26,7 @@ class PatternRun {
         graph_(graph),
         matcher_(context, graph_ops_),
         editor_(graph, context),
-        // Rules that terminate stay far below.
+        // Far more than the number of replacements by rules that terminate.
         limit_(4 * graph.num_nodes() + 1000) {}
 
   // Returns the number of replacements.
@@ -55,7 +55,7 @@ class PatternRun {
       if (!found) FindNodes();
       found = true;
       for (uint32_t id : nodes_[root.op]) {
-        // An earlier replacement may have changed or removed it.
+        // An earlier replacement may have changed or removed the node.
         if (state_->op(id) != graph_ops_[root.op]) continue;
         absl::Status status = Visit(Access::Construct<Node>(state_, id));
         if (!status.ok()) return status;
@@ -86,8 +86,9 @@ class PatternRun {
     }
   }
 
-  // Returns the table's index of an op of the graph; kAbsent if no pattern has
-  // it, or the node is removed (its op is then above all others).
+  // Converts the id of an op in the graph to its index in the table. kAbsent if
+  // no pattern has the op, or for the op of a removed node, which is greater
+  // than all ids.
   uint32_t TableOp(uint32_t graph_op) const {
     return graph_op < table_ops_.size() ? table_ops_[graph_op]
                                         : PatternTable::kAbsent;
@@ -117,7 +118,8 @@ class PatternRun {
     return absl::OkStatus();
   }
 
-  // Returns whether the visit of `node` is over: replaced, or failed.
+  // Returns whether the visit of `node` is finished: the node was replaced, or
+  // `status` is an error.
   bool Replace(const Entry& entry, const Node& node, absl::Status& status) {
     const RuleData& rule = table_.rule(entry);
     const absl::StatusOr<bool> replaced =

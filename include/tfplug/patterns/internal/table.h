@@ -25,8 +25,8 @@ inline absl::Status AnnotateRule(const std::string& name, const Node& node,
 }
 
 // Prepared rules: all variants of their patterns, by the op of the root, in the
-// order in which to try them. Ops are indices in this table; those of roots
-// come first.
+// order in which they are tried. Ops are represented by indices in this table,
+// in which the ops of roots come first.
 class PatternTable {
  public:
   struct Entry {
@@ -35,7 +35,7 @@ class PatternTable {
     // Whether a replacement can lead to another match.
     bool may_enable_matches;
     // The ops that the root's first two inputs may have, as one bit per op;
-    // empty: any op. Checked before everything else.
+    // empty: any op. Checked first.
     std::array<std::vector<uint64_t>, 2> input_ops;
   };
   // The entries of one rank whose root may have `op`.
@@ -58,7 +58,7 @@ class PatternTable {
     }
     for (Entry& entry : entries_) AddToRoots(entry);
   }
-  // Roots hold pointers to entries.
+  // Not copyable: roots hold pointers to entries.
   PatternTable(const PatternTable&) = delete;
   PatternTable& operator=(const PatternTable&) = delete;
 
@@ -82,14 +82,15 @@ class PatternTable {
     return false;
   }
 
-  // Stores find(op) for each op: its index in a graph, or kAbsent.
+  // Stores find(op) for each op. find() returns the op's id in a graph, or
+  // kAbsent.
   static constexpr uint32_t kAbsent = OpTable::kNone;
   template <class F>
   void FindOps(const F& find, std::vector<uint32_t>& graph_ops) const {
     graph_ops.clear();
     for (const std::string& op : ops_) graph_ops.push_back(find(op));
   }
-  // Finds the entries of `root` of which the graph has all ops. Returns false
+  // Finds the entries of `root` whose ops are all in the graph. Returns false
   // if there are none.
   static bool FindPossible(const Root& root,
                            const std::vector<uint32_t>& graph_ops,
@@ -139,15 +140,16 @@ class PatternTable {
       }
     }
   }
-  // Returns the index of `op`.
+  // Returns the index of `op`, and adds it if necessary.
   uint32_t AddOp(const std::string& op) {
     const auto found = std::find(ops_.begin(), ops_.end(), op);
     const auto index = static_cast<uint32_t>(found - ops_.begin());
     if (found == ops_.end()) ops_.push_back(op);
     return index;
   }
-  // A matched value in the root's place gives the root's users another input;
-  // a new node can only match if a pattern contains its op.
+  // Whether a replacement can enable another match. A matched value that
+  // replaces the root becomes an input of the root's users; a new node can
+  // match only if a pattern contains its op.
   bool MayEnableMatches(const ReplacementTree& tree) const {
     if (tree.kind == ReplacementTree::Kind::kMatched) return true;
     if (std::find(ops_.begin(), ops_.end(), tree.op) != ops_.end()) return true;

@@ -8,8 +8,8 @@
 #include "tfplug/kernel/internal/op_enums.h"
 #include "tfplug/kernel/op.h"
 
-// Facts about typed ops (ops::MatMul, ...) by which patterns and replacements
-// are checked when they are compiled.
+// Traits of typed ops (ops::MatMul, ...), with which patterns and replacements
+// are checked at compile time.
 namespace tfplug::internal {
 
 template <class T>
@@ -30,9 +30,9 @@ constexpr bool BelongsTo() {
   return IsEnumOf<E, O>::kValue;
 }
 
-// The number of enumerators of E. Not counted in kNames: with
-// -fsanitize=undefined, g++ takes no comparison of a pointer with null for a
-// constant.
+// The number of enumerators of E. Does not count the entries of kNames: with
+// -fsanitize=undefined, g++ does not accept the comparison of a pointer with
+// null as a constant expression.
 template <class E, int... i>
 constexpr int CountEnumerators(std::integer_sequence<int, i...>) {
   return ((IsEnumerator<static_cast<E>(i)>() ? 1 : 0) + ...);
@@ -41,7 +41,7 @@ template <class E>
 inline constexpr int kEnumeratorCount =
     CountEnumerators<E>(std::make_integer_sequence<int, kMaxEnumerators>());
 
-// The inputs and outputs that are no lists or references.
+// The inputs that are neither lists nor references.
 template <class O, class = void>
 struct FixedInputs {
   static constexpr int kCount = 0;

@@ -11,10 +11,11 @@
 #include "absl/status/status.h"
 #include "tfplug/patterns/internal/element.h"
 
-// A pattern in which every choice is decided: the alternative of each OneOf,
-// whether each Optional is present, and the input order of each commutative
-// node. The rest is a list of steps from the root towards the inputs. Each step
-// succeeds or fails: matching needs no backtracking and allocates nothing.
+// A variant is a pattern in which every choice is decided: the alternative of
+// each OneOf, whether each Optional is present, and the input order of each
+// commutative node. It is a list of steps from the root to the inputs. Each
+// step succeeds or fails, so that matching needs no backtracking and allocates
+// no memory.
 namespace tfplug::internal {
 
 // Goes from a bound node to one of its inputs.
@@ -22,7 +23,7 @@ struct PatternStep {
   int slot;     // Receives the input, or must already hold it.
   int parent;   // The slot of the node that has the input.
   int input;    // The index of the input.
-  int port;     // The output that the input must be, if `slot` is a node.
+  int port;     // The output that must be the input, if `slot` is a kNode.
   bool is_new;  // Whether this is the first step to `slot`.
 };
 
@@ -55,7 +56,7 @@ struct PatternVariant {
 
 class VariantBuilder {
  public:
-  // Finds all variants of the pattern, in the order in which to try them.
+  // Finds all variants of the pattern, in the order in which they are tried.
   // INVALID_ARGUMENT for a malformed pattern; the caller adds the rule's name.
   static absl::Status Build(const PatternOutput& root,
                             std::vector<PatternVariant>& variants) {
@@ -65,7 +66,7 @@ class VariantBuilder {
   }
 
  private:
-  // No sensible pattern has more variants, and each costs time.
+  // A limit on the time for matching, above the needs of realistic patterns.
   static constexpr size_t kMaxVariants = 256;
 
   struct Pending {
