@@ -23,8 +23,8 @@ class InputText {
   InputText(GraphState& state, const Edge& edge)
       : is_control_(edge.port == kControlPort), name_(state.name(edge.source)) {
     if (is_control_) return;
-    // The name of a parsed node may itself end with a colon and digits. It then
-    // needs an explicit port.
+    // The name of a parsed node may itself look like "name:port" or "^name". A
+    // reference to it then needs an explicit port.
     has_port_ = edge.port != 0 || !state.IsPlainName(name_);
     if (!has_port_) return;
     if (state.is_function() && edge.port != 0) {
