@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TOOLS_BENCHMARKS_GRAPH_JOBS_H_
-#define TFPLUG_TOOLS_BENCHMARKS_GRAPH_JOBS_H_
+#ifndef TFPLUG_BENCHMARKS_GRAPH_JOBS_H_
+#define TFPLUG_BENCHMARKS_GRAPH_JOBS_H_
 
 #include <cstddef>
 #include <cstdlib>
@@ -90,4 +90,4 @@ std::string SyntheticGraph(int nodes, bool shuffled);
 // are none.
 std::string ReadGraph(const std::string& name);
 
-#endif  // TFPLUG_TOOLS_BENCHMARKS_GRAPH_JOBS_H_
+#endif  // TFPLUG_BENCHMARKS_GRAPH_JOBS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TOOLS_BENCHMARKS_PROCESSOR_TIME_H_
-#define TFPLUG_TOOLS_BENCHMARKS_PROCESSOR_TIME_H_
+#ifndef TFPLUG_BENCHMARKS_PROCESSOR_TIME_H_
+#define TFPLUG_BENCHMARKS_PROCESSOR_TIME_H_
 
 #include <time.h>
 
@@ -32,4 +32,4 @@ inline void PrintSeconds(const std::vector<double>& seconds) {
   std::printf("]");
 }
 
-#endif  // TFPLUG_TOOLS_BENCHMARKS_PROCESSOR_TIME_H_
+#endif  // TFPLUG_BENCHMARKS_PROCESSOR_TIME_H_

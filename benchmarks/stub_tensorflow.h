@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_TOOLS_BENCHMARKS_PRETEND_CORE_H_
-#define TFPLUG_TOOLS_BENCHMARKS_PRETEND_CORE_H_
+#ifndef TFPLUG_BENCHMARKS_STUB_TENSORFLOW_H_
+#define TFPLUG_BENCHMARKS_STUB_TENSORFLOW_H_
 
 #include <tfplug/abi/tf_buffer.h>
 #include <tfplug/base/internal/tensorflow.h>
@@ -56,4 +56,4 @@ inline void PretendToBeCore() {
   };
 }
 
-#endif  // TFPLUG_TOOLS_BENCHMARKS_PRETEND_CORE_H_
+#endif  // TFPLUG_BENCHMARKS_STUB_TENSORFLOW_H_

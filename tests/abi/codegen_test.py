@@ -29,9 +29,7 @@ class CodegenTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         shutil.copytree(ROOT / "codegen", self.root / "codegen")
-        for name in ("abi", "ops"):
-            shutil.copytree(ROOT / "include/tfplug" / name,
-                            self.root / "include/tfplug" / name)
+        shutil.copytree(ROOT / "include", self.root / "include")
         shutil.copytree(ROOT / "docs/reference", self.root / "docs/reference")
 
     def tearDown(self):

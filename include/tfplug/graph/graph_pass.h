@@ -26,9 +26,9 @@ class GraphPass {
  public:
   virtual ~GraphPass() = default;
 
-  // TP_Optimizer::optimize_func: may edit `graph`. If this returns an error or
-  // throws, TensorFlow logs the error with the name of this class, and runs the
-  // graph as it was before all passes.
+  // optimize_func: may edit `graph`. If this returns an error or throws,
+  // TensorFlow logs the error with the name of this class, and runs the graph as
+  // it was before all passes.
   virtual absl::Status Run(Graph& graph, const PassContext& context) = 0;
 };
 
