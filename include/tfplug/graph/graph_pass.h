@@ -27,8 +27,8 @@ class GraphPass {
   virtual ~GraphPass() = default;
 
   // optimize_func: may edit `graph`. If this returns an error or throws,
-  // TensorFlow logs the error with the name of this class, and runs the graph as
-  // it was before all passes.
+  // TensorFlow logs the error with the name of this class, and runs the graph
+  // as it was before all passes.
   virtual absl::Status Run(Graph& graph, const PassContext& context) = 0;
 };
 
