@@ -218,5 +218,5 @@ def update_in_place():
 
 
 def test_update_in_place_raises():
-    result = harness.run(update_in_place)
+    result = harness.run(update_in_place, env={"TFPLUG_PYTHON_UPDATES": "0"})
     assert result.ok and result.value == [2.0, 3.0], result

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,10 +125,13 @@ def wrap_variable_updates(device_type, kept):
 using OpAndType = std::pair<std::string, DataType>;
 
 // Wraps the Python functions for the device type, except for the ops and types
-// in `kept`. Does nothing in a process without Python. TensorFlow must have
-// been imported. Any thread; acquires Python's GIL.
+// in `kept`. Does nothing in a process without Python, or if the environment
+// variable TFPLUG_PYTHON_UPDATES is 0. TensorFlow must have been imported. Any
+// thread; acquires Python's GIL.
 inline absl::Status WrapPythonUpdates(const std::string& device_type,
                                       const std::vector<OpAndType>& kept) {
+  const char* const setting = std::getenv("TFPLUG_PYTHON_UPDATES");
+  if (setting != nullptr && setting[0] == '0') return absl::OkStatus();
   const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
   const auto is_initialized =
       reinterpret_cast<int (*)()>(find("Py_IsInitialized"));
