@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
 #include <tfplug/base/internal/guard.h>
 
 #include <algorithm>
@@ -278,56 +277,6 @@ TEST_CASE("an exception whose what() is null") {
                         []() -> absl::Status { throw NoMessage(); });
       });
   CHECK(result == absl::InternalError("slot: C++ exception: (no message)"));
-}
-
-// Memory whose Allocate ends the thread that calls it.
-class ExitingMemory : public minimal::Memory {
- public:
-  absl::StatusOr<DeviceMemory> Allocate(uint64_t, int64_t) override {
-    struct Local {
-      ~Local() { destroyed = true; }
-    } local;
-    pthread_exit(nullptr);
-  }
-  static inline bool destroyed = false;
-};
-
-TEST_CASE("pthread_exit in a hook ends the thread and nothing else") {
-  bool destroyed = false, returned = false;
-  const auto exit_thread = [&]() -> absl::Status {
-    struct Local {
-      bool& destroyed;
-      ~Local() { destroyed = true; }
-    } local{destroyed};
-    pthread_exit(nullptr);
-  };
-  SUBCASE("Guard") {
-    testing::ScopedFakeTensorFlow fake;
-    std::thread([&] {
-      capi::TF_Status status;
-      internal::Guard(&status, "slot", exit_thread);
-      returned = true;
-    }).join();
-    CHECK(destroyed);
-  }
-  SUBCASE("GuardOrLog") {
-    std::thread([&] {
-      internal::GuardOrLog("slot", exit_thread);
-      returned = true;
-    }).join();
-    CHECK(destroyed);
-  }
-  SUBCASE("allocate") {
-    Fixture<
-        minimal::PlatformOf<minimal::DeviceOf<minimal::Stream, ExitingMemory>>>
-        fixture;
-    std::thread([&] {
-      fixture.device().Allocate(8);
-      returned = true;
-    }).join();
-    CHECK(ExitingMemory::destroyed);
-  }
-  CHECK_FALSE(returned);
 }
 #endif
 

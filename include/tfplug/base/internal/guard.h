@@ -2,8 +2,6 @@
 #ifndef TFPLUG_BASE_INTERNAL_GUARD_H_
 #define TFPLUG_BASE_INTERNAL_GUARD_H_
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <new>
 #include <string>
@@ -22,21 +20,7 @@
 // `slot` is the name of the C field, which begins the message.
 namespace tfplug::internal {
 
-// pthread_exit and the cancellation of a thread unwind the stack with a special
-// exception, and glibc aborts if a handler swallows it. The guards therefore
-// rethrow it. The thread ends as requested; nothing is reported to TensorFlow,
-// because its frames are unwound as well. If a destructor calls pthread_exit,
-// the process still aborts, because destructors are noexcept.
-#if defined(__cpp_exceptions) && defined(__GLIBCXX__)
-// A separate function, because g++ warns about a `throw` in noexcept functions.
-[[noreturn, gnu::cold, gnu::noinline]] inline void Rethrow() { throw; }
-#define TFPLUG_INTERNAL_TRY try
-#define TFPLUG_INTERNAL_CATCH_ALL       \
-  catch (const abi::__forced_unwind&) { \
-    ::tfplug::internal::Rethrow();      \
-  }                                     \
-  catch (...)
-#elif defined(__cpp_exceptions)
+#if defined(__cpp_exceptions)
 #define TFPLUG_INTERNAL_TRY try
 #define TFPLUG_INTERNAL_CATCH_ALL catch (...)
 #else
@@ -46,6 +30,11 @@ namespace tfplug::internal {
 
 // Converts the exception being handled to a status. The message is empty if
 // there is not enough memory for it.
+//
+// noexcept, as are the functions below that call it: if they could throw, each
+// trampoline would save a register on its fast path to clean up after them. The
+// exception with which pthread_exit unwinds the stack therefore ends here, and
+// glibc aborts; a hook must return.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -167,7 +156,7 @@ inline void Guard(capi::TF_Status* status, const char* slot, Hook&& hook,
 // Runs `hook`, which returns absl::Status, for a slot without a TF_Status.
 // Returns whether it succeeded, and logs a failure.
 template <class Hook>
-inline bool GuardOrLog(const char* slot, Hook&& hook) {
+inline bool GuardOrLog(const char* slot, Hook&& hook) noexcept {
   TFPLUG_INTERNAL_TRY {
     Returned<absl::Status> returned(hook);
     if (ABSL_PREDICT_TRUE(returned.result.ok())) return true;
@@ -180,7 +169,7 @@ inline bool GuardOrLog(const char* slot, Hook&& hook) {
 // Does the same for a hook that returns absl::StatusOr<T>, and passes the T to
 // `use`.
 template <class Hook, class Use>
-inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) {
+inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
   using Result = decltype(hook());
   static_assert(std::is_trivially_destructible_v<typename Result::value_type>);
   TFPLUG_INTERNAL_TRY {
