@@ -6,16 +6,17 @@ The graphs are those of Keras models with random weights. Each file
 (XDG_CACHE_HOME moves the directory):
 
   STEP  train: one training step (Adam); infer: the forward pass
-  FORM  traced: as tf.function leaves it, with its library of functions
+  FORM  traced: as tf.function traces it, with its library of functions
         grappler: as TensorFlow passes it to a plug-in's optimizer: the
                   largest of the graphs of one step
 
 and MODEL_frozen.pb: inference, with variables converted to constants. Existing
-files are kept. index.json lists their bytes, nodes and functions.
+files are kept. index.json lists their sizes in bytes and their numbers of
+nodes and functions.
 
-  dump_graphs.py                 all of them: some minutes, 1.3 GB
+  dump_graphs.py                 all of them: a few minutes, 1.3 GB
   dump_graphs.py resnet50 lstm   only these models
-  dump_graphs.py --small         no frozen graphs, which are most of the bytes
+  dump_graphs.py --small         no frozen graphs, which take most of the space
   dump_graphs.py --list          a table of the existing graphs
 """
 
@@ -119,7 +120,7 @@ def largest_call(call, arguments):
             raise SystemExit("TensorFlow passed no graph to the optimizer")
         print(f"  TensorFlow passed {len(graphs)} graphs of "
               f"{sorted(g.stat().st_size for g in graphs)} bytes")
-        # The first of equal ones: TensorFlow runs its optimizers twice.
+        # Of graphs of equal size, the first: TensorFlow runs its optimizers twice.
         graphs.sort(key=lambda path: int(path.stem))
         return max(graphs, key=lambda path: path.stat().st_size).read_bytes()
 
@@ -203,7 +204,7 @@ def main():
                    if not (folder() / f"{file}.pb").exists()]
         if missing:
             print(f"{name} ...", flush=True)
-            # One process each: some take 3 GB, and a failure names its model.
+            # One process each: some take 3 GB, and an error then names the model.
             subprocess.run([sys.executable, str(HERE / "dump_graphs.py"),
                             "--child", name, *missing], check=True, cwd=HERE)
     for name, entry in write_index().items():

@@ -5,8 +5,9 @@
 //   host PLUGIN OPERATION CALLS    calls it CALLS times
 //   host --list                    lists the operations
 //
-// Callgrind collects measured() and everything that it calls. Preparation and
-// cleanup, such as the deallocation after an allocation, are outside of it.
+// Callgrind counts the instructions of measured() and of everything that it
+// calls. Preparation and cleanup, such as the deallocation after an allocation,
+// are not counted.
 #include "host.h"
 
 #include <cstdio>

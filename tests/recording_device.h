@@ -34,7 +34,7 @@ class Record {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(calls_, {});
   }
-  // The same without the entries of constructors and destructors.
+  // Like Take, without the entries of constructors and destructors.
   std::vector<std::string> TakeHooks() {
     std::vector<std::string> hooks;
     for (std::string& call : Take()) {

@@ -22,7 +22,7 @@ Struct Distinct() {
   return result;
 }
 
-TEST_CASE("the newest layout is the last one and that of the struct") {
+TEST_CASE("the newest layout is the last one and equals the struct's") {
   CHECK(StructInfo<SP_StreamExecutor>::kSize == sizeof(SP_StreamExecutor));
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].size == 296);
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].last == std::string());

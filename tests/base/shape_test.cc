@@ -45,7 +45,7 @@ TEST_CASE("Shape: more dimensions than fit in the object, and back") {
   CHECK(copy.num_elements() == 40320);
 }
 
-TEST_CASE("Shape: num_elements is -1 for what no tensor can have") {
+TEST_CASE("Shape: num_elements is -1 for shapes that no tensor can have") {
   CHECK(Shape({-1}).num_elements() == -1);
   CHECK(Shape({-2, -3}).num_elements() == -1);
   CHECK(Shape({0, -1}).num_elements() == -1);

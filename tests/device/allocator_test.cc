@@ -48,7 +48,7 @@ TEST_CASE_FIXTURE(Recording, "each slot calls its hook with its arguments") {
               "Usage()"});
 }
 
-TEST_CASE_FIXTURE(Recording, "null never reaches a hook") {
+TEST_CASE_FIXTURE(Recording, "hooks are never called with null") {
   Record::Get().Take();
   device().Deallocate(DeviceMemory());
   device().DeallocateHost(nullptr);
@@ -87,19 +87,19 @@ TEST_CASE("limits without a value are not reported") {
 
 using Minimal = Fixture<minimal::Platform>;
 
-TEST_CASE_FIXTURE(Minimal, "without statistics nothing is logged") {
+TEST_CASE_FIXTURE(Minimal, "without statistics, nothing is logged") {
   CHECK_FALSE(device().Stats().has_value());
   CHECK(log().lines().empty());
 }
 
 TEST_CASE_FIXTURE(
-    Minimal, "without unified memory the slots are null and the flag is off") {
+    Minimal, "without unified memory, the slots are null and the flag is off") {
   CHECK_FALSE(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 0);
 }
 
 TEST_CASE_FIXTURE(Recording,
-                  "with unified memory both slots and the flag are set") {
+                  "with unified memory, both slots and the flag are set") {
   CHECK(device().has_unified_memory());
   CHECK(host().platform().supports_unified_memory == 1);
 }
@@ -180,7 +180,7 @@ class WithoutBfc : public minimal::PlatformOf<MisalignedDevice> {
   }
 };
 
-TEST_CASE("without the BFC allocator device memory may be less aligned") {
+TEST_CASE("without the BFC allocator, device memory may be less aligned") {
   Fixture<WithoutBfc> fixture;
   Misaligned::released = 0;
   const DeviceMemory memory = fixture.device().Allocate(100);
@@ -203,7 +203,7 @@ TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
   CHECK(Record::Get().Take() == Calls{});
 }
 
-TEST_CASE("statistics into a smaller or larger SP_AllocatorStats") {
+TEST_CASE("statistics are written to a smaller or larger SP_AllocatorStats") {
   testing::HostOptions options;
   SUBCASE("smaller than every layout: false, and nothing is written") {
     options.sizes.allocator_stats = 88;

@@ -241,7 +241,7 @@ TEST_CASE("CachingAllocator: random use agrees with a naive model") {
   }
 }
 
-TEST_CASE("CachingAllocator: random use of little memory agrees, too") {
+TEST_CASE("CachingAllocator: random use of little memory also agrees") {
   for (uint32_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     Driver driver;

@@ -38,7 +38,7 @@ class CachingPlatform
 };
 
 TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
-                  "CachingAllocator: as TensorFlow uses it") {
+                  "CachingAllocator: used by TensorFlow") {
   CHECK_FALSE(device().has_unified_memory());
   const DeviceMemory memory = device().Allocate(1000);
   const DeviceMemory other = device().Allocate(1000);
@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
         std::string::npos);
 }
 
-TEST_CASE("CachingAllocator: regions double; large ones are exact") {
+TEST_CASE("CachingAllocator: region sizes double; large regions are exact") {
   Driver driver;
   driver.options.first_region = 4096;
   driver.options.largest_region = 8192;
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(driver.allocations == 6 + 4);  // 64 KiB, halved three times.
 }
 
-TEST_CASE("CachingAllocator: a small rest is not split off") {
+TEST_CASE("CachingAllocator: a small remainder is not split off") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -105,7 +105,8 @@ TEST_CASE("CachingAllocator: a small rest is not split off") {
   CHECK(caching.Stats()->bytes_in_use == 16 * 4096);
 }
 
-TEST_CASE("CachingAllocator: sizes of zero and beyond every address space") {
+TEST_CASE(
+    "CachingAllocator: a size of zero, and sizes beyond the address space") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -275,7 +276,8 @@ double SecondsOutsideSpace0(int count) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-TEST_CASE("CachingAllocator: time outside memory space 0 is linear") {
+TEST_CASE(
+    "CachingAllocator: allocations outside memory space 0 take linear time") {
   double small = 1e9;
   for (int i = 0; i < 3; ++i)
     small = std::min(small, SecondsOutsideSpace0(4000));
@@ -284,7 +286,7 @@ TEST_CASE("CachingAllocator: time outside memory space 0 is linear") {
   CHECK(SecondsOutsideSpace0(64000) < 64 * small);
 }
 
-TEST_CASE("CachingAllocator: entries of released regions are used again") {
+TEST_CASE("CachingAllocator: entries of released regions are reused") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -308,7 +310,7 @@ TEST_CASE("CachingAllocator: entries of released regions are used again") {
   CHECK(driver.live.empty());
 }
 
-TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
+TEST_CASE("CachingAllocator: a stray pointer is an error and changes nothing") {
   Driver driver;
   driver.next = 0x10000;
   Caching caching(driver);
@@ -333,7 +335,7 @@ TEST_CASE("CachingAllocator: a stray pointer changes nothing and is an error") {
   CHECK(caching.Allocate(2 << 20, 0)->opaque() == memory.opaque());
 }
 
-TEST_CASE("CachingAllocator: errors of the driver's deallocation") {
+TEST_CASE("CachingAllocator: errors when the driver deallocates") {
   testing::ScopedFakeTensorFlow fake(Fixture<CachingPlatform>::WithLog());
   testing::LogCapture log;
   Driver driver;
@@ -372,7 +374,7 @@ TEST_CASE("CachingAllocator: refuses an invalid rounding") {
   }
 }
 
-// Allocates memory of the host. Has a default constructor, and overrides the
+// Allocates host memory. Has a default constructor, and overrides the
 // hooks of host and unified memory.
 class HostMemory : public Allocator {
  public:
@@ -406,7 +408,7 @@ class HostMemory : public Allocator {
   static inline bool fail_init = false;
 };
 
-TEST_CASE("CachingAllocator: unified memory exactly where Source has it") {
+TEST_CASE("CachingAllocator: has unified memory only if Source does") {
   using WithUnified = CachingAllocator<HostMemory>;
   static_assert(!internal::Overrides(&Caching::AllocateUnified,
                                      &Allocator::AllocateUnified));
@@ -425,7 +427,7 @@ TEST_CASE("CachingAllocator: unified memory exactly where Source has it") {
   CHECK(caching.source().host_freed == &caching);
 }
 
-TEST_CASE("CachingAllocator: is constructible like Source") {
+TEST_CASE("CachingAllocator: has the constructors of Source") {
   static_assert(std::is_constructible_v<Caching, Driver&>);
   static_assert(!std::is_default_constructible_v<Caching>);
   static_assert(

@@ -87,7 +87,8 @@ class OrderDevice : public minimal::DeviceOf<OrderStream, OrderMemory> {
   recording::Lifetime lifetime_{"Device"};
 };
 
-TEST_CASE("streams and events are destroyed before allocator and device") {
+TEST_CASE(
+    "streams and events are destroyed before the allocator and the device") {
   testing::ScopedFakeTensorFlow fake;
   testing::HostOptions options;
   options.create_streams = false;
@@ -250,7 +251,7 @@ UsingMemory::UsingMemory(UsingDevice& device) : device_(device) {
 }
 UsingMemory::~UsingMemory() { memory_read_last = device_.answer(); }
 
-TEST_CASE("an allocator may use the device, a stream also the allocator") {
+TEST_CASE("an allocator may use the device; a stream may use both") {
   stream_read = memory_read = memory_read_last = 0;
   { Fixture<minimal::PlatformOf<UsingDevice>> fixture; }
   CHECK(stream_read == 5 * 42);  // TensorFlow's four and the framework's
@@ -274,7 +275,7 @@ class WideStream
   Wide wide_;
 };
 
-TEST_CASE("objects with more alignment than malloc's") {
+TEST_CASE("objects whose alignment exceeds that of malloc") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<WideStream>>> fixture;
   CHECK(WideStream::misaligned == 0);
 }

@@ -76,7 +76,7 @@ TEST_CASE("get_event_status returns the result of Poll") {
 }
 
 // TensorFlow aborts on an event that is neither pending nor complete.
-TEST_CASE("after a poll that fails, waiting decides") {
+TEST_CASE("if Poll fails, the result of BlockHost decides") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<StreamOf>>> fixture;
   auto event = fixture.device().CreateEvent().value();
   for (const absl::StatusOr<EventStatus>& answer :

@@ -101,7 +101,7 @@ TEST_CASE("HostTask: move assignment logs the task that it destroys") {
   CHECK(log.lines().size() == 1);
 }
 
-TEST_CASE("HostTask::Release serves a C driver") {
+TEST_CASE("HostTask::Release returns arguments for a C driver") {
   ScopedFakeTensorFlow fake(WithLog());
   LogCapture log;
   Counter counter;

@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(StreamFixture, "a stream's lifetime") {
         Calls{Call("BlockHostUntilDone", handle), "-Stream"});
 }
 
-TEST_CASE("a constructor that takes StreamOptions gets TensorFlow's") {
+TEST_CASE("a constructor that takes StreamOptions gets TensorFlow's options") {
   testing::HostOptions options;
   options.sizes = testing::StructSizes({2, 22});
   Recording fixture(options);
@@ -285,7 +285,7 @@ class Between : public tfplug::Stream<Self, minimal::Event> {
 class Derived : public minimal::StreamHooks<Derived, Between<Derived>> {};
 using DerivedPlatform = minimal::PlatformOf<minimal::DeviceOf<Derived>>;
 
-TEST_CASE("an override in the author's base class counts") {
+TEST_CASE("a hook may be overridden in the author's base class") {
   Fixture<DerivedPlatform> fixture;
   CHECK(HasBlockHostUntilDone(fixture.host()));
   CHECK(fixture.stream().WaitForStream(fixture.device().host_to_device()) ==

@@ -55,7 +55,7 @@ TEST_CASE("HostTimer can be started again") {
   CHECK(timer.Nanoseconds().ok());
 }
 
-TEST_CASE("HostTimer's tasks may outlive it") {
+TEST_CASE("HostTimer's tasks may outlive the timer") {
   testing::ScopedFakeTensorFlow fake;
   std::optional<HostTimer> timer(std::in_place);
   HostTask start = timer->MakeStartTask();

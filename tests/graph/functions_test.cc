@@ -111,7 +111,7 @@ TEST_CASE("A function's body is a graph") {
   }
 }
 
-TEST_CASE("A function that cannot be read is left out, and told of") {
+TEST_CASE("A function that cannot be read is omitted and reported") {
   std::string bad = Function("f", "x");
   AppendField(bad, 3, "\x0a\x7f");
   const std::string bytes = WithLibrary(bad, Function("g", "x"));

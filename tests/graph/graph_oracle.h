@@ -265,8 +265,8 @@ class GraphOracle {
     const absl::StatusOr<T> value = node.GetAttr<T>(name);
     return value.ok() == has && (!has || *value == want);
   }
-  // The same for a list. An empty `list` is not compared, because the attribute
-  // may hold values of another type.
+  // Like Same, for a list. An empty `list` is not compared, because the
+  // attribute may hold values of another type.
   template <class T, class List>
   static bool SameList(Node node, absl::string_view name, const List& list) {
     std::vector<T> want;

@@ -44,7 +44,7 @@ std::string Shuffled() {
   return InGraph(nodes);
 }
 
-TEST_CASE("All nodes get an attribute, and nobody asks for an edge") {
+TEST_CASE("All nodes get an attribute, and no edge is read") {
   const std::string bytes = Shuffled();
   Graph graph = Graph::Parse(bytes).value();
   for (Node node : graph.nodes()) node.SetAttr("seen", true);
@@ -60,7 +60,7 @@ TEST_CASE("All nodes get an attribute, and nobody asks for an edge") {
   CHECK(Describe(after) == Describe(bytes));
 }
 
-TEST_CASE("Nodes are taken away while a loop goes over all") {
+TEST_CASE("Nodes are removed during a loop over all nodes") {
   const std::string bytes = Shuffled();
   Graph graph = Graph::Parse(bytes).value();
   int visited = 0;

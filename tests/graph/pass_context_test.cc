@@ -62,7 +62,7 @@ struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
 
-TEST_CASE("which kernels the library has, by types written down or found out") {
+TEST_CASE("kernels of the library, by types known at compile or run time") {
   LeakCheckedFake core;
   internal::RegisteredKernels().Clear();
   RegisterKernel<NoKernel>(
@@ -82,7 +82,7 @@ TEST_CASE("which kernels the library has, by types written down or found out") {
   internal::RegisteredKernels().Clear();
 }
 
-TEST_CASE("names are asked for once") {
+TEST_CASE("names are requested once") {
   LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
@@ -100,7 +100,7 @@ TEST_CASE("names are asked for once") {
   CHECK((*GraphItem(&nothing).GetNodesToPreserve())->empty());
 }
 
-TEST_CASE("properties are inferred once, and values only when asked for") {
+TEST_CASE("properties are inferred once, and values only on request") {
   LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
@@ -127,7 +127,7 @@ TEST_CASE("properties are inferred once, and values only when asked for") {
   CHECK(item.inferences == 2);
 }
 
-TEST_CASE("a node that a pass adds is unknown until it is stated") {
+TEST_CASE("a node that a pass adds has no properties until they are set") {
   LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
@@ -150,7 +150,7 @@ TEST_CASE("a node that a pass adds is unknown until it is stated") {
   CHECK(absl::IsNotFound(properties.GetConstantValue("x", 0).status()));
 }
 
-TEST_CASE("ops and functions are looked up once, by the library alone") {
+TEST_CASE("a FunctionLibrary looks up ops and functions once") {
   LeakCheckedFake core;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const std::string graph = GraphWithFunction();
@@ -179,7 +179,7 @@ TEST_CASE("ops and functions are looked up once, by the library alone") {
         }) == 0);
 }
 
-TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
+TEST_CASE("a failure of each C function is returned, and leaks nothing") {
   LeakCheckedFake core;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const TF_GrapplerItem item = MakeItem();
@@ -201,7 +201,7 @@ TEST_CASE("each function of core's fails once: its words, and nothing leaked") {
   });
 }
 
-TEST_CASE("a failure is not asked for again") {
+TEST_CASE("a call that failed is not repeated") {
   LeakCheckedFake core;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
@@ -213,7 +213,7 @@ TEST_CASE("a failure is not asked for again") {
   CHECK(absl::IsResourceExhausted(context.status()));
 }
 
-TEST_CASE("a release without the functions says so") {
+TEST_CASE("functions that a release lacks return UNIMPLEMENTED") {
   LeakCheckedFake core({{2, 21},
                         {"TF_GetNodesToPreserveList", "TF_InferStatically",
                          "TF_NewFunctionLibraryDefinition"}});

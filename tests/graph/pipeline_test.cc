@@ -120,7 +120,7 @@ TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
         Lines{"a = Const()", "b = Sign(a)", "c = Abs(b)"});
 }
 
-TEST_CASE("nodes of one name are found before they are written") {
+TEST_CASE("nodes with the same name are detected before they are written") {
   Fixture fixture;
   // Neither pass uses names or edges.
   const std::string twice = MakeGraph() + MakeGraph();
@@ -153,7 +153,7 @@ TEST_CASE("nodes of one name are found before they are written") {
         std::string::npos);
 }
 
-TEST_CASE("a pass that fails half-way") {
+TEST_CASE("a pass that fails halfway") {
   Fixture fixture;
   bool second_ran = false;
   first_run = [](Graph& graph, const PassContext&) {
@@ -178,7 +178,7 @@ TEST_CASE("a pass that fails half-way") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("a pass that throws, and one that cannot be made") {
+TEST_CASE("a pass that throws, and one that cannot be constructed") {
   Fixture fixture;
   second_run = [](Graph& graph, const PassContext&) -> absl::Status {
     graph.FindNode("b").SetOp("Sign");
@@ -199,7 +199,7 @@ TEST_CASE("a pass that throws, and one that cannot be made") {
 }
 #endif
 
-TEST_CASE("what must be preserved must stay") {
+TEST_CASE("nodes to preserve cannot be removed or renamed") {
   Fixture fixture;
   second_run = [](Graph& graph, const PassContext& context) {
     CHECK(context.IsPreserved("c"));
@@ -261,7 +261,7 @@ TEST_CASE("a graph that is wrong names the node and the pass") {
       fixture.host->Optimize("not a graph", fixture.item, 1).runs[0]));
 }
 
-TEST_CASE("core's failures reach core, and leak nothing") {
+TEST_CASE("TensorFlow's failures are returned to it, and leak nothing") {
   Fixture fixture;
   first_run = [](Graph& graph, const PassContext& context) {
     if (!context.IsPreserved("b")) graph.FindNode("b").SetOp("Sign");
@@ -304,7 +304,7 @@ struct LargeGraph {
   size_t size;
 };
 
-TEST_CASE("more bytes than core can parse are not written") {
+TEST_CASE("more bytes than TensorFlow can parse are not written") {
   const LeakCheckedFake core;
   const LargeGraph large(1200000000);
   const TF_GrapplerItem item;

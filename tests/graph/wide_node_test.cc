@@ -115,7 +115,7 @@ TEST_CASE("Every edit of the control inputs of a wide node") {
   CHECK(other.num_controls() == 1);
 }
 
-TEST_CASE("Uses of one node by many, and by one in many inputs") {
+TEST_CASE("Uses of one node by many nodes, and in many inputs of one") {
   std::vector<std::string> nodes = {NodeDef("hub", "Const"),
                                     NodeDef("next", "Const")};
   nodes.push_back(
@@ -231,7 +231,7 @@ TEST_CASE("Random edits of one node's inputs") {
   }
 }
 
-TEST_CASE("A range goes on while the inputs are edited") {
+TEST_CASE("Iteration over a range continues while the inputs are edited") {
   Graph graph = Graph::Parse(WideGraph("", 4)).value();
   const std::vector<Node> x = Sources(graph);
   const Node wide = graph.FindNode("wide");

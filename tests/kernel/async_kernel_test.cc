@@ -120,7 +120,7 @@ TEST_CASE("a run that is finished later, on another thread") {
   }
 }
 
-TEST_CASE("a run passes through a callback that takes a pointer") {
+TEST_CASE("a run is passed to a callback as a void pointer") {
   LeakCheckedFake fake;
   void* released = nullptr;
   const Seen seen = Run(
@@ -232,7 +232,7 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   Table::delete_func(kernel);
 }
 
-TEST_CASE("the done callback is copied in the examined releases only") {
+TEST_CASE("the done callback is copied only in examined releases") {
   for (const char* version : {"2.13.0", "2.22.0", "2.22.0-rc0", "2.9.1"}) {
     CHECK(internal::HasCopyableDoneCallback(version));
   }

@@ -167,7 +167,8 @@ TEST_CASE("a failure of any C call is returned and nothing leaks") {
   CheckFaults<std::vector<Function>>("funcs");
 }
 
-TEST_CASE("older releases: shapes by the C function, or a clear error") {
+TEST_CASE(
+    "older releases: shapes are read by the C function, or are an error") {
   auto node = MakeNode();
   const KernelConstruction c(&node);
   {

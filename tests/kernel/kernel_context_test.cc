@@ -125,7 +125,7 @@ TEST_CASE("inputs, outputs, temporaries and the stream") {
   CHECK(context.host_temporaries == 1);
 }
 
-TEST_CASE("every failure of TensorFlow is reported with op and node") {
+TEST_CASE("every failure of TensorFlow is reported with the op and the node") {
   LeakCheckedFake fake;
   testing::FailEachCall([] {
     const absl::Status status = Run(DoEverything);
@@ -260,7 +260,7 @@ TEST_CASE("names, ids, memory and protos of a run") {
   CHECK(absl::IsAborted(status));
 }
 
-TEST_CASE("functions that an old release lacks are UNIMPLEMENTED") {
+TEST_CASE("functions that an old release lacks return UNIMPLEMENTED") {
   LeakCheckedFake fake({{2, 9}, {}});
   const absl::Status status = Run([](KernelContext& c) {
     for (const absl::Status& status :
@@ -349,7 +349,7 @@ TEST_CASE("the first 64 outputs have to be set") {
   CHECK(first.message().find("output 0 of 66") != absl::string_view::npos);
 }
 
-TEST_CASE("deferred ops end at the latest when the run ends") {
+TEST_CASE("deferred ops end no later than the run") {
   LeakCheckedFake fake;
   TF_OpKernelContext context = MakeContext();
   CHECK(Run(context, [](KernelContext& c) -> absl::Status {

@@ -174,7 +174,7 @@ TEST_CASE_FIXTURE(KernelFixture,
 }
 
 TEST_CASE_FIXTURE(KernelFixture,
-                  "a kernel reads inputs, names and types of its run") {
+                  "a kernel reads the inputs, names and types of its run") {
   CHECK(RunScript([](KernelContext& context) -> absl::Status {
           CHECK(context.num_inputs() == 1);
           CHECK(context.num_outputs() == 1);
@@ -207,7 +207,7 @@ TEST_CASE_FIXTURE(KernelFixture,
         }).ok());
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "failures name op and node") {
+TEST_CASE_FIXTURE(KernelFixture, "failures name the op and the node") {
   CHECK(RunScript([](KernelContext&) {
           return absl::AbortedError("the driver's message");
         }) ==

@@ -57,7 +57,7 @@ absl::Status Infer(capi::TF_ShapeInferenceContext& context,
   return testing::CallWithStatus(function, &context);
 }
 
-TEST_CASE("an op with everything") {
+TEST_CASE("an op with every property") {
   LeakCheckedFake fake({{2, 20}, {}});
   CHECK(Init([] {
           RegisterOp(OpDef("MyScale")
@@ -241,7 +241,7 @@ TEST_CASE("an output that the op does not have is an error") {
   CHECK(infer().ok());
 }
 
-TEST_CASE("a lambda as shape function; exceptions") {
+TEST_CASE("a lambda as the shape function; exceptions") {
   LeakCheckedFake fake;
   auto context = MakeContext();
   const auto ok = OpDef("A").SetShapeFn(

@@ -72,7 +72,7 @@ TEST_CASE("a kernel with all its types is one KernelDef, since 2.10") {
             [] { Init([] { RegisterKernel<Nothing>(Full()); }); }) == 2);
 }
 
-TEST_CASE("before 2.10, a kernel is registered per combination of types") {
+TEST_CASE("before 2.10, a kernel is registered for each combination of types") {
   LeakCheckedFake fake({{2, 9}, {}});
   CHECK(Init([] {
           RegisterKernel<Nothing>(KernelDef("Cast")
@@ -113,7 +113,7 @@ TEST_CASE("a KernelDef supports types that the builder does not") {
   CHECK(RegisteredKernels().size() == 1);
 }
 
-TEST_CASE("of two kernels for the same op and types the second is skipped") {
+TEST_CASE("of two kernels for the same op and types, the second is skipped") {
   LeakCheckedFake fake({{2, 20}, {}});
   const std::string log = Init([] {
     RegisterKernel<Nothing>(KernelDef("A").TypeConstraint<float>("T"));

@@ -168,7 +168,7 @@ TEST_CASE("an empty tensor cannot be sent") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("an exception of a callback does not reach TensorFlow") {
+TEST_CASE("an exception from a callback does not reach TensorFlow") {
   LeakCheckedFake fake;
   Run run;
   run.rendezvous.RecvAsync(
@@ -195,7 +195,7 @@ TEST_CASE("a failure of any C call is returned") {
   });
 }
 
-TEST_CASE("a run and a release without a rendezvous") {
+TEST_CASE("a run without a rendezvous, and a release without one") {
   TF_OpKernelContext c;
   {
     LeakCheckedFake fake;

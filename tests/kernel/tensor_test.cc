@@ -130,7 +130,7 @@ TEST_CASE("MaybeMove takes a buffer without other references") {
   CHECK(!x);
 }
 
-TEST_CASE("host tensors: new ones, wrapped ones, strings") {
+TEST_CASE("host tensors: new, wrapped, and of strings") {
   LeakCheckedFake fake;
   CHECK(TensorAlignment() == 64);
   const Tensor made = NewHostTensor(DataType::kFloat, {2, 2}).value();

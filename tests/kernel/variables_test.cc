@@ -132,7 +132,7 @@ TEST_CASE("2.6 to 2.9: an assignment does not validate shapes") {
   CHECK(world.value() == Floats{10, 20});
 }
 
-TEST_CASE("updates, under the lock, in place or on a copy") {
+TEST_CASE("updates are done in place, or on a copy for a reader") {
   LeakCheckedFake fake(k218);
   for (const auto update :
        {&UpdateVariable<Code>,
@@ -292,7 +292,7 @@ TEST_CASE("sums and zeros of variants succeed with an untouched status") {
   CHECK(ZerosLikeVariant<Code>(c).ok());
 }
 
-TEST_CASE("every function names the missing C function") {
+TEST_CASE("every error for a missing C function names it") {
   LeakCheckedFake fake({{2, 21}, {}});
   World world;
   KernelContext c(&world.context);

@@ -58,7 +58,7 @@ TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
   CHECK(BufferToMessage(capi::TF_Buffer{}, &graph).ok());
 }
 
-TEST_CASE("what a buffer held is freed") {
+TEST_CASE("the previous contents of a buffer are freed") {
   static int freed = 0;
   freed = 0;
   capi::TF_Buffer buffer = {&freed, 1, [](void* data, size_t length) {
@@ -71,7 +71,8 @@ TEST_CASE("what a buffer held is freed") {
   CHECK(freed == 1);
 }
 
-TEST_CASE("bytes that are none are refused, and the words say of what") {
+TEST_CASE(
+    "bytes that are not a message are refused; the error names the type") {
   google::protobuf::LogSilencer quiet;
   const std::string bytes = Bytes(ThreeNodes());
   proto::GraphDef graph;

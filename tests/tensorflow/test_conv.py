@@ -80,7 +80,7 @@ def _results():
 
 
 @pytest.mark.parametrize("function", sorted({name for name, _ in _cases()}))
-def test_as_on_the_cpu(results, function):
+def test_results_equal_the_cpus(results, function):
     mine = [(case, result) for case, result in results if case[0] == function]
     assert len(mine) > 2
     failed = [f"{case}: {result}" for case, result in mine if not result.ok]

@@ -101,7 +101,7 @@ def rows_of(report, **wanted):
             if all(row[name] == value for name, value in wanted.items())]
 
 
-def test_every_kind_of_answer(tmp_path):
+def test_every_kind_of_result(tmp_path):
     code, report, text = run_tool(tmp_path, "a_model.py")
     assert code == 1, text
     assert report["schema"] == 2 and report["device_type"] == "SIM"

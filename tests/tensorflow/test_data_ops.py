@@ -85,7 +85,7 @@ def gradients(device):
     return found
 
 
-def test_gradients_are_the_cpus(results):
+def test_gradients_equal_the_cpus(results):
     _same(*results["gradients"])
 
 
@@ -243,7 +243,7 @@ def draw_random(device):
     return found
 
 
-def test_random_numbers_are_the_cpus(results):
+def test_random_numbers_equal_the_cpus(results):
     import numpy as np
     ours, cpus = results["draw_random"]
     assert ours.ok and cpus.ok, f"{ours}\n{cpus}"

@@ -151,12 +151,12 @@ def touch_device_memory():
     return len(ctypes.string_at(address, 4))
 
 
-def test_strict_memory_crashes_a_stray_access():
+def test_strict_memory_crashes_on_a_stray_access():
     result = harness.run(touch_device_memory)
     assert result.died == -signal.SIGSEGV, result
 
 
-def test_lenient_memory_does_not():
+def test_lenient_memory_allows_a_stray_access():
     result = harness.run(touch_device_memory, env={"CPU_SIM_STRICT": "0"})
     assert result.ok and result.value == 4, result
 

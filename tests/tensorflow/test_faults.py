@@ -17,7 +17,7 @@ CODES = {"error": "InternalError", "oom": "ResourceExhaustedError",
          "unknown": "InternalError"}
 OUT_OF_MEMORY = dict.fromkeys(KINDS, "ResourceExhaustedError")
 SWALLOWED = dict.fromkeys(KINDS, "")
-# TensorFlow replaces the status of this hook by its own.
+# TensorFlow replaces the status of this hook with its own.
 INTERNAL = dict.fromkeys(KINDS, "InternalError")
 
 # hook -> (action that makes TensorFlow call it, error in Python for each kind of failure)
@@ -32,7 +32,7 @@ HOOKS = {
     "get_event_status": ("to_host", SWALLOWED),
     "synchronize_all_activity": ("to_host", INTERNAL),
 }
-# From Python, TensorFlow never calls these of a pluggable device; unit tests do.
+# TensorFlow in Python never calls these hooks of a pluggable device; unit tests do.
 NEVER_CALLED = (
     "unified_memory_allocate", "unified_memory_deallocate",
     "host_memory_allocate", "sync_memcpy_htod", "sync_memcpy_dtoh",
@@ -81,7 +81,7 @@ def setup():
         actions={
             "add": on_device(lambda: one + two),
             "fill": on_device(lambda: tf.fill([10**7], 1.0)),
-            # More than is left of the driver's blocks, less than the device has.
+            # More than is free in the blocks from the driver, less than the device has.
             "fill_much": on_device(
                 lambda: [tf.fill([10**7], 1.0) for _ in range(12)]),
             "to_device": on_device(lambda: tf.constant(data + 2)),
@@ -166,7 +166,7 @@ def test_failure_reaches_python(failures, hook, kind):
     result = failures[hook, kind]
     assert result.ok, result
     value = result.value
-    assert value["reached"], "core did not call it"
+    assert value["reached"], "TensorFlow did not call it"
     assert value["seen"] == HOOKS[hook][1][kind], value["message"]
     thrown = kind in ("bad_alloc", "unknown")  # their messages do not come from tfplug
     if HOOKS[hook][1] is CODES and not (hook == "launch" and thrown):
@@ -174,7 +174,7 @@ def test_failure_reaches_python(failures, hook, kind):
     assert value["leaked"] == [0, 0]
 
 
-def test_what_core_never_calls():
+def test_hooks_that_tensorflow_never_calls():
     results = harness.run_each(count_calls, [[h] for h in NEVER_CALLED] +
                                [["launch"]])
     assert all(r.ok for r in results), next(r for r in results if not r.ok)
@@ -197,18 +197,18 @@ def start(hook, kind="error", **env):
         "CPU_SIM_FAULT": f"hook={hook},kind={kind}", **env})
 
 
-def test_no_memory_at_first_makes_bfc_ask_for_less():
+def test_bfc_allocator_requests_less_after_a_failure():
     result = start("allocate", "oom")
     assert result.ok and result.value == [2, [2.0]], result
 
 
-def test_memory_of_unknown_size():
+def test_unknown_memory_size_is_an_error():
     result = start("device_memory_usage")
     assert result.error.startswith("UnknownError"), result
     assert "Failed to query available memory" in result.error
 
 
-def test_device_that_cannot_be_made():
+def test_device_that_cannot_be_created():
     result = start("create_device")
     assert result.error.startswith("RuntimeError"), result
     assert "injected: create_device failed" in result.error
@@ -220,12 +220,12 @@ def test_device_that_cannot_be_made():
 
 
 @pytest.mark.parametrize("hook", ["create_stream", "create_event"])
-def test_core_does_not_survive_what_it_does_not_look_at(hook):
+def test_tensorflow_crashes_on_an_error_that_it_ignores(hook):
     result = start(hook)
     assert result.died in (-6, -11), result
 
 
-def test_core_does_not_survive_work_that_fails():
+def test_tensorflow_aborts_if_work_fails():
     """TensorFlow can only abort here or return a wrong result."""
     result = start("device")
     assert result.died == -6, result

@@ -225,7 +225,7 @@ def _outcomes():
 
 
 @pytest.mark.parametrize("name", list(MODELS))
-def test_a_model_infers_and_learns_the_same(outcomes, name):
+def test_model_has_the_same_results_and_losses_when_fused(outcomes, name):
     import numpy as np
     result = outcomes[name]
     assert result.ok, result

@@ -117,7 +117,7 @@ def both(results, how):
 
 
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
-def test_fit_gives_the_cpus_losses(results, optimizer):
+def test_fit_has_the_same_losses_as_on_the_cpu(results, optimizer):
     import numpy as np
     (losses, on_the_cpu), (cpus, _) = both(results, optimizer)
     np.testing.assert_allclose(losses, cpus, rtol=1e-5)

@@ -115,7 +115,7 @@ def _probe(tmp_path_factory):
     return lambda function, mode: results[function, mode]
 
 
-def test_unchanged_is_no_error_and_changes_nothing(probe):
+def test_unchanged_is_not_an_error_and_changes_nothing(probe):
     result = probe(run_function, "nothing")
     assert result.ok, result
     is_sin, _, graphs = result.value
@@ -140,7 +140,7 @@ def test_unchanged_is_no_error_and_changes_nothing(probe):
     assert "Sin" in graphs[4]["ops"]
 
 
-def test_edits_arrive_in_function_branches_and_bodies(probe):
+def test_functions_branches_and_bodies_are_edited(probe):
     result = probe(run_function, "edit")
     assert result.ok, result
     is_sin, is_cos, graphs = result.value
@@ -194,12 +194,12 @@ def _run_sums(**env):
             harness.small_plugin_path("sum_device"))))
 
 
-def test_without_safe_rewriting_sums_fail_for_want_of_a_kernel():
+def test_without_safe_rewriting_sums_have_no_kernel():
     result = _run_sums(SUM_DEVICE="unsafe")
     assert result.died == 0 and "AddN" in result.error, result
 
 
-def test_safe_rewriting_keeps_to_the_devices_kernels():
+def test_safe_rewriting_uses_only_ops_with_kernels():
     result = _run_sums()
     assert result.ok, result
     assert result.value == [4.0, 8.0]

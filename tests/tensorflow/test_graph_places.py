@@ -89,7 +89,7 @@ def mirrored():
 
 
 @pytest.mark.parametrize("run, replicas", [(saved_model, 1), (mirrored, 2)])
-def test_fused_and_not_fused_compute_the_same(run, replicas):
+def test_fused_and_unfused_graphs_compute_the_same(run, replicas):
     import numpy as np
     result = harness.run(run, env={"CPU_SIM_DEVICES": "2"})
     assert result.ok, result

@@ -33,7 +33,7 @@ def _results():
                      "ABORTED edited")}
 
 
-def test_with_ok_core_reads_the_result(results):
+def test_with_ok_tensorflow_reads_the_result(results):
     garbage, edited = results["OK garbage"], results["OK edited"]
     assert garbage.ok and garbage.value == pytest.approx(SIN), garbage
     assert "PluggableGraphOptimizer failed: " in garbage.log, garbage.log
@@ -41,13 +41,13 @@ def test_with_ok_core_reads_the_result(results):
 
 
 @pytest.mark.parametrize("what", ["garbage", "edited"])
-def test_with_aborted_core_reads_nothing(results, what):
+def test_with_aborted_tensorflow_reads_nothing(results, what):
     result = results[f"ABORTED {what}"]
     assert result.ok and result.value == pytest.approx(SIN), result
     assert "PluggableGraphOptimizer failed" not in result.log, result.log
 
 
-def test_the_memory_comes_back_at_once_or_after_parsing(results):
+def test_memory_is_released_at_once_or_after_parsing(results):
     later = {mode: [float(ms) for ms in re.findall(
         r"released after ([\d.]+) ms", results[mode].log)]
         for mode in results}

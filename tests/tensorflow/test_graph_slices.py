@@ -184,14 +184,14 @@ def _losses():
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_function_computes_what_it_does_on_the_cpu(results, name):
+def test_function_computes_the_same_as_on_the_cpu(results, name):
     ours, cpus = results[name]
     assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"
     assert ours.value == cpus.value
 
 
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
-def test_an_embedding_learns_what_it_does_on_the_cpu(losses, optimizer):
+def test_embedding_has_the_same_losses_as_on_the_cpu(losses, optimizer):
     import numpy as np
     ours, cpus = losses[optimizer]
     assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"

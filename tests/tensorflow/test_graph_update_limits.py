@@ -104,7 +104,7 @@ def functional_if(tf, v, x):
 
 
 def functional_while(tf, v, x):
-    """The same for the body of a While."""
+    """Like functional_if, for the body of a While."""
     specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([2]),
              tf.TensorSpec([], tf.resource)]
 
@@ -171,13 +171,13 @@ def test_lowered(results, name):
 
 
 @pytest.mark.parametrize("name", NOT_LOWERED)
-def test_not_lowered_is_an_error_in_words(results, name):
+def test_not_lowered_is_an_error_with_the_remedy(results, name):
     assert results[name].died == 0, results[name]
     assert "UnimplementedError" in results[name].error, results[name]
     assert REMEDY in results[name].error, results[name]
 
 
-def test_xla_knows_no_such_device(results):
+def test_xla_does_not_support_the_device(results):
     assert results["compiled"].died == 0, results["compiled"]
     assert "XLA" in results["compiled"].error or (
         "JIT" in results["compiled"].error), results["compiled"]

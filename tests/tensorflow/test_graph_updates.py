@@ -300,7 +300,7 @@ def _results():
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_function_computes_what_it_does_on_the_cpu(results, name):
+def test_function_computes_the_same_as_on_the_cpu(results, name):
     import numpy as np
     ours, cpus = results[name, SIM], results[name, CPU]
     assert ours.ok and cpus.ok, f"on the device: {ours}\non the CPU: {cpus}"

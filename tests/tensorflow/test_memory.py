@@ -35,7 +35,7 @@ def run_out(strategy):
 
 
 @pytest.mark.parametrize("bfc,strategy", [("1", ""), ("1", "growth"), ("0", "")])
-def test_out_of_memory_is_an_error_and_no_more(bfc, strategy):
+def test_out_of_memory_is_an_error_and_the_device_still_works(bfc, strategy):
     result = harness.run(run_out, strategy, env={
         "CPU_SIM_BFC": bfc, "CPU_SIM_MEMORY": "512M"})
     assert result.ok, result
@@ -107,7 +107,7 @@ def many_ops(count):
     return figures
 
 
-def test_ten_thousand_ops_leave_nothing_behind():
+def test_ten_thousand_ops_leak_nothing():
     # With the plug-in's own allocator, a leak soon exhausts the memory.
     leaky = harness.run(many_ops, 10000, env={"CPU_SIM_BFC": "0",
                                               "CPU_SIM_MEMORY": "2M"})

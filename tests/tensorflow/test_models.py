@@ -32,7 +32,7 @@ def _compared():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_model_computes_what_it_does_on_the_cpu(compared, name):
+def test_model_computes_the_same_as_on_the_cpu(compared, name):
     assert compared[name].ok, compared[name]
     found = compared[name].value
     assert found["inference"] <= INFERENCE
@@ -40,7 +40,7 @@ def test_model_computes_what_it_does_on_the_cpu(compared, name):
     assert found["gradients"] <= GRADIENTS, found["worst"]
     assert found["spread"] > 0, "all outputs are the same: nothing is compared"
     assert found["ops"]["SIM:0"] > 20 * len(MODELS[name])
-    assert found["ops"].get("CPU:0", 0) <= 3, "the arguments' way in"
+    assert found["ops"].get("CPU:0", 0) <= 3, "only the arguments may be there"
 
 
 def test_digits_are_learnt():
@@ -62,7 +62,7 @@ def _split():
 
 @pytest.mark.parametrize("first,second", [(SIM0, CPU), (CPU, SIM0),
                                           (SIM0, SIM1)])
-def test_a_part_on_each_device(split, first, second):
+def test_model_split_between_two_devices(split, first, second):
     assert split[first, second].ok, split[first, second]
     found = split[first, second].value
     assert found["difference"] < 1e-5
@@ -71,7 +71,7 @@ def test_a_part_on_each_device(split, first, second):
     assert {first, second, CPU} == set(places)
 
 
-def test_training_needs_no_more_memory_with_time():
+def test_memory_does_not_grow_during_training():
     # If each step leaked a tensor, the device would run out of memory.
     steps = 1000
     result = harness.run(model_runs.memory, steps, env={

@@ -22,7 +22,7 @@ def check(folder):
     return run.returncode, run.stdout
 
 
-def test_ops_are_as_recorded():
+def test_ops_equal_the_record():
     code, output = check(CODEGEN)
     assert code == 0, output
 

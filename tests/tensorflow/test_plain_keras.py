@@ -92,7 +92,7 @@ def _results():
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("case", CASES)
-def test_equals_the_cpu(results, case, name):
+def test_results_equal_the_cpus(results, case, name):
     device, cpu = (results[case, name, d] for d in ("SIM", "CPU"))
     assert cpu.ok, cpu
     assert device.ok, device

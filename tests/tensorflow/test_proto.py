@@ -73,14 +73,14 @@ def dump_protos(root, *arguments):
     return run.returncode, run.stdout
 
 
-def test_protos_are_those_of_the_installed_tensorflow():
+def test_protos_equal_those_of_the_installed_tensorflow():
     code, output = dump_protos(harness.ROOT, "--check")
     if code == 77:
         pytest.skip(output)
     assert code == 0, output
 
 
-def test_that_check_finds_what_is_wrong(tmp_path):
+def test_check_finds_wrong_protos(tmp_path):
     (tmp_path / "codegen").mkdir()
     shutil.copy(CODEGEN / "dump_protos.py", tmp_path / "codegen")
     folder = tmp_path / "include/tfplug/proto"

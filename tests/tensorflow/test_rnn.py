@@ -124,7 +124,7 @@ def test_model(results, kind):
     assert cpus.value["losses"][-1] < cpus.value["losses"][0]
 
 
-def test_loops_are_loops(results):
+def test_loops_stay_loops(results):
     """Their gradients need sums of tensor lists, which TensorFlow supports on its
     own devices only (see passes/list_gradients.h); masks are lists of bool (see
     passes/bool_lists.h)."""

@@ -113,7 +113,7 @@ def test_rendezvous():
 
 
 def test_variables():
-    """In this release; tools/tf-matrix runs the same in older ones."""
+    """Runs in this release; tools/tf-matrix runs the same checks in older ones."""
     [results] = run_each(small_kernels.variables, [[]])
     problem = small_kernels.variables_problem(results)
     assert not problem, problem

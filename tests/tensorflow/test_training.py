@@ -39,7 +39,7 @@ def gradients(device):
     return [loss.numpy().tolist()] + [g.numpy().tolist() for g in found]
 
 
-def test_gradients_are_the_cpus():
+def test_gradients_equal_the_cpus():
     import numpy as np
     ours, cpus = harness.run_each(gradients, [["/device:SIM:0"],
                                               ["/device:CPU:0"]])

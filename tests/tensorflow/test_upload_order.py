@@ -31,9 +31,9 @@ def _run(plugin):
     return result.value
 
 
-def test_a_constant_waits_for_the_kernels():
+def test_a_constant_waits_for_enqueued_kernels():
     assert _run("late_device") == [[2.0], [5.0]]
 
 
-def test_without_the_wait_it_overtakes_one():
+def test_without_the_wait_a_constant_overtakes_a_kernel():
     assert _run("overtaken_device") == [[10.0], [5.0]]

@@ -93,7 +93,7 @@ TEST_CASE("strings: short ones in place, long ones on the heap, views") {
   CHECK(text.view().empty());
 }
 
-TEST_CASE("a new string tensor outside of a run, and as an output") {
+TEST_CASE("a new string tensor outside a run, and as an output") {
   testing::LeakCheckedFake fake;
   HostKernel kernel([](KernelContext& context) -> absl::Status {
     TFPLUG_ASSIGN_OR_RETURN(const Tensor y,
@@ -107,7 +107,7 @@ TEST_CASE("a new string tensor outside of a run, and as an output") {
   CHECK(run.Output<std::string>(0).elements == Strings{"", long_text});
 }
 
-TEST_CASE("bools, and everything else that a kernel may ask for") {
+TEST_CASE("bools, the step id, the type of an input, and a missing input") {
   testing::LeakCheckedFake fake;
   HostKernel kernel([](KernelContext& context) -> absl::Status {
     CHECK(context.step_id() == 7);
@@ -131,7 +131,7 @@ TEST_CASE("bools, and everything else that a kernel may ask for") {
   CHECK(run.Output<bool>(0).elements == std::vector<bool>{false, true});
 }
 
-TEST_CASE("an input is only forwarded to the same kind of memory") {
+TEST_CASE("an input is forwarded only to the same kind of memory") {
   testing::LeakCheckedFake fake;
   HostKernel kernel([](KernelContext& context) {
     return context.ForwardOrAllocateOutput(0, {0}, {2}).status();

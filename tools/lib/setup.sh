@@ -128,8 +128,8 @@ manifest() {
     xargs -0 sha256sum)
 }
 
-# is_intact PREFIX: whether a cached build belongs to this user alone and is as
-# it was when it was built.
+# is_intact PREFIX: succeeds if a cached build is unchanged and belongs to this
+# user alone.
 is_intact() {
   local foreign
   foreign=$(find "$1" ! -uid "$(id -u)" -o ! -type l -perm /022) &&
@@ -392,8 +392,8 @@ set_up() {
   export MESON=$TFPLUG_VENV/bin/meson
 }
 
-# configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, anew if it
-# was set up with other arguments, another compiler or another Abseil. Without
+# configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, again if it
+# was set up with other arguments, another compiler or another Abseil. Omits
 # debug information, which would take a third of the compilers' time.
 configure() {
   local directory=$1 stamp=$1/tfplug-arguments

@@ -25,7 +25,7 @@ inline Dims ReadInts(const tfplug::Tensor& tensor) {
   return values;
 }
 
-// The same for a shape or a list of dimensions.
+// Like ReadInts, for a shape or a list of dimensions.
 inline absl::StatusOr<Dims> ReadDims(const tfplug::Tensor& tensor) {
   if (tensor.rank() > 1) {
     return absl::InvalidArgumentError(

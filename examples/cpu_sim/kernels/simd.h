@@ -9,7 +9,7 @@
 // The hot loops of a training step, compiled from simd/ for several levels of
 // x86-64. The best level that this machine supports is chosen when the plug-in
 // is loaded. All functions run on the device: arguments are plain data and
-// private addresses.
+// private addresses (runtime/arena.h).
 //
 // This header has no inline functions: each level would compile such a function
 // under the same name, and the linker would keep only one of them.
@@ -67,7 +67,7 @@ struct Epilogue {
   const float* scale;
   const float* shift;
   Activation activation;
-  float alpha;  // LeakyRelu's
+  float alpha;  // for kLeakyRelu
 };
 
 // Batch normalization of [rows, depth].
@@ -112,8 +112,9 @@ struct PoolCode {
 // Vectors have `depth` elements. A variance is the population variance; the
 // moving one is updated with the sample variance (divided by rows - 1).
 struct BatchNormCode {
-  // moving_mean and moving_variance, read unless average_factor is 1, become
-  // next_mean and next_variance, which may be the same memory.
+  // Writes the new moving mean and variance to next_mean and next_variance,
+  // which may be the memory of moving_mean and moving_variance; those two are
+  // not read if average_factor is 1.
   void (*training)(const BatchNorm& norm, const float* x, const float* scale,
                    const float* offset, const float* moving_mean,
                    const float* moving_variance, float* y, float* next_mean,
@@ -162,7 +163,7 @@ enum class Binary {
   kSquaredDifference,
   kMaximum,  // NaN if either side is NaN; so is kMinimum
   kMinimum,
-  // Gradients, of the function's output and the incoming gradient.
+  // Gradients, computed from the function's output and the incoming gradient.
   kTanhGrad,
   kSigmoidGrad,
   kSqrtGrad,
@@ -206,7 +207,7 @@ struct SimdCode {
 // v3 or v4. CPU_SIM_LEVEL limits it.
 const SimdCode& Simd();
 
-// The same with an explicit limit.
+// Like Simd, with `level` as the limit.
 const SimdCode& SimdUpTo(const char* level);
 
 }  // namespace cpu_sim

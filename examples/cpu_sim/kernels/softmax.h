@@ -75,7 +75,7 @@ struct BroadcastMatrix {
   }
 };
 
-// The same with a distribution over the classes as each label.
+// Like SparseCrossEntropy, but each label is a distribution over the classes.
 template <typename T>
 void CrossEntropy(const BroadcastMatrix<T>& logits,
                   const BroadcastMatrix<T>& labels, T* loss, T* backprop,

@@ -51,7 +51,7 @@ class Shape {
   void set_rank(int rank) { dims_.resize(static_cast<size_t>(rank)); }
 
   // Returns the number of elements, or -1 if no tensor can have this shape: a
-  // dimension is negative, the number overflows, or there are more than
+  // dimension is negative, the product overflows, or there are more than
   // kMaxRank dimensions.
   int64_t num_elements() const {
     int64_t count = 1, signs = 0;

@@ -48,8 +48,8 @@ struct MemoryUsage {
 // Device.
 //
 // Threads: any. With PlatformOptions::use_bfc_allocator (the default)
-// TensorFlow allocates large blocks and divides them itself; without it, each
-// tensor is allocated by a call of Allocate.
+// TensorFlow allocates large blocks and divides them itself; without it,
+// TensorFlow calls Allocate for each tensor.
 class Allocator {
  public:
   virtual ~Allocator() = default;

@@ -10,8 +10,8 @@ namespace tfplug {
 // The settings in SP_Platform.
 struct PlatformOptions {
   // Whether TensorFlow puts its BFC allocator on top of the device's allocator.
-  // Otherwise each tensor is a call of Allocator::Allocate, the "custom
-  // allocator" of RFC 257; see CachingAllocator.
+  // Otherwise, TensorFlow calls Allocator::Allocate for each tensor, which RFC
+  // 257 calls a "custom allocator"; see CachingAllocator.
   bool use_bfc_allocator = true;
   // Whether the BFC allocator starts with small blocks and grows, instead of
   // allocating most of the device's memory at once. Overrides the user's
@@ -45,11 +45,11 @@ class Platform {
  public:
   using Device = DeviceT;
 
-  // Whether Python may update variables for which the device has no kernel,
-  // such as v[1].assign(x) and, in TensorFlow 2.19 to 2.21, v.assign_add(x), by
-  // a read, a computation and an assignment (see docs/guide/kernels.md,
-  // "Variables"). Define it as false in the derived class to leave TensorFlow's
-  // Python functions unchanged.
+  // Whether Python replaces the updates of variables for which the device has
+  // no kernel, such as v[1].assign(x) and, in TensorFlow 2.19 to 2.21,
+  // v.assign_add(x), by a read, a computation and an assignment (see
+  // docs/guide/kernels.md, "Variables"). Define it as false in the derived
+  // class to leave TensorFlow's Python functions unchanged.
   static constexpr bool kWrapsPythonUpdates = true;
 
   virtual ~Platform() = default;

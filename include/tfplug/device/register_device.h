@@ -5,9 +5,9 @@
 #include "tfplug/device/internal/init_plugin.h"
 
 // Makes this library a device plug-in: defines SE_InitPlugin for `...`, a class
-// derived from tfplug::Platform. Use it at namespace scope, and once in a
-// library, because the C ABI allows one SE_InitPlugin. Put another device type
-// into another library.
+// derived from tfplug::Platform. Use it at namespace scope, and only once in
+// a library, because the C ABI allows one SE_InitPlugin. Put another device
+// type into another library.
 #define TFPLUG_REGISTER_DEVICE(...)                                            \
   struct TFPLUG_REGISTER_DEVICE_is_allowed_only_once_in_a_library {};          \
   static const ::tfplug::internal::PlatformRegistration<__VA_ARGS__>           \

@@ -79,7 +79,7 @@ class PassContext {
                  std::initializer_list<internal::TypeAttr> types = {}) const {
     return kernels_.Has(op, types);
   }
-  // The same for a list of types that is computed at run time.
+  // Like HasKernel above, for a list of types that is computed at run time.
   bool HasKernel(absl::string_view op,
                  absl::Span<const internal::TypeAttr> types) const {
     return kernels_.Has(op, types);

@@ -10,9 +10,9 @@
 
 namespace tfplug {
 
-// One run of an AsyncKernel, which continues until it is finished, on any
-// thread. TensorFlow is notified exactly once: by Finish, or when an unfinished
-// run is destroyed, which fails it.
+// One run of an AsyncKernel. It continues until any thread finishes it.
+// TensorFlow is notified exactly once: by Finish, or when an unfinished run is
+// destroyed, which fails it.
 class AsyncRun {
  public:
   explicit AsyncRun(internal::AsyncState* state) : state_(state) {}

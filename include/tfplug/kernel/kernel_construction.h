@@ -64,8 +64,9 @@ class KernelConstruction {
     return value;
   }
 
-  // The same for an attribute of a typed op, such as ops::Conv2D::strides, in
-  // its own type; an int is an int64_t, a shape a PartialShape.
+  // Like GetAttr above, for an attribute of a typed op, such as
+  // ops::Conv2D::strides, which determines the type; an int is an int64_t, a
+  // shape a PartialShape.
   template <class E, class = internal::IfOpEnum<E>>
   absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
     return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));

@@ -43,8 +43,8 @@ class RunInputs : public RunInfo<> {
   // Returns all inputs for the op's argument `name`. Since 2.11.
   absl::StatusOr<std::vector<Tensor>> GetInputList(const char* name);
 
-  // The same for an argument of a typed op, such as ops::MatMul::a. The index
-  // is a constant, except after a list: then it is looked up by name.
+  // Overloads for arguments of a typed op, such as ops::MatMul::a. The index is
+  // a constant, except after a list: then it is looked up by name.
   template <class E, class = internal::IfOpEnum<E>>
   absl::StatusOr<Tensor> GetInput(E argument) {
     if constexpr (internal::kKind<E> == "LateInputs") {

@@ -113,7 +113,7 @@ class RunOutputs : public RunInputs {
   // output that was set by calling a C function directly.
   void AllowUnsetOutput(int i) { state_.MarkOutput(i); }
 
-  // The same for an output of a typed op, such as ops::MatMul::product.
+  // Overloads for outputs of a typed op, such as ops::MatMul::product.
   template <class E, class = internal::IfOpEnum<E>>
   DataType output_dtype(E output) const {
     return output_dtype(internal::OutputIndex(output));

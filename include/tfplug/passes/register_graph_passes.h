@@ -27,8 +27,8 @@
 #define TFPLUG_INTERNAL_DEVICE_TYPE(device_type, ...) device_type
 #define TFPLUG_INTERNAL_PASSES(device_type, ...) __VA_ARGS__
 
-// The same for a class derived from tfplug::GraphOptimizer, which also has
-// settings.
+// Like TFPLUG_REGISTER_GRAPH_PASSES, for a class derived from
+// tfplug::GraphOptimizer, which also has settings.
 #define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                   \
   struct TFPLUG_REGISTER_GRAPH_PASSES_may_stand_only_once_in_a_library {};     \
   extern "C" __attribute__((visibility("default"))) void TF_InitGraph(         \

@@ -109,8 +109,8 @@ class NodePattern : public Pattern {
                                       std::move(description),
                                       std::move(predicate));
   }
-  // The same for an attribute by its plain name. T is bool, int64_t, float,
-  // DataType, std::string, or a std::vector of one of these.
+  // Like Where above, with the name of the attribute as a string. T is bool,
+  // int64_t, float, DataType, std::string, or a std::vector of one of these.
   template <class T>
   NodePattern Where(absl::string_view attr, T value) const {
     return AddValues<T>("", attr, {std::move(value)});
@@ -240,8 +240,8 @@ NodePattern<O, Ops...> Match(const Patterns&... inputs) {
       inputs...);
 }
 
-// The same for an op by its name, such as one of your own, or one that is newer
-// than the headers.
+// Like Match above, with the name of the op as a string, for your own ops and
+// for ops that are newer than the headers.
 template <class... Patterns>
 NodePattern<> Match(std::string op, const Patterns&... inputs) {
   return NodePattern<>({std::move(op)}, /*has_many_outputs=*/true, inputs...);

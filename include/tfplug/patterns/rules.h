@@ -53,7 +53,7 @@ class Rules {
   // describes the variant that matched furthest. May be called before or after
   // Run().
   std::string Explain(const Node& node, const PassContext& context) const;
-  // The same for the rule `name` alone.
+  // Like Explain above, for the rule `name` only.
   std::string Explain(absl::string_view name, const Node& node,
                       const PassContext& context) const;
 

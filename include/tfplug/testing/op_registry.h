@@ -28,7 +28,7 @@ using capi::TF_OpDefinitionBuilder;
 using capi::TF_ShapeInferenceContext;
 
 // The ops that plug-ins have defined in this process, in order.
-// The destructor of ScopedFakeTensorFlow clears it.
+// The destructor of ScopedFakeTensorFlow clears the list.
 inline std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>& RegisteredOps() {
   static auto* const ops =
       new std::vector<std::unique_ptr<TF_OpDefinitionBuilder>>;
@@ -70,7 +70,7 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderDeprecated(
   builder->flags.push_back("deprecated since " + std::to_string(version) +
                            ": " + explanation);
 }
-// TensorFlow ignores the argument of the following four.
+// TensorFlow ignores the bool argument of the following four functions.
 TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetIsCommutative(
     TF_OpDefinitionBuilder* builder, bool) {
   builder->flags.push_back("commutative");

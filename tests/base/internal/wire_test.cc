@@ -30,7 +30,7 @@ TEST_CASE("SkipValue: groups nested up to the limit") {
   CHECK_FALSE(SkipsGroups(1, 0));
 }
 
-TEST_CASE("SkipValue: a group must end, with its own number") {
+TEST_CASE("SkipValue: a group must end with its own field number") {
   const auto skips = [](const std::string& bytes) {
     return SkipValue(bytes.data(), bytes.data() + bytes.size(),
                      MakeTag(1, kGroupType)) != nullptr;

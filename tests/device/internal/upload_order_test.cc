@@ -82,16 +82,14 @@ using Uploads = UploadFixture<minimal::Device>;
 const Calls kOrdered = {"h2d waits for compute", "h2d waits for d2h",
                         "h2d waits for d2d", "h2d copies"};
 
-TEST_CASE_FIXTURE(Uploads,
-                  "a copy that TensorFlow has not ordered is ordered") {
+TEST_CASE_FIXTURE(Uploads, "a copy waits unless TensorFlow has ordered it") {
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads,
-                  "a copy that TensorFlow has ordered does not wait, once") {
+TEST_CASE_FIXTURE(Uploads, "a dependency orders only the next copy") {
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(Copy().ok());
   CHECK(Take() == Calls{"h2d waits for compute", "h2d copies"});
@@ -100,7 +98,7 @@ TEST_CASE_FIXTURE(Uploads,
 }
 
 // TensorFlow also orders a copy of no bytes, but then only records an event.
-TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
+TEST_CASE_FIXTURE(Uploads, "a dependency is valid until the next event") {
   auto event = device().CreateEvent().value();
   CHECK(h2d().WaitForStream(compute()).ok());
   CHECK(h2d().RecordEvent(*event).ok());
@@ -109,19 +107,20 @@ TEST_CASE_FIXTURE(Uploads, "an order is valid until the next event") {
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order for another stream is ignored") {
+TEST_CASE_FIXTURE(Uploads, "a dependency of another stream is ignored") {
   CHECK(compute().WaitForStream(h2d()).ok());
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
 }
 
-TEST_CASE_FIXTURE(Uploads, "another thread's order is ignored") {
+TEST_CASE_FIXTURE(Uploads, "another thread's dependency is ignored") {
   std::thread([&] { CHECK(h2d().WaitForStream(compute()).ok()); }).join();
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
-  // Another thread's copy does not consume this thread's order.
+  // Another thread's copy does not consume this thread's
+  // dependency.
   CHECK(h2d().WaitForStream(compute()).ok());
   std::thread([&] { CHECK(Copy().ok()); }).join();
   Take();
@@ -129,7 +128,7 @@ TEST_CASE_FIXTURE(Uploads, "another thread's order is ignored") {
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "an order that failed is ignored") {
+TEST_CASE_FIXTURE(Uploads, "a failed dependency is ignored") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK_FALSE(h2d().WaitForStream(compute()).ok());
@@ -140,7 +139,7 @@ TEST_CASE_FIXTURE(Uploads, "an order that failed is ignored") {
   }
 }
 
-TEST_CASE_FIXTURE(Uploads, "a wait that fails fails the copy") {
+TEST_CASE_FIXTURE(Uploads, "if a wait fails, so does the copy") {
   for (const char* failing : {"RecordEvent", "WaitForEvent"}) {
     Trace::Get().fail = failing;
     CHECK(Copy() ==

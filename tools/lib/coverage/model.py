@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads a model's functions from a Python file or a SavedModel without running
-them: {name: ConcreteFunction} and {layer name: class name}."""
+them, as {name: ConcreteFunction} and {layer name: class name}."""
 
 import importlib.util
 import pathlib
@@ -15,7 +15,8 @@ class ModelError(Exception):
 
 
 def load(path):
-    """`path`: FILE.py, FILE.py:FUNCTION, or the directory of a SavedModel."""
+    """Returns the functions and layers of the model at `path`: FILE.py,
+    FILE.py:FUNCTION, or the directory of a SavedModel."""
     if pathlib.Path(path).is_dir():
         return _saved_model(path)
     file, _, name = path.partition(":")

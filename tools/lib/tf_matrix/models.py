@@ -89,7 +89,7 @@ def unet(keras, random):
 
 
 def mixed(keras, random):
-    """the CNN in the policy mixed_bfloat16."""
+    """the CNN with the policy mixed_bfloat16."""
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     return cnn(keras, random)
 

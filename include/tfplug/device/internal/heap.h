@@ -62,8 +62,8 @@ class CachingHeap {
       return OutOfMemory(size, "no address space is that large");
     }
     const uint64_t rounded = RoundDown(size + options_.rounding - 1);
-    // One record for the chunk of a new region, one for the rest of a split
-    // chunk.
+    // One record for the chunk of a new region, one for the remainder of a
+    // split chunk.
     chunks_.Reserve(2);
     uint32_t chunk = 0;
     if (ABSL_PREDICT_TRUE(memory_space == 0)) {
@@ -135,7 +135,7 @@ class CachingHeap {
   static constexpr uint32_t kNoRegion = UINT32_MAX;
 
   struct Region {
-    DeviceMemory memory;  // as Source returned it
+    DeviceMemory memory;  // the value that Source returned
     uint64_t size = 0;    // as requested from Source
     int64_t memory_space = 0;
     uint32_t chunk = 0;  // the first chunk; 0 if this entry is unused
@@ -169,7 +169,7 @@ class CachingHeap {
 
   // Requests a region of the usual size, then smaller ones down to `rounded`.
   // The next usual size is twice the size that succeeded, up to
-  // `largest_region`; a larger region of its own size does not change it.
+  // `largest_region`; a region for a larger allocation does not change it.
   absl::StatusOr<uint32_t> TryToGrow(uint64_t rounded, int64_t memory_space) {
     const uint64_t left =
         limit() - static_cast<uint64_t>(stats_.bytes_reserved);
@@ -257,9 +257,10 @@ class CachingHeap {
 
   // ---- Chunks --------------------------------------------------------------
 
-  // Returns the first `size` bytes of `chunk`, and splits off the rest if it is
-  // large enough. A small rest would rarely be used and would separate its
-  // neighbors; without a split, the allocation is at most a sixteenth larger.
+  // Returns the first `size` bytes of `chunk`, and splits off the remainder if
+  // it is large enough. A small remainder would rarely be used and would
+  // separate its neighbors; without a split, the allocation is at most a
+  // sixteenth larger.
   DeviceMemory Use(uint32_t chunk, uint64_t size, uint64_t requested) {
     Chunk& used = chunks_[chunk];
     if (used.size - size > size / 16) Split(chunk, size);
@@ -271,7 +272,7 @@ class CachingHeap {
         requested);
   }
 
-  // Splits `chunk` after `size` bytes; the rest becomes a free chunk.
+  // Splits `chunk` after `size` bytes; the remainder becomes a free chunk.
   void Split(uint32_t chunk, uint64_t size) {
     const uint32_t rest = chunks_.New();
     Chunk& front = chunks_[chunk];

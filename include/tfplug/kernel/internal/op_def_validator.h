@@ -147,8 +147,8 @@ class OpDefValidator {
     return attrs_.emplace(name, is_list ? "list(" + kind + ")" : kind).second;
   }
 
-  // Returns the kind, "type" for each notation of types, or "" if there is
-  // none.
+  // Returns the kind, or "" if there is none. A choice of types and a class of
+  // types, such as "numbertype", are of the kind "type".
   static std::string ConsumeKind(SpecParser& parser) {
     if (parser.Consume("{")) return ConsumeChoice(parser);
     const std::string word = parser.ConsumeWord();

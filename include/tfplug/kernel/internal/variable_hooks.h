@@ -19,7 +19,7 @@
 // the first one.
 namespace tfplug::internal {
 
-// The OpsFunction of a callback, in which the op is unknown.
+// The OpsFunction of callbacks: the C API does not pass the op to them.
 inline std::string& UnknownOps() {
   static auto* const none = new std::string;
   return *none;
@@ -44,7 +44,8 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
   if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &UnknownOps);
 }
 
-// The functions that TensorFlow calls, with the author's Code: see variables.h.
+// The functions that TensorFlow calls. They call the author's Code: see
+// variables.h.
 template <class Code>
 struct VariableHooks {
   static void copy_func(capi::TF_OpKernelContext* context,
@@ -106,7 +107,7 @@ inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
 }
 
 // Calls a C function that reports failures to the context and sets the status
-// only on success, so that a status which is still the initial one means
+// only on success, so a status that still has its initial value means
 // failure.
 template <class Function>
 absl::Status CallOnVariable(KernelContext& context, Function call) {
@@ -119,7 +120,7 @@ absl::Status CallOnVariable(KernelContext& context, Function call) {
   return state.TakeFailure(kUnchanged);
 }
 
-// The same for a function that sets output `output`.
+// Like CallOnVariable, for a function that sets output `output`.
 template <class Function>
 absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   absl::Status result = CallOnVariable(context, call);
@@ -127,9 +128,10 @@ absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
   return result;
 }
 
-// The same for TF_AddNVariant and TF_ZerosLikeVariant, which set output 0. They
-// too report failures to the context, but up to 2.13 set no status on success
-// either, so an unchanged status is success; the context's error fails the run.
+// Like CallOnVariable, for TF_AddNVariant and TF_ZerosLikeVariant, which set
+// output 0. They too report failures to the context, but up to 2.13 set no
+// status on success either, so an unchanged status is success; the context's
+// error fails the run.
 template <class Function>
 absl::Status SetVariant(KernelContext& context, Function call) {
   RunState& state = Access::state(context);

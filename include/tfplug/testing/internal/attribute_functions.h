@@ -194,8 +194,8 @@ int32_t VariableSize(const T& value) {
   }
 }
 
-// Does not set the status on success. A size without a meaning is -1; the size
-// of an empty list is 0, whatever its type.
+// Does not set the status on success. A size that does not apply is -1; the
+// size of an empty list is 0, whatever its type.
 TFPLUG_FAKE_FUNCTION void TF_OpKernelConstruction_GetAttrSize(
     TF_OpKernelConstruction* construction, const char* name, int32_t* list_size,
     int32_t* total_size, TF_Status* status) {
