@@ -35,21 +35,24 @@ inline std::string OpDefOf(const std::string& name) {
 inline void PretendToBeCore() {
   using namespace tfplug::capi;
   static std::string op_def;
-  auto& core = tfplug::internal::tensorflow;
-  core.TF_GetNodesToPreserveListSize = [](const TF_GrapplerItem*, int* count,
-                                          size_t* bytes, TF_Status*) {
-    *count = 0;
-    *bytes = 0;
-  };
-  core.TF_GetNodesToPreserveList = [](const TF_GrapplerItem*, char**, size_t*,
-                                      int, void*, size_t, TF_Status*) {};
-  core.TF_NewFunctionLibraryDefinition = [](const TF_Buffer*, TF_Status*) {
+  auto& tensorflow = tfplug::internal::tensorflow;
+  tensorflow.TF_GetNodesToPreserveListSize =
+      [](const TF_GrapplerItem*, int* count, size_t* bytes, TF_Status*) {
+        *count = 0;
+        *bytes = 0;
+      };
+  tensorflow.TF_GetNodesToPreserveList = [](const TF_GrapplerItem*, char**,
+                                            size_t*, int, void*, size_t,
+                                            TF_Status*) {};
+  tensorflow.TF_NewFunctionLibraryDefinition = [](const TF_Buffer*,
+                                                  TF_Status*) {
     return reinterpret_cast<TF_FunctionLibraryDefinition*>(&op_def);
   };
-  core.TF_DeleteFunctionLibraryDefinition = [](TF_FunctionLibraryDefinition*) {
-  };
-  core.TF_LookUpOpDef = [](TF_FunctionLibraryDefinition*, const char* name,
-                           TF_Buffer* buffer, TF_Status*) {
+  tensorflow.TF_DeleteFunctionLibraryDefinition =
+      [](TF_FunctionLibraryDefinition*) {};
+  tensorflow.TF_LookUpOpDef = [](TF_FunctionLibraryDefinition*,
+                                 const char* name, TF_Buffer* buffer,
+                                 TF_Status*) {
     op_def = OpDefOf(name);
     buffer->data = op_def.data();
     buffer->length = op_def.size();

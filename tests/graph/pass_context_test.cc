@@ -63,7 +63,7 @@ struct NoKernel : Kernel {
 };
 
 TEST_CASE("kernels of the library, by types known at compile or run time") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   internal::RegisteredKernels().Clear();
   RegisterKernel<NoKernel>(
       KernelDef("MatMul").Device("SIM").TypeConstraint<float, double>("T"));
@@ -83,7 +83,7 @@ TEST_CASE("kernels of the library, by types known at compile or run time") {
 }
 
 TEST_CASE("names are requested once") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
   CHECK(context.IsPreserved("x"));
@@ -101,7 +101,7 @@ TEST_CASE("names are requested once") {
 }
 
 TEST_CASE("properties are inferred once, and values only on request") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
   CHECK(item.inferences == 0);
@@ -128,7 +128,7 @@ TEST_CASE("properties are inferred once, and values only on request") {
 }
 
 TEST_CASE("a node that a pass adds has no properties until they are set") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
   const absl::Status unknown = properties.GetOutputs("new").status();
@@ -151,7 +151,7 @@ TEST_CASE("a node that a pass adds has no properties until they are set") {
 }
 
 TEST_CASE("a FunctionLibrary looks up ops and functions once") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const std::string graph = GraphWithFunction();
   const FunctionLibrary library(graph);
@@ -180,7 +180,7 @@ TEST_CASE("a FunctionLibrary looks up ops and functions once") {
 }
 
 TEST_CASE("a failure of each C function is returned, and leaks nothing") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const TF_GrapplerItem item = MakeItem();
   const std::string graph = GraphWithFunction();
@@ -202,7 +202,7 @@ TEST_CASE("a failure of each C function is returned, and leaks nothing") {
 }
 
 TEST_CASE("a call that failed is not repeated") {
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
   {
@@ -214,7 +214,7 @@ TEST_CASE("a call that failed is not repeated") {
 }
 
 TEST_CASE("functions that a release lacks return UNIMPLEMENTED") {
-  LeakCheckedFake core({{2, 21},
+  LeakCheckedFake fake({{2, 21},
                         {"TF_GetNodesToPreserveList", "TF_InferStatically",
                          "TF_NewFunctionLibraryDefinition"}});
   const TF_GrapplerItem item = MakeItem();

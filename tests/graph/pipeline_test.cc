@@ -84,7 +84,7 @@ struct Fixture {
     return outcome.runs[0].ToString();
   }
 
-  LeakCheckedFake core;
+  LeakCheckedFake fake;
   std::unique_ptr<GraphHost> host;
   TF_GrapplerItem item;
 };
@@ -305,7 +305,7 @@ struct LargeGraph {
 };
 
 TEST_CASE("more bytes than TensorFlow can parse are not written") {
-  const LeakCheckedFake core;
+  const LeakCheckedFake fake;
   const LargeGraph large(1200000000);
   const TF_GrapplerItem item;
   internal::Pipeline pipeline("SIM",

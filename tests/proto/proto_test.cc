@@ -36,7 +36,7 @@ std::string Bytes(const google::protobuf::MessageLite& message) {
 }
 
 TEST_CASE("a message goes through a TF_Buffer and is the same") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   const proto::GraphDef graph = ThreeNodes();
   const absl::StatusOr<Buffer> buffer = MessageToBuffer(graph);
   REQUIRE(buffer.ok());
@@ -182,7 +182,7 @@ testing::GraphHost::Outcome Optimize(const proto::GraphDef& graph) {
 }
 
 TEST_CASE("a pass over messages runs among those over Graph") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   rewrites = 0;
   const auto outcome = Optimize(ThreeNodes());
   REQUIRE(outcome.runs.size() == 2);
@@ -199,7 +199,7 @@ TEST_CASE("a pass over messages runs among those over Graph") {
 }
 
 TEST_CASE("a graph that no pass changes is not written") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   proto::GraphDef graph;
   graph.add_node()->set_name("a");
   const auto outcome = Optimize(graph);
@@ -208,7 +208,7 @@ TEST_CASE("a graph that no pass changes is not written") {
 }
 
 TEST_CASE("failures name the pass, and leave the graph as it was") {
-  testing::ScopedFakeTensorFlow core;
+  testing::ScopedFakeTensorFlow fake;
   proto::GraphDef graph = ThreeNodes();
   for (const char* op : {"Fail", "Throw", "Twice", "Dangle", "Cycle"}) {
     graph.mutable_node(0)->set_op(op);
