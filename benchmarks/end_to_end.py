@@ -36,19 +36,19 @@ Written by `tools/bench end_to_end --write docs/measured/bench_graph_tensorflow.
 edit. Machine: {machine}; TensorFlow {tensorflow}.
 
 TensorFlow passes its graph to a plug-in as serialized bytes, and parses the
-result. A plug-in cannot avoid either. How much remains of the view's advantage
-over messages ([bench_graph.md](bench_graph.md))?
+result. A plug-in can avoid neither. This page shows how much of the view's
+advantage over messages ([bench_graph.md](bench_graph.md)) remains.
 
 ## In TensorFlow
 
 TensorFlow's optimizer runs on graphs as it passes them to plug-ins, with a pass
 that sets an attribute of each convolution and product ("changes") or finds
-nothing to do ("does not"). *in all* is TensorFlow's call of the plug-in
-according to its own log. Of this, *ours* is the time in the plug-in, *parse* the
-time until TensorFlow releases the result's memory, and *serialize* the rest,
-including TensorFlow's bookkeeping. Wall time in milliseconds, medians of
-{rounds} calls, each with a new optimizer, whose memory is cold. *Rewriters*: the
-time of TensorFlow's own rewriters on the same graph, with default settings.
+nothing to do ("does not"). *in all* is the duration of TensorFlow's call of the
+plug-in according to its own log. Of this, *ours* is the time in the plug-in,
+*parse* the time until TensorFlow releases the result's memory, and *serialize*
+the rest, including TensorFlow's bookkeeping. Wall time in milliseconds, medians
+of {rounds} calls, each with a new optimizer, whose memory is cold. *Rewriters*:
+the time of TensorFlow's own rewriters on the same graph, with default settings.
 
 | Graph | nodes | the pass | in all | serialize | ours | parse | ours, % | rewriters |
 |---|--:|---|--:|--:|--:|--:|--:|--:|
@@ -58,11 +58,11 @@ If nothing changed, the pass returns ABORTED, and TensorFlow does not parse.
 
 ## Outside of TensorFlow
 
-The same steps with protobuf {protobuf}; processor time in milliseconds, medians of
-{rounds} rounds. A graph on the heap is serialized into new memory and parsed
-back, as TensorFlow does it. The pass uses the view, or messages in an arena whose
-memory is allocated beforehand. *all* is TensorFlow's part and the pass; *× faster*
-compares the view with messages.
+The same steps with protobuf {protobuf}; processor time in milliseconds, medians
+of {rounds} rounds. A graph on the heap is serialized into new memory and parsed
+back, as in TensorFlow. The pass uses the view, or messages in an arena whose
+memory is allocated beforehand. *all* is TensorFlow's part and the pass;
+*× faster* compares the view with messages.
 
 | Graph | the pass | serialize | view | messages | parse | all, view | all, messages | × faster |
 |---|---|--:|--:|--:|--:|--:|--:|--:|
@@ -71,10 +71,10 @@ compares the view with messages.
 A pass over messages that finds nothing to do is assumed to return ABORTED, too.
 If it returns the graph instead, TensorFlow parses it needlessly.
 
-The factors in the last column are the total gain of a pass over the view. No pass
-could gain much more, because the rest is TensorFlow's part. That shrinks only
-with the number of calls: put several passes into one pipeline, which is called
-once.
+The factors in the last column are the total gain of a pass over the view. No
+pass could gain much more, because the rest is TensorFlow's part, which shrinks
+only with the number of calls: put several passes into one pipeline, which is
+called once.
 """
 
 

@@ -56,15 +56,15 @@ for message, in the same run.
 * **order**: parse, sort topologically, write everything.
 * **fuse**: parse; find bias(product(x, w), b) with an optional activation, where
   the inner nodes have no other users and all are on one device; replace them
-  by one node; write. With messages, this takes a map of names and lists of users.
+  by one node; write. With messages, this requires a map of names and lists of users.
 * **idle**: parse, and find that an op is absent. Nothing is written.
 
 In each round, each side in turn makes as many calls as take {turn} ms, at least
 one. Ratios are medians of the ratios within each of {rounds} rounds (fewer on
-large graphs). *Call by call* has one call in a turn, so that each call finds the
-processor's caches and branch predictors in the state in which the other side has
-left them; TensorFlow also does other work between the calls of a pass. The same
-applies to *÷ copy*: a repeated copy would stay within the caches.
+large graphs). *Call by call* has one call in a turn, so that each call finds
+the processor's caches and branch predictors in the state in which the other
+side left them; TensorFlow also does other work between the calls of a pass. The
+same applies to *÷ copy*: a repeated copy would stay within the caches.
 
 | Graph | MB | fused | order: view, ms | ÷ copy | × faster | fuse: view, ms | ÷ copy | × faster | call by call | idle: × faster |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -77,11 +77,11 @@ applies to *÷ copy*: a repeated copy would stay within the caches.
 No memory is allocated yet, neither for tables and arena nor for the result, so
 page faults dominate. Symbols of other libraries are bound already, as they are
 after TensorFlow has loaded a plug-in. The view writes its result to the memory
-that the pipeline uses (`graph/internal/output_block.h`), messages to memory of
-`malloc`. *Copy* is a `memcpy` of the graph into new memory of `malloc`, and
-*bound* is how much faster than messages it is: TensorFlow requires the result in
-one piece of memory, so nothing that writes one can be much faster. Peak is the
-growth of the process's resident memory, including the result. Medians of
+that the pipeline uses (`graph/internal/output_block.h`), messages to memory
+from `malloc`. *Copy* is a `memcpy` of the graph into new memory from `malloc`,
+and *bound* is the time of messages divided by the time of the copy: TensorFlow
+requires the result in one block, so no implementation can be much faster. Peak
+is the growth of the process's resident memory, including the result. Medians of
 {cold_runs} processes of each, in turns (fewer on large graphs).
 
 | Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
@@ -90,8 +90,8 @@ growth of the process's resident memory, including the result. Medians of
 
 ## Instructions
 
-Instructions per node by callgrind, for the second call. A `memcpy` counts as its
-loop with vectors of 32 bytes.
+Instructions per node, counted by callgrind, for the second call. A `memcpy`
+counts as a loop with vectors of 32 bytes.
 
 | Graph | order: view | messages | ratio | fuse: view | messages | ratio | idle: view |
 |---|--:|--:|--:|--:|--:|--:|--:|
@@ -200,9 +200,9 @@ def pairs(program, name, rounds):
 
 def summarize(ratios):
     """`ratios`: (in turns, call by call) for each structural graph."""
-    words = [f"{median(each):.1f} times in the median and {min(each):.1f} at "
-             "least" for each in zip(*ratios)]
-    return (f"Of these {len(ratios)} graphs of up to 10⁵ nodes, fuse is faster "
+    words = [f"{median(each):.1f} times faster in the median and at least "
+             f"{min(each):.1f} times" for each in zip(*ratios)]
+    return (f"On these {len(ratios)} graphs of up to 10⁵ nodes, fuse is "
             f"{words[0]}; call by call, {words[1]}.")
 
 

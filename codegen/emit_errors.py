@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints docs/reference/errors.md: every error message of the headers."""
+"""Generates docs/reference/errors.md, the list of the headers' error messages."""
 
 import pathlib
 import string

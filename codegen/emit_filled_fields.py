@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tests/abi/filled_fields.h: which pointers the framework fills."""
+"""Generates tests/abi/filled_fields.h, the list of pointers that the framework
+fills."""
 
 import pathlib
 import string

@@ -3,7 +3,7 @@
 
 A message is the text of an absl::…Error(…), of a LogError(…) or LogFailure(…),
 or of a static_assert that begins with "tfplug: ". Every part that is not a
-string literal is shown as an ellipsis.
+string literal becomes an ellipsis.
 """
 
 import dataclasses

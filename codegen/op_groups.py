@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of TensorFlow's ops: which get a header in include/tfplug/ops/.
+"""Maps each TensorFlow op to a header in include/tfplug/ops/, or excludes it.
 
 TensorFlow generates one Python module of wrappers for each file of op
 registrations (gen_math_ops.py for math_ops.cc); op_registry.json records that
@@ -12,13 +12,13 @@ own compilers create.
 import re
 import typing
 
-# Header -> the modules whose ops it has.
+# Header -> the modules whose ops it contains.
 HEADERS = {
     "array": ("array_ops", "manip_ops"),
     "audio": ("audio_ops", "audio_microfrontend_op"),
     "control_flow": ("control_flow_ops", "logging_ops"),
     "data_flow": ("data_flow_ops",),
-    # Kernels for these are TensorFlow's; graph passes match and edit them.
+    # TensorFlow implements these ops; graph passes match and edit them.
     "functional": ("functional_ops",),
     "image": ("image_ops",),
     "linalg": ("linalg_ops",),

@@ -14,8 +14,8 @@
 //   any        any thread that runs ops or copies; several at once
 //   polling    TensorFlow's polling thread, one for each device; it holds a
 //              lock of TensorFlow's during the call
-//   exit       the thread that ends the process; stock TensorFlow never unloads
-//              a plug-in, so this call may never come
+//   exit       the thread that exits the process; stock TensorFlow never
+//              unloads a plug-in, so this call may never happen
 #include "tfplug/base/device_memory.h"
 #include "tfplug/base/status.h"
 #include "tfplug/base/status_macros.h"

@@ -9,8 +9,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// Every pointer that the framework hands to TensorFlow is filled, or null on
-// purpose: codegen/device_api.ini and graph_api.ini define which.
+// Tests that each pointer that the framework passes to TensorFlow is filled or
+// null as codegen/device_api.ini and graph_api.ini describe.
 namespace tfplug {
 namespace {
 

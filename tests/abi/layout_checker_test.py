@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layout_test.py finds each kind of mistake in our headers.
+"""Tests that layout_test.py finds each kind of mistake in our headers.
 
 Makes one mistake at a time in a copy of the headers and expects the error for it.
 """

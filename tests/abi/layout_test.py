@@ -55,7 +55,7 @@ inline constexpr bool same = std::is_same_v<ours<Wheel>, Tfplug>;
 
 
 def detect_release(include):
-    """The release of a wheel's include directory."""
+    """Returns the release of a wheel's include directory."""
     for name in ("release_version.h", "version.h"):
         path = include / "tensorflow/core/public" / name
         if path.exists():
@@ -74,7 +74,7 @@ def detect_release(include):
 
 
 class LayoutTest:
-    """The C++ file for one release."""
+    """Generates the C++ file for one release."""
 
     def __init__(self, model, include, tfplug, version):
         self.model, self.version = model, version
@@ -129,7 +129,7 @@ class LayoutTest:
                                f"{macro} differs from ours")
 
     def macro_value(self, macro):
-        """(value in this release, whether it is the newest one), or None."""
+        """Returns (value in this release, whether it is the newest one), or None."""
         raws = self.model.macros[macro]
         raw = raw_at(raws, self.version)
         return raw and (raw["value"], raw is raws[-1])

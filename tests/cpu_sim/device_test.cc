@@ -57,7 +57,7 @@ bool HoldsInChild(F check) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST_CASE("Device: copies keep the data") {
+TEST_CASE("Device: copies preserve the data") {
   const auto machine = MakeMachine();
   Device& device = *machine->GetDevice(0).value();
   const std::vector<int> in = {1, 2, 3, 4};
@@ -187,7 +187,7 @@ TEST_CASE("Device: 0 bytes are a valid size") {
   CHECK(device.CopyOnDevice(nullptr, nullptr, 0).ok());
 }
 
-TEST_CASE("Machine: its options come from the environment") {
+TEST_CASE("Machine: its options are read from the environment") {
   CHECK(OptionsFromEnvironment()->devices == 2);
   CHECK(OptionsFromEnvironment()->strict);
   setenv("CPU_SIM_DEVICES", "3", 1);

@@ -11,7 +11,7 @@
 namespace cpu_sim::rt {
 namespace {
 
-TEST_CASE("Heap: sizes round up, and a hole is reused") {
+TEST_CASE("Heap: sizes are rounded up, and a hole is reused") {
   Heap heap(4096);
   const size_t a = heap.Allocate(1).value();
   const size_t b = heap.Allocate(257).value();
@@ -54,7 +54,7 @@ TEST_CASE("Heap: errors are descriptive and change nothing") {
   CHECK(heap.Allocate(768).ok());
 }
 
-TEST_CASE("Heap: random use never overlaps, and ends in one hole") {
+TEST_CASE("Heap: random blocks never overlap, and all are merged when freed") {
   constexpr size_t kSize = 1 << 20;
   Heap heap(kSize);
   std::mt19937 random(1);

@@ -13,7 +13,7 @@
 
 #include "kernels/simd.h"
 
-// Helpers for tests of every level that this machine supports.
+// Helpers for tests of each SIMD level that this machine supports.
 namespace cpu_sim {
 
 using Floats = std::vector<float>;

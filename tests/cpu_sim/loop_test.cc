@@ -11,8 +11,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// Returns the elements read by broadcasting `from`, which holds 0, 1, 2, ..., to
-// `to`.
+// Returns the elements read by broadcasting `from`, which holds 0, 1, 2, ...,
+// to `to`.
 std::vector<int64_t> Broadcast(const Shape& from, const Shape& to) {
   const Loop<2> loop = MakeBroadcastLoop<2>(to, {from}).value();
   std::vector<int64_t> read(static_cast<size_t>(ElementCount(to)), -1);
@@ -36,7 +36,7 @@ TEST_CASE("Loop: broadcasts like NumPy") {
   CHECK(Broadcast({1, 1}, {0, 3}).empty());
 }
 
-TEST_CASE("Loop: incompatible shapes are a descriptive error") {
+TEST_CASE("Loop: incompatible shapes cause a descriptive error") {
   CHECK(BroadcastShape(Shape{2, 3}, Shape{2}).status().message() ==
         "Incompatible shapes: [2,3] vs. [2]");
   CHECK_FALSE(BroadcastStrides(Shape{2, 3}, Shape{3}).ok());

@@ -12,8 +12,8 @@
 
 #include "levels.h"
 
-// Compares every level that this machine supports with loops in double that
-// follow the comments in simd.h.
+// Compares each SIMD level that this machine supports with loops in double
+// precision that follow the comments in simd.h.
 
 namespace cpu_sim {
 namespace {
@@ -146,7 +146,7 @@ constexpr Conv2D kDepthwise[] = {
     {1, {2, 2, 5, 1, 1, 2}, {1, 1, 5, 1, 1, 2}, 5, 5, 5, 0},
 };
 
-TEST_CASE("depthwise") {
+TEST_CASE("depthwise convolution") {
   ForEachLevel([](const SimdCode& code) {
     for (const Conv2D& conv : kDepthwise) {
       const Convolution test(conv);

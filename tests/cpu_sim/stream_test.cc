@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an error skips device work only") {
   CHECK(kernels == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: an exception of a task is an error") {
+TEST_CASE_FIXTURE(Fixture, "Stream: an exception in a task becomes an error") {
   REQUIRE(stream_.Launch([] { throw std::runtime_error("bang"); }).ok());
   CHECK(stream_.Synchronize() == absl::InternalError("exception: bang"));
   REQUIRE(stream_.RunOnHost([] { throw std::bad_alloc(); }).ok());
@@ -137,7 +137,8 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an exception of a task is an error") {
   CHECK(stream_.Synchronize().code() == absl::StatusCode::kInternal);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: one waits for another without blocking the host") {
+TEST_CASE_FIXTURE(Fixture,
+                  "Stream: one waits for another without blocking the host") {
   Stream other(device_);
   std::vector<int> order;  // guarded by the dependency
   Gate gate(stream_);
@@ -162,7 +163,8 @@ TEST_CASE_FIXTURE(Fixture, "Stream: its own task cannot wait for it") {
   CHECK(device_status.code() == absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: the destructor runs the remaining work once") {
+TEST_CASE_FIXTURE(Fixture,
+                  "Stream: the destructor runs the remaining work once") {
   int tasks = 0;
   const auto held = std::make_shared<int>(0);
   {
@@ -185,14 +187,15 @@ TEST_CASE_FIXTURE(Fixture, "Event: complete if never recorded") {
   CHECK(stream_.WaitFor(event).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "Event: a wait refers to the recording at its time") {
+TEST_CASE_FIXTURE(Fixture,
+                  "Event: a wait refers to the latest earlier recording") {
   Stream late(device_), waiter(device_);
   Event event;
   REQUIRE(stream_.Record(event).ok());
   REQUIRE(event.Synchronize().ok());
   REQUIRE(waiter.WaitFor(event).ok());
   Gate gate(late);
-  REQUIRE(late.Record(event).ok());  // again, in another stream, not yet reached
+  REQUIRE(late.Record(event).ok());  // again, at a point not yet reached
   CHECK(waiter.Synchronize().ok());  // does not wait for the new recording
   CHECK(event.Poll().value() == Event::State::kPending);
   gate.Open();

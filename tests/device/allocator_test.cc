@@ -153,7 +153,7 @@ class Misaligned : public minimal::Memory {
 };
 using MisalignedDevice = minimal::DeviceOf<minimal::Stream, Misaligned>;
 
-TEST_CASE("memory on which TensorFlow 2.22 aborts is refused") {
+TEST_CASE("memory on which TensorFlow 2.22 aborts is rejected") {
   Fixture<minimal::PlatformOf<MisalignedDevice>> fixture;
   Misaligned::released = 0;
   CHECK(fixture.device().Allocate(100).is_null());

@@ -121,7 +121,7 @@ TEST_CASE("a negative count is zero") {
   }
 }
 
-TEST_CASE("another major version is refused with the remedy") {
+TEST_CASE("another major version is rejected with the remedy") {
   testing::ScopedFakeTensorFlow fake;
   testing::HostOptions options;
   options.major_version = 1;

@@ -88,7 +88,7 @@ TEST_CASE("200,000 attributes") {
   CHECK(read.FindNode("away").GetAttr<int>("a199999").value() == 199999);
 }
 
-TEST_CASE("Of several entries for one attribute, the last one wins") {
+TEST_CASE("The last of several entries for an attribute is used") {
   std::string node, graph_def;
   internal::AppendField(node, 1, "n");
   for (int i = 0; i < 40; ++i) {

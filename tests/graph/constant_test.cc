@@ -118,7 +118,7 @@ TEST_CASE("GetIntegers reads int32 and int64") {
   CHECK_FALSE(Constant::Of(Shape{}, std::vector<float>{1}).GetIntegers().ok());
 }
 
-TEST_CASE("Invalid constants are refused") {
+TEST_CASE("Invalid constants are rejected") {
   std::string tensor = Tensor(DataType::kFloat, {2});
   AppendField(tensor, 4, "abc");
   CHECK(Error(tensor) ==

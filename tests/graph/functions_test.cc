@@ -77,7 +77,7 @@ TEST_CASE("A function's body is a graph") {
   CHECK_FALSE(graph.changed());
   CHECK(graph.ToString() == bytes);
 
-  SUBCASE("results follow") {
+  SUBCASE("edits update the results") {
     // The control output refers to the node by its new name.
     REQUIRE(body.ReplaceUses(relu.NamedOutput("activations", 0), x).ok());
     REQUIRE(relu.SetName("renamed").ok());
@@ -92,7 +92,7 @@ TEST_CASE("A function's body is a graph") {
     CHECK(reread.GetFunctions()[1].bytes == Function("g", "x"));
     CHECK(reread.FindNode("call").op() == "PartitionedCall");
   }
-  SUBCASE("nodes come and go") {
+  SUBCASE("nodes are added and removed") {
     const Node added = body.AddNode("added", "Neg").value();
     REQUIRE(added.AddInput(split.NamedOutput("output", 0)).ok());
     for (Node result : body.nodes("_Retval")) {
@@ -111,7 +111,7 @@ TEST_CASE("A function's body is a graph") {
   }
 }
 
-TEST_CASE("A function that cannot be read is omitted and reported") {
+TEST_CASE("A malformed function is skipped and reported") {
   std::string bad = Function("f", "x");
   AppendField(bad, 3, "\x0a\x7f");
   const std::string bytes = WithLibrary(bad, Function("g", "x"));

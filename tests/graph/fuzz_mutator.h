@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates new inputs for libFuzzer: three in four by changes of the tree of
-// fields, the others by random changes of bytes. Include it in only one file of
-// a fuzzer, because it defines LLVMFuzzerCustomMutator.
+// Creates new inputs for libFuzzer: three in four by changing the tree of
+// fields, the others by changing random bytes. Include it in only one file of a
+// fuzzer, because it defines LLVMFuzzerCustomMutator.
 #ifndef TFPLUG_TESTS_GRAPH_FUZZ_MUTATOR_H_
 #define TFPLUG_TESTS_GRAPH_FUZZ_MUTATOR_H_
 

@@ -355,7 +355,7 @@ class GraphOracle {
   static std::string Expect(const absl::Status& status, bool ok,
                             const char* what) {
     if (status.ok() == ok) return "";
-    return absl::StrCat(what, " says ", status.ToString());
+    return absl::StrCat(what, ": ", status.ToString());
   }
   static std::string Text(const proto::NodeDef& from, int port) {
     return port == 0 ? from.name() : absl::StrCat(from.name(), ":", port);
@@ -611,7 +611,7 @@ inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
     }
     function.body.TopologicalOrder().IgnoreError();
   }
-  if (graph->changed()) return "a graph that nobody has edited has changed";
+  if (graph->changed()) return "a graph without edits has changed";
   if (!parsed) return "";
   GraphOracle oracle(*graph, message);
   std::string problem = oracle.Compare();

@@ -126,7 +126,7 @@ TEST_CASE("Repeated and reordered fields are merged as in protobuf") {
   CHECK(edited.find("unknown") != edited.npos);
 }
 
-TEST_CASE("Malformed bytes are refused") {
+TEST_CASE("Malformed bytes are rejected") {
   const std::string node = InGraph({NodeDef("a", "Const", {"b", "c"})});
   for (size_t size = 1; size < node.size(); ++size) {
     CHECK_FALSE(Graph::Parse(node.substr(0, size)).ok());
@@ -237,7 +237,7 @@ TEST_CASE("Edits redirect uses") {
   CHECK(Describe(graph.ToString()) == Describe(graph));
 }
 
-TEST_CASE("A graph can be edited after it was written") {
+TEST_CASE("A graph can be edited after it has been written") {
   const std::string bytes = InGraph(
       {NodeDef("a", "Const"), NodeDef("b", "Const"),
        NodeDef("c", "AddV2", {"a", "a:1"}), NodeDef("d", "Neg", {"c"})});
@@ -289,7 +289,7 @@ TEST_CASE("A workspace is reused") {
   CHECK(Graph::Parse(bytes, &workspace)->num_nodes() == 1);
 }
 
-TEST_CASE("A temporary string is kept by the graph") {
+TEST_CASE("A graph owns the temporary string that it parses") {
   Graph graph;
   Add(graph, std::string(100, 'a'), "Const");
   Graph copy = Graph::Parse(graph.ToString()).value();
@@ -301,7 +301,7 @@ TEST_CASE("A temporary string is kept by the graph") {
   CHECK_FALSE(Graph::Parse(std::string("\x0a")).ok());
 }
 
-TEST_CASE("Names that an input could not refer to are refused") {
+TEST_CASE("Names that an input could not refer to are rejected") {
   Graph graph;
   const Node a = graph.AddNode("a", "X").value();
   CHECK(graph.AddNode("b:1", "X").status().message() ==
@@ -360,7 +360,7 @@ TEST_CASE("A colon without digits is part of the name") {
   CHECK(many.FindNode("n").input(0) == Output(many.FindNode(digits)));
 }
 
-TEST_CASE("More ops than the table of ops has room for at first") {
+TEST_CASE("The table of ops grows beyond its initial capacity") {
   Graph graph;
   for (int i = 0; i < 1000; ++i) {
     REQUIRE(graph.AddNode(absl::StrCat("n", i), absl::StrCat("Op", i)).ok());

@@ -44,7 +44,7 @@ std::string Shuffled() {
   return InGraph(nodes);
 }
 
-TEST_CASE("All nodes get an attribute, and no edge is read") {
+TEST_CASE("An attribute is set on every node without reading an edge") {
   const std::string bytes = Shuffled();
   Graph graph = Graph::Parse(bytes).value();
   for (Node node : graph.nodes()) node.SetAttr("seen", true);
@@ -60,7 +60,7 @@ TEST_CASE("All nodes get an attribute, and no edge is read") {
   CHECK(Describe(after) == Describe(bytes));
 }
 
-TEST_CASE("Nodes are removed during a loop over all nodes") {
+TEST_CASE("Nodes are removed during iteration") {
   const std::string bytes = Shuffled();
   Graph graph = Graph::Parse(bytes).value();
   int visited = 0;

@@ -45,7 +45,7 @@ std::string RandomGraph(Random& random, int count) {
   return Deterministic(graph);
 }
 
-TEST_CASE("random edits of sound graphs") {
+TEST_CASE("random edits of valid graphs") {
   Random random(2);
   for (int i = 0; i < 300; ++i) {
     const std::string problem =
@@ -94,7 +94,7 @@ std::string Field(int number, const std::string& bytes) {
   return field + bytes;
 }
 
-TEST_CASE("attributes that are split into several fields") {
+TEST_CASE("attributes split over several fields") {
   Random random(5);
   for (int i = 0; i < 3000; ++i) {
     std::string node = Field(1, "n");
@@ -115,14 +115,14 @@ TEST_CASE("attributes that are split into several fields") {
   }
 }
 
-TEST_CASE("fields of a shape with other wire types are unknown fields") {
+TEST_CASE("fields of a shape with a wrong wire type are unknown fields") {
   const std::string shape = Field(2, "\x08\x03\x0A\x01x") + "\x10\x01" +
                             Field(3, "\x01") + Field(2, "");
   const std::string attr = Field(1, "shape") + Field(2, Field(7, shape));
   CHECK(CheckGraph(Field(1, Field(1, "n") + Field(5, attr)), 1, 0) == "");
 }
 
-TEST_CASE("a repeated name of a function") {
+TEST_CASE("a function with two name fields") {
   for (const char* second : {"g", ""}) {
     const std::string function =
         Field(1, Field(1, "f")) + Field(1, Field(1, second));
@@ -130,7 +130,7 @@ TEST_CASE("a repeated name of a function") {
   }
 }
 
-TEST_CASE("random edits of graphs in unusual forms") {
+TEST_CASE("random edits of graphs in unusual encodings") {
   google::protobuf::LogSilencer quiet;
   Random random(3);
   int valid = 0;
@@ -148,7 +148,7 @@ TEST_CASE("random edits of graphs in unusual forms") {
   CHECK(valid < 3900);
 }
 
-TEST_CASE("random bytes") {
+TEST_CASE("random changes of bytes") {
   google::protobuf::LogSilencer quiet;
   Random random(4);
   for (int i = 0; i < 2000; ++i) {

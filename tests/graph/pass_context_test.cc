@@ -62,7 +62,7 @@ struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
 
-TEST_CASE("kernels of the library, by types known at compile or run time") {
+TEST_CASE("HasKernel() with types from a literal and from a vector") {
   LeakCheckedFake fake;
   internal::RegisteredKernels().Clear();
   RegisterKernel<NoKernel>(
@@ -82,7 +82,7 @@ TEST_CASE("kernels of the library, by types known at compile or run time") {
   internal::RegisteredKernels().Clear();
 }
 
-TEST_CASE("names are requested once") {
+TEST_CASE("names are fetched from TensorFlow once") {
   LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
@@ -127,7 +127,7 @@ TEST_CASE("properties are inferred once, and values only on request") {
   CHECK(item.inferences == 2);
 }
 
-TEST_CASE("a node that a pass adds has no properties until they are set") {
+TEST_CASE("the properties of an added node are unknown until they are set") {
   LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   GraphProperties properties(&item);
@@ -150,7 +150,7 @@ TEST_CASE("a node that a pass adds has no properties until they are set") {
   CHECK(absl::IsNotFound(properties.GetConstantValue("x", 0).status()));
 }
 
-TEST_CASE("a FunctionLibrary looks up ops and functions once") {
+TEST_CASE("op and function signatures are looked up once") {
   LeakCheckedFake fake;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const std::string graph = GraphWithFunction();
@@ -179,7 +179,7 @@ TEST_CASE("a FunctionLibrary looks up ops and functions once") {
         }) == 0);
 }
 
-TEST_CASE("a failure of each C function is returned, and leaks nothing") {
+TEST_CASE("a failure of any TensorFlow function is reported without a leak") {
   LeakCheckedFake fake;
   testing::KnownOpDefs() = {{"MyOp", OpDefBytes()}};
   const TF_GrapplerItem item = MakeItem();
@@ -201,7 +201,7 @@ TEST_CASE("a failure of each C function is returned, and leaks nothing") {
   });
 }
 
-TEST_CASE("a call that failed is not repeated") {
+TEST_CASE("a failed request is not repeated") {
   LeakCheckedFake fake;
   const TF_GrapplerItem item = MakeItem();
   const PassContext context("SIM", "", &item);
@@ -213,7 +213,7 @@ TEST_CASE("a call that failed is not repeated") {
   CHECK(absl::IsResourceExhausted(context.status()));
 }
 
-TEST_CASE("functions that a release lacks return UNIMPLEMENTED") {
+TEST_CASE("missing TensorFlow functions are UNIMPLEMENTED") {
   LeakCheckedFake fake({{2, 21},
                         {"TF_GetNodesToPreserveList", "TF_InferStatically",
                          "TF_NewFunctionLibraryDefinition"}});

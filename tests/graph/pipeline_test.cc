@@ -89,7 +89,7 @@ struct Fixture {
   TF_GrapplerItem item;
 };
 
-TEST_CASE("both names of the entry point are the same") {
+TEST_CASE("both entry points register the same optimizer") {
   Fixture fixture;
   auto other = GraphHost::Register(&TF_InitGraphPlugin);
   REQUIRE(other.ok());
@@ -97,7 +97,7 @@ TEST_CASE("both names of the entry point are the same") {
   CHECK((*other)->device_type() == "SIM");
 }
 
-TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
+TEST_CASE("passes run in order on one graph; unchanged is ABORTED") {
   Fixture fixture;
   std::string order;
   first_run = [&](Graph& graph, const PassContext& context) {
@@ -120,7 +120,7 @@ TEST_CASE("passes run in order on one graph, unchanged is ABORTED") {
         Lines{"a = Const()", "b = Sign(a)", "c = Abs(b)"});
 }
 
-TEST_CASE("nodes with the same name are detected before they are written") {
+TEST_CASE("nodes with the same name are found before they are written") {
   Fixture fixture;
   // Neither pass uses names or edges.
   const std::string twice = MakeGraph() + MakeGraph();
@@ -153,7 +153,7 @@ TEST_CASE("nodes with the same name are detected before they are written") {
         std::string::npos);
 }
 
-TEST_CASE("a pass that fails halfway") {
+TEST_CASE("a pass that fails after an edit leaves the graph unchanged") {
   Fixture fixture;
   bool second_ran = false;
   first_run = [](Graph& graph, const PassContext&) {
@@ -199,7 +199,7 @@ TEST_CASE("a pass that throws, and one that cannot be constructed") {
 }
 #endif
 
-TEST_CASE("nodes to preserve cannot be removed or renamed") {
+TEST_CASE("a pass cannot remove or rename a preserved node") {
   Fixture fixture;
   second_run = [](Graph& graph, const PassContext& context) {
     CHECK(context.IsPreserved("c"));
@@ -216,7 +216,7 @@ TEST_CASE("nodes to preserve cannot be removed or renamed") {
   CHECK(fixture.Failure() == removed);
 }
 
-TEST_CASE("a graph that is wrong names the node and the pass") {
+TEST_CASE("the error for an invalid graph names the node and the pass") {
   Fixture fixture;
   const auto optimize = [&](const std::string& graph) {
     const auto outcome = fixture.host->Optimize(graph, fixture.item, 1);
@@ -261,7 +261,7 @@ TEST_CASE("a graph that is wrong names the node and the pass") {
       fixture.host->Optimize("not a graph", fixture.item, 1).runs[0]));
 }
 
-TEST_CASE("TensorFlow's failures are returned to it, and leak nothing") {
+TEST_CASE("failures of TensorFlow functions are returned without a leak") {
   Fixture fixture;
   first_run = [](Graph& graph, const PassContext& context) {
     if (!context.IsPreserved("b")) graph.FindNode("b").SetOp("Sign");
@@ -331,7 +331,7 @@ TEST_CASE("more bytes than TensorFlow can parse are not written") {
   CHECK(absl::IsAborted(pipeline.Optimize(large.bytes(), &item, &out)));
 }
 
-TEST_CASE("the memory of one graph serves the next one") {
+TEST_CASE("the memory of one graph is reused for the next one") {
   Fixture fixture;
   first_run = [](Graph& graph, const PassContext&) {
     graph.FindNode("b").SetDevice(

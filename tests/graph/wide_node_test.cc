@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes with very many inputs, control inputs, uses or attributes. Each test
-// takes well under a second in linear time; in quadratic time, it would exceed
-// the timeout of a test program.
+// Tests nodes with very many inputs, control inputs, uses or attributes. Each
+// test takes well under a second in linear time; in quadratic time, it would
+// exceed the timeout of a test program.
 #include <doctest/doctest.h>
 #include <tfplug/graph/graph.h>
 
@@ -115,7 +115,7 @@ TEST_CASE("Every edit of the control inputs of a wide node") {
   CHECK(other.num_controls() == 1);
 }
 
-TEST_CASE("Uses of one node by many nodes, and in many inputs of one") {
+TEST_CASE("Uses of a node by many nodes, and by many inputs of one node") {
   std::vector<std::string> nodes = {NodeDef("hub", "Const"),
                                     NodeDef("next", "Const")};
   nodes.push_back(
@@ -171,7 +171,7 @@ TEST_CASE("Attributes of a node are set and removed one by one") {
   CHECK(written.FindNode("n").GetAttr<int>("a4711").value() == -4711);
 }
 
-TEST_CASE("The cycle of a wide graph is described") {
+TEST_CASE("A cycle in a wide graph is described") {
   std::vector<std::string> inputs;
   std::vector<std::string> nodes;
   for (int i = 0; i < kMany; ++i) {
@@ -231,7 +231,7 @@ TEST_CASE("Random edits of one node's inputs") {
   }
 }
 
-TEST_CASE("Iteration over a range continues while the inputs are edited") {
+TEST_CASE("A range of inputs stays valid while they are edited") {
   Graph graph = Graph::Parse(WideGraph("", 4)).value();
   const std::vector<Node> x = Sources(graph);
   const Node wide = graph.FindNode("wide");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph accepts all bytes that protobuf parses as a GraphDef, and agrees with
-// it on their meaning: hand-written forms that serializers do not write.
+// Tests that Graph accepts all bytes that protobuf parses as a GraphDef, and
+// gives them the same meaning, with hand-written encodings that serializers do
+// not write.
 #include <string>
 
 #include "doctest/doctest.h"
@@ -49,7 +50,7 @@ TEST_CASE("fields in any order, repeated, unknown, with a wrong wire type") {
   CHECK_FALSE(Valid(Varint(1 << 3 | 7) + "four"));
 }
 
-TEST_CASE("tags and lengths of up to five bytes, numbers of up to ten") {
+TEST_CASE("tags and lengths of up to five bytes, values of up to ten") {
   CHECK(Valid(Varint(1 << 3 | 2, 4) + Varint(0)));
   CHECK_FALSE(Valid(Varint(1 << 3 | 2, 5) + Varint(0)));
   CHECK(Valid(Varint(1 << 3 | 2) + Varint(0, 4)));
@@ -68,7 +69,7 @@ TEST_CASE("field number 0 is invalid") {
   }
 }
 
-TEST_CASE("values that are cut off or longer than the enclosing message") {
+TEST_CASE("values that are truncated or exceed the enclosing message") {
   const std::string node = Field(1, "name") + Field(2, "Op");
   const std::string graph = Field(1, node);
   for (size_t size = 1; size < graph.size(); ++size) {
@@ -79,7 +80,7 @@ TEST_CASE("values that are cut off or longer than the enclosing message") {
   CHECK_FALSE(Valid(Varint(1 << 3 | 2) + "\xFF\xFF\xFF\xFF\x0F"));
 }
 
-TEST_CASE("strings are UTF-8, bytes are anything") {
+TEST_CASE("strings must be UTF-8, and bytes fields hold any bytes") {
   const auto name = [](const char* text) { return Field(1, Field(1, text)); };
   CHECK(Valid(name("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF")));
   CHECK(Valid(name("\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF")));

@@ -196,7 +196,7 @@ TEST_CASE("a failed registration is logged and leaks nothing") {
   }
 }
 
-TEST_CASE("a name with a NUL byte is refused") {
+TEST_CASE("a name with a NUL byte is rejected") {
   LeakCheckedFake fake({{2, 20}, {}});
   const std::string log =
       Init([] { RegisterKernel<Nothing>(KernelDef(std::string("A\0B", 3))); });

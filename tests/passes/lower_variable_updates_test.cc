@@ -180,7 +180,7 @@ TEST_CASE("updates of slices and of the whole variable are ordered") {
         "some/read = ReadVariableOp(v, ^i, ^whole, ^x)");
 }
 
-TEST_CASE("slices: the CPU computes where no kernel has both types") {
+TEST_CASE("without a kernel for both types, the CPU updates slices") {
   Kernels kernels;
   RegisterKernel<NoKernel>(KernelDef("TensorScatterAdd")
                                .Device("SIM")
@@ -321,7 +321,7 @@ TEST_CASE(
   CHECK(graph.FindNode("short").op() == "AssignVariableOp");
 }
 
-TEST_CASE("TensorFlow's functions and the library's kernels decide") {
+TEST_CASE("updates with TensorFlow's functions and a kernel are left alone") {
   Kernels kernels;
   kernels.Add<float>("AssignAddVariableOp", "dtype");
   kernels.Add<float>("AddV2", "T");

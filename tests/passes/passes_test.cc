@@ -251,7 +251,7 @@ TEST_CASE_FIXTURE(Fixture, "redundant casts are removed") {
   CHECK(Text() == "user = Neg(x)");
   CHECK(run(T::kInt8, T::kBfloat16, T::kInt8) == "1");
   CHECK(run(T::kInt32, T::kDouble, T::kInt32) == "1");
-  // To the same type: each cast alone.
+  // A cast to the same type is removed alone.
   CHECK(run(T::kFloat, T::kFloat, T::kFloat) == "1");
   CHECK(run(T::kHalf, T::kFloat, T::kFloat) == "1");
   CHECK(Text() == "c1 = Cast(x)\nuser = Neg(c1)");

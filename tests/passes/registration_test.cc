@@ -108,7 +108,7 @@ TEST_CASE("every setting fills the field of its name, in every layout") {
   }
 }
 
-TEST_CASE("a TensorFlow with another version of the C API is refused") {
+TEST_CASE("a TensorFlow with another version of the C API is rejected") {
   LeakCheckedFake fake;
   const auto other = GraphHost::Register(
       &internal::OptimizerRegistration<Mine>::InitGraph, {2, 21}, 1);

@@ -20,7 +20,7 @@ struct NoKernel : Kernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
 
-// Registers kernels of the library for the duration of a test.
+// Registers a kernel of the library for the duration of a test.
 struct Fixture {
   Fixture() {
     internal::RegisteredKernels().Clear();

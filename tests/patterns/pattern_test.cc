@@ -45,7 +45,7 @@ TEST_CASE_FIXTURE(RulesFixture, "ops, inputs and input counts") {
         "negate: input 0 of 'elu' (Elu) is 'x' (Placeholder), not AddV2|Add");
   CHECK(explain(*this, rules, "relu3") ==
         "negate: 'three' (AddV2) has 3 inputs, not 2");
-  // A pattern without inputs matches any.
+  // A pattern without inputs matches any inputs.
   const Rules loose =
       Negate(Match<ops::Relu>(Match<ops::AddV2>().Named("a")), x);
   CHECK(explain(*this, loose, "relu3") == "negate: matches");

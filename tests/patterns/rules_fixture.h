@@ -24,8 +24,8 @@ namespace tfplug {
 
 using namespace patterns;
 
-// A graph, rules to run on it, and TensorFlow's answers: nodes to preserve, op
-// definitions, and shapes.
+// A graph, functions that run rules on it, and a fake of TensorFlow with nodes
+// to preserve, op definitions, and shapes.
 class RulesFixture {
  public:
   RulesFixture() {
@@ -43,7 +43,8 @@ class RulesFixture {
     tensorflow.TF_LookUpOpDef = &LookUpOpDef;
     // Only shapes that a test sets are known.
     tensorflow.TF_NewGraphProperties = nullptr;
-    // The ops that the tests' rules add, as far as the tests need them.
+    // The ops that the rules of the tests add, with the attributes that the
+    // tests need.
     DefineOp("_FusedMatMul",
              {"T: type", "transpose_a: bool", "transpose_b: bool",
               "num_args: int", "fused_ops: list(string)", "epsilon: float"});

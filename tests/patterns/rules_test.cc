@@ -170,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture, "the new node inherits the control inputs") {
   CHECK(Text() == "relu = _FusedMatMul(x, w, b, ^d, ^c, ^a)");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "a root of which another output is used") {
+TEST_CASE_FIXTURE(RulesFixture, "a root with another output in use") {
   const Pattern x = Any();
   std::vector<Rule> rules;
   rules.push_back(
@@ -213,7 +213,8 @@ TEST_CASE_FIXTURE(RulesFixture, "an operand that would be removed") {
   CHECK(Run(add) == "0");
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "one node for two nodes of a pattern") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "one node does not match two nodes of a pattern") {
   const Pattern x = Any(), y = Any();
   std::vector<Rule> rules;
   rules.push_back(
@@ -290,7 +291,7 @@ TEST_CASE_FIXTURE(TransposeFixture,
   CHECK(identity.GetAttrs().size() == 2);
 }
 TEST_CASE_FIXTURE(TransposeFixture,
-                  "of overlapping matches, the first is replaced") {
+                  "only the first of overlapping matches is replaced") {
   Add("t3", "Transpose", {"t2", "p"});
   Add("user3", "Neg", {"t3"});
   // Either pair could be replaced.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the messages that are generated from include/tfplug/proto/: their
-// package is tfplug's, and their bytes are those of TensorFlow's messages.
+// package is tfplug's, and their encoding is TensorFlow's.
 #include <string>
 
 #include "doctest/doctest.h"
@@ -11,7 +11,7 @@
 namespace tfplug {
 namespace {
 
-TEST_CASE("messages are in a package of our own") {
+TEST_CASE("messages are in tfplug's package") {
   CHECK(proto::GraphDef::descriptor()->full_name() == "tfplug.proto.GraphDef");
   CHECK(proto::OpInfo::descriptor()->full_name() == "tfplug.proto.OpInfo");
 }

@@ -35,7 +35,7 @@ std::string Bytes(const google::protobuf::MessageLite& message) {
   return MessageToBytes(message, true).value();
 }
 
-TEST_CASE("a message goes through a TF_Buffer and is the same") {
+TEST_CASE("a message is copied to a TF_Buffer and back") {
   testing::ScopedFakeTensorFlow fake;
   const proto::GraphDef graph = ThreeNodes();
   const absl::StatusOr<Buffer> buffer = MessageToBuffer(graph);
@@ -46,7 +46,7 @@ TEST_CASE("a message goes through a TF_Buffer and is the same") {
   CHECK(Bytes(copy) == Bytes(graph));
 }
 
-TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
+TEST_CASE("an empty message becomes 0 bytes at a non-null address") {
   capi::TF_Buffer buffer = {};
   REQUIRE(MessageToBuffer(proto::GraphDef(), &buffer).ok());
   CHECK(buffer.data != nullptr);
@@ -58,7 +58,7 @@ TEST_CASE("an empty message is a buffer of no bytes, not one without memory") {
   CHECK(BufferToMessage(capi::TF_Buffer{}, &graph).ok());
 }
 
-TEST_CASE("the previous contents of a buffer are freed") {
+TEST_CASE("a buffer's previous contents are freed") {
   static int freed = 0;
   freed = 0;
   capi::TF_Buffer buffer = {&freed, 1, [](void* data, size_t length) {
@@ -71,8 +71,7 @@ TEST_CASE("the previous contents of a buffer are freed") {
   CHECK(freed == 1);
 }
 
-TEST_CASE(
-    "bytes that are not a message are refused; the error names the type") {
+TEST_CASE("malformed bytes are rejected with the name of the message type") {
   google::protobuf::LogSilencer quiet;
   const std::string bytes = Bytes(ThreeNodes());
   proto::GraphDef graph;
@@ -85,7 +84,7 @@ TEST_CASE(
   CHECK_FALSE(BytesToMessage("\x0A\x01\xFF", &node).ok());
 }
 
-TEST_CASE("more bytes than an int counts are refused before they are read") {
+TEST_CASE("more than INT_MAX bytes are rejected before they are read") {
   proto::GraphDef graph;
   const absl::Status status =
       BytesToMessage(absl::string_view("", size_t{INT_MAX} + 1), &graph);
@@ -97,7 +96,7 @@ TEST_CASE("more bytes than an int counts are refused before they are read") {
   CHECK(internal::CheckMessageSize("NodeDef", INT_MAX).ok());
 }
 
-TEST_CASE("a Graph as a message, edits included, and back") {
+TEST_CASE("an edited Graph is converted to a message and back") {
   const std::string bytes = Bytes(ThreeNodes());
   Graph graph = Graph::Parse(bytes).value();
   graph.FindNode("b").SetOp("Tanh");
@@ -126,7 +125,7 @@ TEST_CASE("a Graph as a message, edits included, and back") {
   CHECK(last.versions().producer() == 2000);
 }
 
-TEST_CASE("an attribute as a message") {
+TEST_CASE("an attribute is converted to a message and back") {
   const std::string bytes = Bytes(ThreeNodes());
   Graph graph = Graph::Parse(bytes).value();
   const Node node = graph.FindNode("b");
@@ -181,7 +180,7 @@ testing::GraphHost::Outcome Optimize(const proto::GraphDef& graph) {
   return host->Optimize(Bytes(graph), item);
 }
 
-TEST_CASE("a pass over messages runs among those over Graph") {
+TEST_CASE("a MessagePass runs in one pipeline with a GraphPass") {
   testing::ScopedFakeTensorFlow fake;
   rewrites = 0;
   const auto outcome = Optimize(ThreeNodes());
@@ -207,7 +206,7 @@ TEST_CASE("a graph that no pass changes is not written") {
   CHECK_FALSE(outcome.changed);
 }
 
-TEST_CASE("failures name the pass, and leave the graph as it was") {
+TEST_CASE("failures name the pass and leave the graph unchanged") {
   testing::ScopedFakeTensorFlow fake;
   proto::GraphDef graph = ThreeNodes();
   for (const char* op : {"Fail", "Throw", "Twice", "Dangle", "Cycle"}) {

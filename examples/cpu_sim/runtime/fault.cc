@@ -44,7 +44,7 @@ bool ParseKind(absl::string_view text, FaultKind* kind) {
 bool is_forked_child = false;
 
 // Runs in a forked child. The new control block is private to the child, unlike
-// a mapped one, and sends CheckFault to the slow path for good.
+// a mapped one, and sends CheckFault to the slow path permanently.
 void BreakChild() {
   static FaultControl broken;
   broken.armed.store(1, std::memory_order_relaxed);

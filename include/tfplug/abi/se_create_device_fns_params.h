@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // The argument of create_device_fns.
 struct SE_CreateDeviceFnsParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

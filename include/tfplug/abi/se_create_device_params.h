@@ -14,7 +14,7 @@ namespace tfplug::capi {
 
 // The argument of create_device.
 struct SE_CreateDeviceParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

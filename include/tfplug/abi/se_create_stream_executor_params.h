@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // The argument of create_stream_executor.
 struct SE_CreateStreamExecutorParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

@@ -14,7 +14,7 @@ namespace tfplug::capi {
 
 // The argument of SE_InitPlugin, which the plug-in fills.
 struct SE_PlatformRegistrationParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
@@ -35,10 +35,10 @@ struct SE_PlatformRegistrationParams {
   // TensorFlow's struct for the plug-in to fill. TensorFlow copies it.
   SP_PlatformFns* platform_fns;
 
-  // Destroys the platform. Frees what its fields own, not the struct.
+  // Destroys the platform. Frees the resources of its fields, not the struct.
   void (*destroy_platform)(SP_Platform* platform);
 
-  // Frees what the table owns, not the struct.
+  // Frees the table's resources, not the struct.
   void (*destroy_platform_fns)(SP_PlatformFns* platform_fns);
 };
 

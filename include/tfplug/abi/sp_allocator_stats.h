@@ -14,7 +14,7 @@ namespace tfplug::capi {
 
 // The statistics of an allocator, in bytes except num_allocs.
 struct SP_AllocatorStats {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Allocations so far.

@@ -14,7 +14,7 @@ namespace tfplug::capi {
 
 // One device.
 struct SP_Device {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // The plug-in's own.

@@ -12,9 +12,9 @@
 
 namespace tfplug::capi {
 
-// Properties of a device. Negative values mean that a property is not known.
+// Properties of a device. A negative value means that the property is unknown.
 struct SP_DeviceFns {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

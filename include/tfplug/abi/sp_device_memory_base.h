@@ -12,9 +12,9 @@
 
 namespace tfplug::capi {
 
-// A piece of device memory.
+// A block of device memory.
 struct SP_DeviceMemoryBase {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

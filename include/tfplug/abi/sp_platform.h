@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // All devices of one kind.
 struct SP_Platform {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // The plug-in's own.

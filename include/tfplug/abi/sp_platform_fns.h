@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // The functions of a platform.
 struct SP_PlatformFns {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
@@ -28,7 +28,7 @@ struct SP_PlatformFns {
   void (*create_device)(const SP_Platform* platform,
                         SE_CreateDeviceParams* params, TF_Status* status);
 
-  // Destroys a device. Frees what its fields own, not the struct.
+  // Destroys a device. Frees the resources of its fields, not the struct.
   void (*destroy_device)(const SP_Platform* platform, SP_Device* device);
 
   // Fills params->device_fns. Called once for all devices.
@@ -36,7 +36,7 @@ struct SP_PlatformFns {
                             SE_CreateDeviceFnsParams* params,
                             TF_Status* status);
 
-  // Frees what the table owns, not the struct.
+  // Frees the table's resources, not the struct.
   void (*destroy_device_fns)(const SP_Platform* platform,
                              SP_DeviceFns* device_fns);
 
@@ -45,7 +45,7 @@ struct SP_PlatformFns {
                                  SE_CreateStreamExecutorParams* params,
                                  TF_Status* status);
 
-  // Frees what the table owns, not the struct.
+  // Frees the table's resources, not the struct.
   void (*destroy_stream_executor)(const SP_Platform* platform,
                                   SP_StreamExecutor* stream_executor);
 
@@ -53,7 +53,7 @@ struct SP_PlatformFns {
   void (*create_timer_fns)(const SP_Platform* platform, SP_TimerFns* timer_fns,
                            TF_Status* status);
 
-  // Frees what the table owns, not the struct.
+  // Frees the table's resources, not the struct.
   void (*destroy_timer_fns)(const SP_Platform* platform,
                             SP_TimerFns* timer_fns);
 };

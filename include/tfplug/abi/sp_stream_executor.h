@@ -16,7 +16,7 @@ namespace tfplug::capi {
 // The functions of a device. All devices of a platform share one table; each
 // function receives its device.
 struct SP_StreamExecutor {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
@@ -28,20 +28,20 @@ struct SP_StreamExecutor {
   void (*allocate)(const SP_Device* device, uint64_t size, int64_t memory_space,
                    SP_DeviceMemoryBase* mem);
 
-  // Frees what allocate returned; null memory is allowed.
+  // Frees memory that allocate returned; null memory is allowed.
   void (*deallocate)(const SP_Device* device, SP_DeviceMemoryBase* mem);
 
   // Allocates host memory for copies to and from the device, page-locked if
-  // need be, aligned to 256 bytes.
+  // necessary, aligned to 256 bytes.
   void* (*host_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what host_memory_allocate returned.
+  // Frees memory that host_memory_allocate returned.
   void (*host_memory_deallocate)(const SP_Device* device, void* mem);
 
   // Allocates memory with one address for the host and every device.
   void* (*unified_memory_allocate)(const SP_Device* device, uint64_t size);
 
-  // Frees what unified_memory_allocate returned.
+  // Frees memory that unified_memory_allocate returned.
   void (*unified_memory_deallocate)(const SP_Device* device, void* mem);
 
   // Fills `stats`; false means that there are none.

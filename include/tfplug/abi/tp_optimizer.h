@@ -13,7 +13,7 @@ namespace tfplug::capi {
 
 // The functions of an optimizer.
 struct TP_Optimizer {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
@@ -23,8 +23,9 @@ struct TP_Optimizer {
   // function's body.
   void* (*create_func)();
 
-  // Writes the new graph into optimized_graph, or returns ABORTED if it is the
-  // same. Called about twice for each optimizer. In 2.5 without the item.
+  // Writes the new graph into optimized_graph, or returns ABORTED if it is
+  // unchanged. Called about twice for each optimizer. In 2.5, there is no item
+  // argument.
   void (*optimize_func)(void* optimizer, const TF_Buffer* graph,
                         const TF_GrapplerItem* item, TF_Buffer* optimized_graph,
                         TF_Status* status);

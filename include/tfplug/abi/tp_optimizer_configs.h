@@ -16,13 +16,13 @@ namespace tfplug::capi {
 // on the device type. Off forbids a rewriter; On and Default leave it to the
 // user's configuration.
 struct TP_OptimizerConfigs {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.
   void* ext;
 
-  // On turns off the pruning of unneeded nodes.
+  // On disables the removal of unused nodes.
   TF_TriState disable_model_pruning;
 
   // Chooses the implementation of Keras layers by device.

@@ -14,7 +14,7 @@ namespace tfplug::capi {
 
 // The argument of TF_InitGraph, which the plug-in fills.
 struct TP_OptimizerRegistrationParams {
-  // In: the size that TensorFlow knows. Out: the size that the plug-in filled.
+  // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
   // Reserved.

@@ -102,7 +102,7 @@ class Allocator {
   }
 
   // get_allocator_stats: returns the statistics of this allocator. Default:
-  // reports that no statistics are kept.
+  // reports that there are no statistics.
   virtual absl::StatusOr<AllocatorStats> Stats() {
     return absl::UnimplementedError("override Allocator::Stats");
   }

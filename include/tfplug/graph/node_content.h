@@ -25,7 +25,8 @@
 
 namespace tfplug {
 
-// The part of a Node without edges: name, op, device and attributes.
+// The part of a Node that does not concern edges: name, op, device and
+// attributes.
 class NodeContent {
  public:
   // An index below Graph::max_id(), for tables indexed by node.
@@ -37,7 +38,7 @@ class NodeContent {
   absl::string_view op() const {
     return removed() ? "" : state_->op_table().op(state_->op(id_));
   }
-  // Equal to Graph::OpId(op()). Compare ids where many nodes are compared.
+  // Equal to Graph::OpId(op()). Comparing ids is faster than comparing names.
   uint32_t op_id() const { return state_->op(id_); }
   absl::string_view device() const { return state_->device(id_); }
   void SetOp(absl::string_view op) const {

@@ -76,7 +76,7 @@ class LowerVariableUpdates : public GraphPass {
     const char* math_op;
     const char* math_suffix;
     const char* math_type;  // The type attribute of math_op.
-    int num_inputs;  // Variable, value; for slices variable, index, value.
+    int num_inputs;  // Variable, value; for slices: variable, index, value.
   };
   static constexpr Kind kKinds[] = {
       {"AssignAddVariableOp", "AddV2", "/add", "T", 2},
@@ -198,8 +198,8 @@ class LowerVariableUpdates : public GraphPass {
       Consider(node, kGather, context, gathers);
     for (const Update& gather : gathers) {
       const Node node = gather.node;
-      // The axis after those of the batch. A negative batch_dims counts from
-      // the rank of the index; Keras and tf.nn do not use it.
+      // The axis follows the batch dimensions. A negative batch_dims is
+      // relative to the rank of the index; Keras and tf.nn do not use it.
       const int64_t batch_dims =
           node.GetAttr<int64_t>("batch_dims").value_or(0);
       if (batch_dims < 0) continue;
@@ -241,7 +241,7 @@ class LowerVariableUpdates : public GraphPass {
     }
     if (auto s = math->AddInput(node.input(value)); !s.ok()) return s;
 
-    // Keeps the colocation.
+    // Keeps the colocation with the variable.
     if (node.HasAttr("_class") && update.math_device == node.device()) {
       if (auto s = math->CopyAttr(node, "_class"); !s.ok()) return s;
     }

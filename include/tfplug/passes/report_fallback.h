@@ -27,7 +27,7 @@ namespace tfplug {
 // TFPLUG_LOG_FALLBACK is set and does not begin with 0. It changes nothing. See
 // docs/guide/coverage.md.
 //
-// Covers only graphs with a node on the device, and no eager ops.
+// Covers only graphs with a node on the device; eager ops are not reported.
 class ReportFallback : public GraphPass {
  public:
   static bool IsEnabled() {

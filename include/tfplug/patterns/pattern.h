@@ -139,9 +139,9 @@ class NodePattern : public Pattern {
     element().is_commutative = true;
     return *this;
   }
-  // Lets the node be used outside the match, be preserved, and be on another
-  // device. The node is kept if something else uses it or it must be preserved,
-  // and is removed otherwise.
+  // Permits the node to have uses outside the match, to be preserved, and to be
+  // on another device. The node is kept if it has other uses or must be
+  // preserved, and is removed otherwise.
   NodePattern MayHaveOtherUses() const {
     element().may_have_other_uses = true;
     return *this;

@@ -135,7 +135,7 @@ TEST_CASE("larger structs of a future release: known fields are filled") {
   CHECK_FALSE(fixture.device().Allocate(8).is_null());
 }
 
-TEST_CASE("a struct smaller than in any release is refused with the remedy") {
+TEST_CASE("a struct smaller than in any release is rejected with the remedy") {
   testing::ScopedFakeTensorFlow tensorflow;
   struct Case {
     size_t StructSizes::*struct_size;

@@ -55,7 +55,7 @@ class GraphPrefetch {
   }
   // Follows the first inputs from `n`: prefetches the tables of a node's
   // sources, then the bytes and edges of the first of these, and so on. Each
-  // step reads what the previous ones have prefetched.
+  // step reads the memory that the previous ones prefetched.
   void Step(uint32_t n, uint32_t step) const {
     for (uint32_t i = (step + 1) / 2; i > 0; --i) {
       n = Source(n, 0);

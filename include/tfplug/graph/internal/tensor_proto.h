@@ -15,8 +15,8 @@
 #include "tfplug/graph/internal/attr_codec.h"
 
 // The typed fields of a serialized tensorflow.TensorProto (float_val, int_val,
-// ...). They may hold fewer elements than the shape has, and the last one
-// stands for the rest.
+// ...). They may hold fewer elements than the shape has; the last one is then
+// repeated.
 namespace tfplug::internal {
 
 inline PartialShape TensorShapeOf(absl::string_view tensor_proto) {
@@ -62,15 +62,15 @@ inline ElementsField ElementsFieldOf(DataType dtype) {
   }
 }
 
-// Appends the elements of the typed field, in the form of host memory. Returns
-// false if the field is malformed.
+// Appends the elements of the typed field, as they are stored in host memory.
+// Returns false if the field is malformed.
 inline bool ReadElements(absl::string_view tensor_proto, DataType dtype,
                          std::string& elements) {
   using Form = ElementsField::Form;
   const ElementsField typed = ElementsFieldOf(dtype);
   const auto append = [&](uint64_t value) {
     if (dtype == DataType::kBool) value = value != 0 ? 1 : 0;
-    // Little-endian, as on all hosts of TensorFlow.
+    // All hosts that TensorFlow supports are little-endian.
     elements.append(reinterpret_cast<const char*>(&value), DataTypeSize(dtype));
   };
   for (WireReader field(tensor_proto); field.Next();) {
@@ -101,8 +101,8 @@ inline bool ReadElements(absl::string_view tensor_proto, DataType dtype,
   return true;
 }
 
-// Appends a TensorProto whose typed field holds `elements`. The last one stands
-// for the rest of the tensor.
+// Appends a TensorProto whose typed field holds `elements`. The last one is
+// repeated for the rest of the tensor.
 inline void AppendRepeatingTensor(std::string& to, DataType dtype,
                                   const Shape& shape,
                                   absl::string_view elements) {

@@ -35,10 +35,11 @@ class PatternTable {
     // Whether a replacement can lead to another match.
     bool may_enable_matches;
     // The ops that the root's first two inputs may have, as one bit per op;
-    // empty: any op. Checked first.
+    // empty: any op. They are checked before the rest of the pattern.
     std::array<std::vector<uint64_t>, 2> input_ops;
   };
-  // The entries of one rank whose root may have `op`.
+  // The entries of one rank (priority and number of nodes) whose root may have
+  // `op`.
   struct Root {
     uint32_t op;
     std::vector<const Entry*> entries;
