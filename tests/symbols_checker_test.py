@@ -65,7 +65,7 @@ class SymbolsTest(unittest.TestCase):
         )
 
     def test_library_path(self):
-        self.refuses("library path", ENTRY, "-Wl,-rpath,/somewhere")
+        self.refuses("library search path", ENTRY, "-Wl,-rpath,/somewhere")
 
     def test_version_script_hides_the_rest(self):
         script = ROOT / "include/tfplug/plugin.map"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Includes our declarations after TensorFlow's headers, which define macros with
-// the names of our types, constants and enumerators.
+// Includes our declarations after TensorFlow's headers, which define macros
+// with the names of our types, constants and enumerators.
 #define TF_Bool unsigned char
 #define TF_OK TSL_OK
 #define SE_MAJOR 0
