@@ -54,14 +54,17 @@ class Shape {
   // dimension is negative, the product overflows, or there are more than
   // kMaxRank dimensions.
   int64_t num_elements() const {
+    const size_t rank = dims_.size();
+    if (ABSL_PREDICT_FALSE(rank > kMaxRank)) return -1;
+    const int64_t* const dims = dims_.data();
     int64_t count = 1, signs = 0;
-    for (int64_t dim : dims_) {
-      signs |= dim;
-      if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(count, dim, &count))) {
+    for (size_t i = 0; i < rank; ++i) {
+      signs |= dims[i];
+      if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(count, dims[i], &count))) {
         return -1;
       }
     }
-    return ABSL_PREDICT_TRUE(signs >= 0 && rank() <= kMaxRank) ? count : -1;
+    return ABSL_PREDICT_TRUE(signs >= 0) ? count : -1;
   }
 
   // Returns a text such as "[2,3]"; an unknown dimension is "?".
@@ -75,7 +78,13 @@ class Shape {
   }
 
   friend bool operator==(const Shape& a, const Shape& b) {
-    return a.dims_ == b.dims_;
+    const size_t rank = a.dims_.size();
+    if (rank != b.dims_.size()) return false;
+    const int64_t *x = a.dims_.data(), *y = b.dims_.data();
+    for (size_t i = 0; i < rank; ++i) {
+      if (x[i] != y[i]) return false;
+    }
+    return true;
   }
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 
 #include "absl/base/optimization.h"
@@ -39,23 +40,21 @@ class RunOutputs : public RunInputs {
   // initialized.
   [[gnu::always_inline]] absl::StatusOr<Tensor> AllocateOutput(
       int i, const Shape& shape) {
+    // No element has more than 16 bytes.
+    constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / 16;
     int64_t n = 0;
     if (ABSL_PREDICT_FALSE(!state_.HasOutput(i) ||
-                           !internal::CountElements(shape, &n))) {
+                           !internal::CountElements(shape, &n) ||
+                           n > kMaxElements)) {
       return internal::AssumeError(BadOutput(i, shape));
     }
     const capi::TF_DataType dtype =
         internal::tensorflow.TF_ExpectedOutputDataType(get(), i);
-    int64_t bytes;
-    if (ABSL_PREDICT_FALSE(__builtin_mul_overflow(
-            n, static_cast<int64_t>(DataTypeSize(static_cast<DataType>(dtype))),
-            &bytes))) {
-      return internal::AssumeError(
-          internal::CheckedSize(static_cast<DataType>(dtype), shape).status());
-    }
+    const size_t bytes =
+        static_cast<size_t>(n) * DataTypeSize(static_cast<DataType>(dtype));
     return TakeOutput(i, internal::tensorflow.TF_AllocateOutput(
                              get(), i, dtype, shape.dims().data(), shape.rank(),
-                             static_cast<size_t>(bytes), state_.status()));
+                             bytes, state_.status()));
   }
 
   // Forwards to output `i` the buffer of the first input in `candidates` that
@@ -161,7 +160,10 @@ class RunOutputs : public RunInputs {
   [[gnu::cold, gnu::noinline]] absl::Status BadOutput(
       int i, const Shape& shape) const {
     if (!state_.HasOutput(i)) return OutOfRange("output", i, num_outputs());
-    return internal::CheckShape(shape);
+    if (auto s = internal::CheckShape(shape); !s.ok()) return s;
+    return absl::InvalidArgumentError(
+        "a tensor " + DataTypeName(output_dtype(i)) + shape.ToString() +
+        " is too large: its number of bytes exceeds the range of int64");
   }
   [[gnu::always_inline]] absl::StatusOr<Tensor> TakeOutput(
       int i, capi::TF_Tensor* tensor) {

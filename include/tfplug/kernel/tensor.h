@@ -73,7 +73,7 @@ class Tensor {
   }
   int rank() const { return internal::tensorflow.TF_NumDims(tensor_); }
   int64_t dim(int i) const { return internal::tensorflow.TF_Dim(tensor_, i); }
-  Shape shape() const {
+  [[gnu::always_inline]] Shape shape() const {
     const int n = rank();
     Shape shape;
     for (int i = 0; i < n; ++i) shape.add_dim(dim(i));

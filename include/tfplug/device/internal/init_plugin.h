@@ -27,9 +27,11 @@ struct PlatformRegistration {
                 "optimizers treat such a device as the CPU and move its ops");
 
   PlatformRegistration() {
-    registered_platform = {
-        PlatformT::kType, TypeTag<typename PlatformT::Device::Stream>(),
-        PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
+    if constexpr (ClassesAreValid<PlatformT>()) {
+      registered_platform = {
+          PlatformT::kType, TypeTag<typename PlatformT::Device::Stream>(),
+          PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
+    }
   }
 
   // Implements SE_InitPlugin: fills `params`, or reports an error in `status`,
