@@ -167,8 +167,9 @@ TEST_CASE("host tensors: sizes that overflow, ranks and types are checked") {
   constexpr int64_t kBig = int64_t{1} << 62;
   const Shape deep(absl::MakeConstSpan(std::vector<int64_t>(300, 1)));
   // 24 bytes per string wrap around to 8.
-  for (const auto& [dtype, shape] :
-       {std::pair<DataType, Shape>{DataType::kString, {0x0AAAAAAAAAAAAAAB}},
+  using Case = std::pair<DataType, Shape>;
+  for (const Case& tested :
+       {Case{DataType::kString, {0x0AAAAAAAAAAAAAAB}},
         {DataType::kFloat, {kBig + 1}},
         {DataType::kFloat, deep},
         {DataType::kFloat, {int64_t{1} << 32, int64_t{1} << 32}},
@@ -176,6 +177,8 @@ TEST_CASE("host tensors: sizes that overflow, ranks and types are checked") {
         {DataType(0), {1}},
         {DataType(99), {1}},
         {DataType(101), {1}}}) {
+    const DataType dtype = tested.first;
+    const Shape& shape = tested.second;
     CAPTURE(DataTypeName(dtype) + shape.ToString());
     CHECK(absl::IsInvalidArgument(NewHostTensor(dtype, shape).status()));
     bool released = false;

@@ -18,6 +18,12 @@
 // returns true.
 namespace tfplug::internal {
 
+// Evaluates every check, so that the compiler reports all mistakes at once.
+template <class... Checks>
+constexpr bool AllOf(Checks... checks) {
+  return (checks && ...);
+}
+
 template <class Function>
 struct Signature;
 template <class Result, class Class, class... Arguments>
@@ -165,14 +171,15 @@ struct DeviceChecks {
     if constexpr (!kAreDerived) {
       return false;
     } else if constexpr (
-        HooksAreValid<DeviceT,
-                      decltype(DeviceHooks<DeviceT, DeviceBase>(0))>() &
-        HooksAreValid<StreamT,
-                      decltype(StreamHooks<StreamT, StreamBase>(0))>() &
-        HooksAreValid<EventT, decltype(EventHooks<EventT, Event>(0))>() &
-        HooksAreValid<TimerT, decltype(TimerHooks<TimerT, Timer>(0))>() &
-        HooksAreValid<AllocatorT,
-                      decltype(AllocatorHooks<AllocatorT, Allocator>(0))>()) {
+        AllOf(HooksAreValid<DeviceT,
+                            decltype(DeviceHooks<DeviceT, DeviceBase>(0))>(),
+              HooksAreValid<StreamT,
+                            decltype(StreamHooks<StreamT, StreamBase>(0))>(),
+              HooksAreValid<EventT, decltype(EventHooks<EventT, Event>(0))>(),
+              HooksAreValid<TimerT, decltype(TimerHooks<TimerT, Timer>(0))>(),
+              HooksAreValid<AllocatorT,
+                            decltype(AllocatorHooks<AllocatorT, Allocator>(
+                                0))>())) {
       constexpr bool kAllocatesUnified =
           Overrides(&AllocatorT::AllocateUnified, &Allocator::AllocateUnified);
       constexpr bool kDeallocatesUnified = Overrides(
@@ -204,9 +211,9 @@ constexpr bool ClassesAreValid() {
   if constexpr (!std::is_base_of_v<Base, PlatformT>) {
     return false;
   } else {
-    return HooksAreValid<PlatformT,
-                         decltype(PlatformHooks<PlatformT, Base>(0))>() &
-           DeviceChecks<DeviceT>::AreValid();
+    return AllOf(
+        HooksAreValid<PlatformT, decltype(PlatformHooks<PlatformT, Base>(0))>(),
+        DeviceChecks<DeviceT>::AreValid());
   }
 }
 
