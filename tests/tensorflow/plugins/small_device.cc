@@ -59,6 +59,8 @@ class Device : public tfplug::Device<Stream, Memory> {
 
 struct Platform : tfplug::Platform<Device> {
   static constexpr char kName[] = "SMALL", kType[] = "SMALL";
+  // The variable kernels themselves are under test.
+  static constexpr bool kWrapsPythonUpdates = false;
   absl::StatusOr<int> DeviceCount() override { return 1; }
 };
 TFPLUG_REGISTER_DEVICE(Platform);
