@@ -94,8 +94,8 @@ class GraphHost {
     for (int run = 0; run < runs; ++run) {
       // Each run has its own input, which is freed right after the run.
       const std::string bytes = outcome.graph;
-      TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
-      TF_Buffer out = {nullptr, 0, nullptr};
+      capi::TF_Buffer in = {bytes.data(), bytes.size(), nullptr};
+      capi::TF_Buffer out = {nullptr, 0, nullptr};
       outcome.runs.push_back(CallWithStatus(optimizer_->optimize_func,
                                             optimizer, &in, &item, &out));
       if (outcome.runs.back().ok()) {
