@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instructions of pattern matching in a graph; prints the table of
-docs/guide/patterns.md:
+"""Counts the instructions of pattern matching in a graph; prints the tables of
+docs/measured/bench_patterns.md:
 
     python3 benchmarks/patterns.py GRAPH.pb...
 

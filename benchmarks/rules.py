@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a fusion written as rules, by hand, and over protobuf messages;
-prints a table of docs/guide/patterns.md:
+prints a table of docs/measured/bench_patterns.md:
 
     tools/bench rules [--rounds N] [GRAPH]...
 

@@ -109,7 +109,7 @@ class CType:
 
 def _pack(params, column, tail, first):
     """Packs `params` into lines that begin at `column`; the first one begins with
-    `first`. None if a line is too long."""
+    `first`. Returns None if a line is too long."""
     lines = [first]
     for i, param in enumerate(params):
         end = ")" + tail if i == len(params) - 1 else ","

@@ -30,7 +30,7 @@ class Description:
         return self._entries.get(name, default)
 
     def is_required(self, name, version):
-        """Whether TensorFlow `version` refuses a plug-in with a null field."""
+        """Returns whether TensorFlow `version` rejects a plug-in whose field is null."""
         text = self._entries[name]["required"]
         if self._entries[name]["by"] != "plug-in":
             return False
@@ -43,7 +43,7 @@ class Description:
         return text.startswith(("yes", "where"))
 
     def filled(self, name):
-        """When the framework sets a pointer that the plug-in fills: "always",
+        """Returns when tfplug sets a pointer that the plug-in fills: "always",
         "if overridden" or "never"."""
         entry = self._entries[name]
         if not entry["default"].startswith("null"):

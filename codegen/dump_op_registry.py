@@ -3,8 +3,8 @@
 those that exist only for TensorFlow's own tests.
 
 Run it in a virtual environment with the newest tensorflow-cpu, then run
-codegen/generate.py. With --check it only compares; the exit status is 1 if the
-ops differ, 77 if another release is installed than the recorded one.
+codegen/generate.py. With --check, it only compares; the exit status is 1 if the ops
+differ, and 77 if the installed release is not the recorded one.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def type_name(number):
 
 
 def type_names(numbers):
-    """'float, double', sorted by number so that equal sets have equal texts."""
+    """Returns 'float, double', sorted by number, so that equal sets have equal texts."""
     return ", ".join(type_name(n) for n in sorted(set(numbers)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the tables in docs/reference/ of fields and functions."""
+"""Generates the tables of fields and functions in docs/reference/."""
 
 import pathlib
 import re

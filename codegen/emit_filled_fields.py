@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates tests/abi/filled_fields.h, the list of pointers that the framework
-fills."""
+"""Generates tests/abi/filled_fields.h, the list of pointers that tfplug fills."""
 
 import pathlib
 import string

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints docs/reference/kernel_api.md: the kernel C API, function by function, in C++."""
+"""Generates docs/reference/kernel_api.md: the C++ for each function of the kernel C API."""
 
 import configparser
 import pathlib
@@ -14,7 +14,7 @@ HEADERS = tuple("tensorflow/c/" + name for name in (
 
 
 def read_sections(path):
-    """{section: {C function: the C++ for it}}, in order."""
+    """Returns {section: {C function: the C++ for it}}, in order."""
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                        comment_prefixes=("#",))
     parser.optionxform = str

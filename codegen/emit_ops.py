@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints include/tfplug/ops/ and docs/reference/ops.md from op_registry.json."""
+"""Generates include/tfplug/ops/ and docs/reference/ops.md from op_registry.json."""
 
 import json
 import pathlib
@@ -84,7 +84,7 @@ def comment(text, indent=0):
 
 
 def wrap_call(head, call, arguments="", width=80):
-    """'HEAD CALL ARGUMENTS', with the line breaks of clang-format."""
+    """Returns 'HEAD CALL ARGUMENTS' with the line breaks of clang-format."""
     if len(f"{head} {call}{arguments}") <= width:
         return [f"{head} {call}{arguments}"]
     if not arguments:
@@ -202,8 +202,9 @@ class OpsEmitter:
         return "\n".join(lines + wrap_call(f"using {name} =", f"Op<{cls}>;"))
 
     def arguments(self, arguments, op, what):
-        """Returns the enumerations of inputs or outputs, by kind. A value is the index
-        of the argument; after a list it is only unique in its enumeration."""
+        """Returns the enumerations of inputs or outputs, by kind. The value of an
+        enumerator is the index of the argument; for an argument after a list, the
+        value is only unique within its enumeration."""
         lists = {a["name"] for a in op.get("attrs", [])
                  if a["type"] == "list(type)"}
         kinds, late = {}, False
@@ -247,8 +248,8 @@ class OpsEmitter:
                 + [f"    {words[-1]}", "  };"])
 
     def constrain(self, op, attr):
-        """Returns the function that constrains a type attribute; for a shared one the
-        set of types that the function of tfplug::Op checks."""
+        """Returns the function that constrains a type attribute; for a shared
+        attribute, an alias of the set of types that tfplug::Op checks."""
         name = None
         if "allowed" in attr:
             types = attr["allowed"].split(", ")

@@ -82,7 +82,7 @@ def main():
     if args.check:
         stale = check(files)
         if stale:
-            print(f"\n{stale} generated file(s) are stale. To mend them: "
+            print(f"\n{stale} generated file(s) are stale. To update them: "
                   "python3 codegen/generate.py")
             return 1
         print(f"{len(files)} generated files are up to date.")

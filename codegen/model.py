@@ -46,12 +46,12 @@ _SIZE_MACROS = {"SP_AllocatorStats": "SP_ALLOCATORSTATS_STRUCT_SIZE",
 
 
 def release(version):
-    """'2.10.1' -> '2.10'."""
+    """Returns '2.10' for '2.10.1'."""
     return ".".join(version.split(".")[:2])
 
 
 def snake(name):
-    """'SP_StreamExecutor' -> 'sp_stream_executor'."""
+    """Returns 'sp_stream_executor' for 'SP_StreamExecutor'."""
     parts = []
     for part in name.split("_"):
         parts += re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[a-z0-9]+", part)
@@ -108,7 +108,7 @@ class Struct:
         return None
 
     def is_prefix(self, layout):
-        """Whether the newest layout begins with `layout`."""
+        """Returns whether the newest layout begins with `layout`."""
         return self.newest.key()[:len(layout.fields)] == layout.key()
 
     def field_since(self, name):
@@ -222,7 +222,7 @@ class Model:
                     "cannot represent")
 
     def _opaque(self):
-        """Types that are used but have no definition."""
+        """Returns the types that are used but have no definition."""
         used = set()
         for struct in self.structs.values():
             for field in struct.newest.fields:

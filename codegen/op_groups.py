@@ -5,7 +5,7 @@ TensorFlow generates one Python module of wrappers for each file of op
 registrations (gen_math_ops.py for math_ops.cc); op_registry.json records that
 module. A plug-in's kernel receives tensors of plain types, strings, variables
 and tensor lists through the C API. An op whose kernel needs any other C++
-object of TensorFlow has no header; neither has an op that only TensorFlow's
+object of TensorFlow has no header, and neither does an op that only TensorFlow's
 own compilers create.
 """
 
@@ -76,7 +76,7 @@ EXCLUDED = (
     Excluded("files, readers and checkpoints",
              "TensorFlow's C++ file systems and formats read and write them",
              ("io_ops", "checkpoint_ops", "filesystem_ops")),
-    Excluded("summaries", "they end in a C++ writer or a protocol buffer",
+    Excluded("summaries", "they write to a C++ object or produce a protocol buffer",
              ("summary_ops",), r"(\w*Summary(V2)?)$"),
     Excluded("protocol buffers", "the descriptors are C++ objects",
              ("decode_proto_ops", "encode_proto_ops")),
@@ -103,11 +103,11 @@ EXCLUDED = (
              ("user_ops",),
              r"Risc|Skipgram$|NegTrain$|ConstructionFails$|CustomAggregator$|"
              r"CalibrationStatisticsSaver$|DumpTensor$|HostConst$"),
-    Excluded("the runtime's own",
+    Excluded("internal ops of the runtime",
              "TensorFlow's executor and matcher create them", (),
              r"_\w+"),
 )
-# Ops that have lost their wrapper, but not their kernels.
+# Ops that have kernels, but no longer a Python wrapper.
 _WITHOUT_WRAPPER = {"QuantizedConcatV2": "array"}
 _HEADER_OF = {m: header for header, ms in HEADERS.items() for m in ms}
 _EXCLUDED_BY = {m: e for e in EXCLUDED for m in e.modules}

@@ -18,7 +18,7 @@
 
 namespace tfplug {
 
-// When the framework sets a pointer, according to the description.
+// When tfplug sets a pointer, according to the description.
 enum class Filled { kAlways, kIfOverridden, kNever };
 
 struct FilledField {

@@ -41,7 +41,7 @@ LEGEND = "device.h"
 
 
 def plain(comment):
-    """A comment's text in one line."""
+    """Returns a comment's text in one line."""
     return " ".join(re.sub(r"^\s*//", "", line) for line in
                     comment.splitlines()).strip()
 
@@ -56,14 +56,14 @@ class Hook:
         self.is_pure = bool(re.search(r"= 0;", declaration))
 
     def value(self, key):
-        """The text of `Key: text.` in the comment; None without one."""
+        """Returns the text of `Key: text.` in the comment, or None if it has none."""
         match = re.search(rf"\b{key}: (.*?)\.(?: |$)", self.comment)
         return match.group(1) if match else None
 
 
 def parse_class(text, name):
-    """(comment of the class, {hook: Hook}). A comment applies to all hooks that
-    follow it without a blank line."""
+    """Returns (comment of the class, {hook: Hook}). A comment applies to all hooks
+    that follow it without a blank line."""
     match = re.search(rf"((?:^//[^\n]*\n)+)(?:template[^\n]*\n)?class {name}\b",
                       text, re.M)
     end = text.index("\n};", match.end())
@@ -86,7 +86,7 @@ def parse_class(text, name):
 
 
 def check(root):
-    """A list of disagreements."""
+    """Returns a list of disagreements."""
     include = root / "include/tfplug"
     model = Model(ROOT / "codegen/abi_history.json")
     device = read_description(root / "codegen/device_api.ini", model)
@@ -123,13 +123,14 @@ def check_hook(parsed, where, class_name, hook_name, field, entry):
     if hook is None:
         return [f"{where}: {class_name} has no such hook"]
     if entry["hook"] != f"{class_name}::{hook_name}":
-        return []  # The hook is one of several, or not the whole answer.
+        return []  # Several hooks, or text around the hook, describe the field.
     errors = []
     if not re.search(rf"\b{field}\b", hook.comment.split(":")[0]):
         errors.append(f"{where}: its comment does not begin with the C field")
     is_pure = entry["default"].startswith("none: pure virtual")
     if is_pure != hook.is_pure:
-        errors.append(f"{where}: pure virtual in one of header and description")
+        errors.append(f"{where}: pure virtual only in the header or only in the "
+                      "description")
     if not is_pure and hook.value("Default") != entry["default"]:
         errors.append(f"{where}: its comment has the default "
                       f"{hook.value('Default')!r}, the description has "
@@ -151,7 +152,7 @@ def check_option(include, where, struct, member, default):
                       re.M)
     if not found:
         return [f"{where}: {struct} has no such member"]
-    value = (found.group(1) or "not set").replace("Toggle::kDefault", "becomes")
+    value = (found.group(1) or "not set").replace("Toggle::", "")
     if not default.startswith(value):
         return [f"{where}: its default is {value!r} in the header, "
                 f"{default!r} in the description"]
@@ -160,14 +161,14 @@ def check_option(include, where, struct, member, default):
 
 def check_legend(text, threads):
     legend = squeezed(plain("\n".join(re.findall(r"^//.*", text, re.M))))
-    return [f"[threads] {name}: {LEGEND} explains it in other words"
+    return [f"[threads] {name}: {LEGEND} explains it differently"
             for name, meaning in threads.items()
             if f"{name} {meaning}" not in legend]
 
 
 class HookCommentsTest(unittest.TestCase):
     def check_with(self, name, old, new):
-        """The errors after one edit of a copy of headers and descriptions."""
+        """Returns the errors after one edit of a copy of headers and descriptions."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             files = {f"include/tfplug/{h}" for h in
@@ -213,7 +214,7 @@ class HookCommentsTest(unittest.TestCase):
             "virtual absl::Status BlockHost() = 0;",
             "virtual absl::Status BlockHost() { return {}; }")
         self.assertEqual(len(errors), 1)
-        self.assertIn("Event::BlockHost: pure virtual in one", errors[0])
+        self.assertIn("Event::BlockHost: pure virtual only in", errors[0])
 
     def test_hook_without_a_field_is_found(self):
         errors = self.check_with("include/tfplug/device/event.h",
@@ -234,8 +235,8 @@ class HookCommentsTest(unittest.TestCase):
     def test_other_meaning_of_a_thread_is_found(self):
         errors = self.check_with("include/tfplug/device.h",
                                  "TensorFlow's polling thread", "A thread")
-        self.assertEqual(errors, ["[threads] polling: device.h explains it in "
-                                  "other words"])
+        self.assertEqual(errors, ["[threads] polling: device.h explains it "
+                                  "differently"])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Failures of the driver in each hook that TensorFlow calls: the error that Python
 gets, and whether the process, its memory and the next step survive.
 
-docs/measured/tensorflow_behaviour.md describes the failures on which TensorFlow
+docs/measured/tensorflow_behavior.md describes the failures on which TensorFlow
 itself aborts.
 """
 
@@ -215,7 +215,7 @@ def test_device_that_cannot_be_created():
 
 
 # ---- Where TensorFlow aborts, whatever the plug-in does ----------------------
-# See docs/measured/tensorflow_behaviour.md, which must be updated if a release
+# See docs/measured/tensorflow_behavior.md, which must be updated if a release
 # improves on this.
 
 

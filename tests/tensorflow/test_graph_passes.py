@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The graphs that TensorFlow passes to a graph optimizer, and its use of the result.
 The plug-in has no device (tests/tensorflow/plugins/graph_probe.cc); its second pass
-replaces Sin by Cos, or fails. docs/measured/tensorflow_behaviour.md describes the
+replaces Sin by Cos, or fails. docs/measured/tensorflow_behavior.md describes the
 behavior."""
 
 import concurrent.futures

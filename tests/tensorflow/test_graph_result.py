@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """With ABORTED, TensorFlow does not parse the result of a graph optimizer. The plug-in
 returns garbage or another graph, with OK or ABORTED
-(tests/tensorflow/plugins/unread_result.cc). docs/measured/tensorflow_behaviour.md has
+(tests/tensorflow/plugins/unread_result.cc). docs/measured/tensorflow_behavior.md has
 the measurements for older releases."""
 
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where TensorFlow's graph optimizer does not run, no pass can lower an update, and
-the kernel's error names the remedy. See docs/measured/tensorflow_behaviour.md."""
+the kernel's error names the remedy. See docs/measured/tensorflow_behavior.md."""
 
 import contextlib
 

@@ -20,7 +20,7 @@ struct SP_AllocatorStats {
   // Allocations so far.
   int64_t num_allocs;
 
-  // Bytes allocated now.
+  // Bytes allocated at present.
   int64_t bytes_in_use;
 
   // The maximum of bytes_in_use so far.
@@ -47,7 +47,7 @@ struct SP_AllocatorStats {
   // The limit of bytes_reserved.
   int64_t bytes_reservable_limit;
 
-  // The largest block that could be allocated now.
+  // The largest block that could be allocated at present.
   int64_t largest_free_block_bytes;
 };
 

@@ -17,19 +17,19 @@ struct SP_Device {
   // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
-  // The plug-in's own.
+  // For the plug-in's own use.
   void* ext;
 
   // The index of the device, from 0.
   int32_t ordinal;
 
-  // The plug-in's own; every later call about the device passes it.
+  // For the plug-in's own use; every later call about the device passes it.
   void* device_handle;
 
-  // The device's name, for people. Null: none.
+  // The human-readable name of the device. Null: none.
   const char* hardware_name;
 
-  // The vendor's name, for people. Null: none.
+  // The human-readable name of the vendor. Null: none.
   const char* device_vendor;
 
   // The bus address, such as "0000:00:02.1". Null: none.

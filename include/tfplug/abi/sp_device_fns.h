@@ -20,13 +20,15 @@ struct SP_DeviceFns {
   // Reserved.
   void* ext;
 
-  // Optional. The NUMA node of the device.
+  // Optional. Returns the NUMA node of the device.
   int32_t (*get_numa_node)(const SP_Device* device);
 
-  // Optional. Bandwidth of the device's own memory, in bytes per second.
+  // Optional. Returns the bandwidth of the device's own memory, in bytes per
+  // second.
   int64_t (*get_memory_bandwidth)(const SP_Device* device);
 
-  // Optional. Estimated speed in 1e9 floating point operations per second.
+  // Optional. Returns the estimated speed in 1e9 floating-point operations per
+  // second.
   double (*get_gflops)(const SP_Device* device);
 };
 

@@ -24,10 +24,10 @@ struct SP_DeviceMemoryBase {
   // add to it: BFC passes pointers into the middle of a block.
   void* opaque;
 
-  // Bytes. 0 in deallocate where TensorFlow has not kept the size.
+  // The size in bytes; 0 in deallocate where TensorFlow has not kept it.
   uint64_t size;
 
-  // The plug-in's own, but TensorFlow keeps it only during one call.
+  // For the plug-in's own use, but TensorFlow keeps it only during one call.
   uint64_t payload;
 };
 

@@ -16,7 +16,7 @@ struct SP_Platform {
   // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;
 
-  // The plug-in's own.
+  // For the plug-in's own use.
   void* ext;
 
   // The platform's name, [A-Z][A-Z_]*; lives as long as the process.

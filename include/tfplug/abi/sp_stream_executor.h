@@ -48,8 +48,8 @@ struct SP_StreamExecutor {
   TF_Bool (*get_allocator_stats)(const SP_Device* device,
                                  SP_AllocatorStats* stats);
 
-  // Free and total device memory in bytes, from which TensorFlow computes the
-  // size of its BFC allocator.
+  // Returns the free and the total device memory in bytes, from which
+  // TensorFlow computes the size of its BFC allocator.
   TF_Bool (*device_memory_usage)(const SP_Device* device, int64_t* free,
                                  int64_t* total);
 
@@ -60,12 +60,12 @@ struct SP_StreamExecutor {
   // Destroys a stream.
   void (*destroy_stream)(const SP_Device* device, SP_Stream stream);
 
-  // Work enqueued on `dependent` from now on waits for all work enqueued on
-  // `other` so far.
+  // Makes work enqueued on `dependent` from now on wait for all work enqueued
+  // on `other` so far.
   void (*create_stream_dependency)(const SP_Device* device, SP_Stream dependent,
                                    SP_Stream other, TF_Status* status);
 
-  // The first error of work on the stream that has run.
+  // Returns the first error of the work that has run on the stream.
   void (*get_stream_status)(const SP_Device* device, SP_Stream stream,
                             TF_Status* status);
 
@@ -76,29 +76,29 @@ struct SP_StreamExecutor {
   // Destroys an event.
   void (*destroy_event)(const SP_Device* device, SP_Event event);
 
-  // Whether the last recorded point is reached.
+  // Returns whether the last recorded point has been reached.
   SE_EventStatus (*get_event_status)(const SP_Device* device, SP_Event event);
 
-  // The event is reached once all work enqueued so far is done.
+  // Records the event, which is reached once all work enqueued so far is done.
   void (*record_event)(const SP_Device* device, SP_Stream stream,
                        SP_Event event, TF_Status* status);
 
-  // Work enqueued from now on waits for the event's last recording.
+  // Makes work enqueued from now on wait for the event's last recording.
   void (*wait_for_event)(const SP_Device* const device, SP_Stream stream,
                          SP_Event event, TF_Status* const status);
 
-  // Creates a timer between two points of a stream.
+  // Creates a timer, which measures the time between two points of a stream.
   void (*create_timer)(const SP_Device* device, SP_Timer* timer,
                        TF_Status* status);
 
   // Destroys a timer.
   void (*destroy_timer)(const SP_Device* device, SP_Timer timer);
 
-  // The timer starts once all work enqueued so far is done.
+  // Starts the timer once all work enqueued so far is done.
   void (*start_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                       TF_Status* status);
 
-  // The timer stops once all work enqueued so far is done.
+  // Stops the timer once all work enqueued so far is done.
   void (*stop_timer)(const SP_Device* device, SP_Stream stream, SP_Timer timer,
                      TF_Status* status);
 

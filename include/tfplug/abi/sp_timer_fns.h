@@ -20,7 +20,7 @@ struct SP_TimerFns {
   // Reserved.
   void* ext;
 
-  // The time between start and stop.
+  // Returns the time between start and stop.
   uint64_t (*nanoseconds)(SP_Timer timer);
 };
 

@@ -30,7 +30,7 @@ struct TP_Optimizer {
                         const TF_GrapplerItem* item, TF_Buffer* optimized_graph,
                         TF_Status* status);
 
-  // Optional. Called right after the optimization.
+  // Optional. Destroys the optimizer. Called right after the optimization.
   void (*destroy_func)(void* optimizer);
 };
 

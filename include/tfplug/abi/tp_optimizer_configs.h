@@ -13,8 +13,8 @@
 namespace tfplug::capi {
 
 // The plug-in's settings of TensorFlow's own rewriters, for graphs with a node
-// on the device type. Off forbids a rewriter; On and Default leave it to the
-// user's configuration.
+// on the device type. kOff disables a rewriter; kOn and kDefault leave it to
+// the user's configuration.
 struct TP_OptimizerConfigs {
   // In: TensorFlow's size of the struct. Out: the size that the plug-in filled.
   size_t struct_size;

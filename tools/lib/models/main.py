@@ -64,14 +64,15 @@ class Report:
 
 def compare_models(report):
     report.add("## Inference and one training step", "",
-               "The largest difference of any output and of the loss, relative "
-               "to the largest value on the CPU. *Gradients*: the norm of the "
-               "difference relative to the norm of the tensor, for the tensor "
-               "for which this ratio is largest. *Of rounding*: the number of "
-               "gradient tensors that consist of rounding errors only. *Step*: "
-               "the time of loss and gradients on the device and on the CPU, "
-               "for one call after the first; for benchmarks, see bench.md. *Frozen*: batch normalization as in inference; for "
-               "training, see below.")
+               "*Inference* and *loss*: the largest difference of any output, "
+               "and of the loss, relative to the largest value on the CPU. "
+               "*Gradients*: the norm of the difference relative to the norm of "
+               "the tensor, for the tensor for which this ratio is largest. *Of "
+               "rounding*: the number of gradient tensors that consist of "
+               "rounding errors only. *Step*: the time of loss and gradients on "
+               "the device and on the CPU, for one call after the first; for "
+               "benchmarks, see bench.md. *Frozen*: batch normalization as in "
+               "inference; for training, see below.")
     report.table("model", "input", "parameters", "inference", "loss",
                  "gradients", "gradient tensors", "nodes on the device, the CPU",
                  "step [ms]")

@@ -18,7 +18,7 @@
 // TensorFlow reuses memory as soon as the kernel that reads it is enqueued.
 // When it moves a tensor to the device, it makes the copy wait for the kernels,
 // but not when it creates a constant: that copy could overwrite memory that an
-// enqueued kernel still has to read (docs/measured/tensorflow_behaviour.md).
+// enqueued kernel still has to read (docs/measured/tensorflow_behavior.md).
 // tfplug therefore orders each copy that TensorFlow has not ordered.
 //
 // TensorFlow orders a copy by calling create_stream_dependency immediately
