@@ -80,7 +80,7 @@ def check_link(compile_command, good):
 def main():
     commands, directory = sys.argv[1], pathlib.Path(sys.argv[2])
     compile_command = (
-        sys.argv[3:]
+        sys.argv[3:] + ["-fvisibility=hidden"]
         + headers_test.include_flags(commands, HERE.parent / "include")
         + ["-I", str(HERE)]
     )

@@ -11,6 +11,8 @@
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
 * docs/architecture.md names paths and functions that exist.
+* Everything in namespace tfplug is hidden. A header with that namespace has one
+  `#pragma GCC visibility push(hidden)` after its includes and one pop at its end.
 """
 
 import pathlib
@@ -148,6 +150,23 @@ def check_names(root, page):
     return wrong
 
 
+def check_visibility(root):
+    """The order of a header's marks: includes (i), push ((), namespaces (n), pop ())."""
+    marks = {"#include": "i", "#pragma GCC visibility push(hidden)": "(",
+             "namespace ": "n", "}  // namespace": "n",
+             "#pragma GCC visibility pop": ")"}
+    wrong = []
+    for path in sorted((root / "include/tfplug").rglob("*.h")):
+        lines = path.read_text().splitlines()
+        order = "".join(mark for line in lines
+                        for begin, mark in marks.items() if line.startswith(begin))
+        if "n" in order and not re.fullmatch(r"i*\(n+\)", order):
+            wrong.append(
+                f"{path.relative_to(root)}: write `#pragma GCC visibility "
+                "push(hidden)` after the includes, and `pop` after the namespaces")
+    return wrong
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     page = (root / "docs/architecture.md").read_text()
@@ -165,6 +184,7 @@ def main():
     for map_page in ("docs/architecture.md", "CONTRIBUTING.md"):
         wrong += check_map(root, map_page, tracked)
     wrong += check_names(root, "docs/architecture.md")
+    wrong += check_visibility(root)
     edges = sum(len(allowed) for allowed in rules.values())
     print(f"{len(includes)} headers in {len(rules)} directories, {edges} "
           f"edges, {len(wrong)} mistakes")

@@ -47,12 +47,14 @@ TEST_CASE("the options of a platform reach TensorFlow") {
   CHECK(minimal->platform().force_memory_growth == 0);
 }
 
-TEST_CASE(
-    "names are the class's constants, which live as long as the library") {
+TEST_CASE("names are constants that live as long as the library") {
   testing::ScopedFakeTensorFlow fake;
-  const auto host = Register<recording::Platform>().value();
-  CHECK(host->platform().name == recording::Platform::kName);
-  CHECK(host->platform().type == recording::Platform::kType);
+  const auto first = Register<recording::Platform>().value();
+  CHECK(std::string(first->platform().name) == recording::Platform::kName);
+  CHECK(std::string(first->platform().type) == recording::Platform::kType);
+  const auto second = Register<recording::Platform>().value();
+  CHECK(second->platform().name == first->platform().name);
+  CHECK(second->platform().type == first->platform().type);
 }
 
 TEST_CASE(

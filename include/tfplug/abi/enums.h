@@ -4,6 +4,8 @@
 #ifndef TFPLUG_ABI_ENUMS_H_
 #define TFPLUG_ABI_ENUMS_H_
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 enum {
@@ -108,5 +110,7 @@ enum TF_TriState {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_ENUMS_H_

@@ -10,6 +10,8 @@
 
 #include "tfplug/abi/functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // A release of TensorFlow.
@@ -225,5 +227,7 @@ FunctionInfo DescribeFunction(F Functions::*member) {
 }
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_FUNCTION_INFO_H_

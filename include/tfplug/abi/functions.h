@@ -11,6 +11,8 @@
 #include "tfplug/abi/enums.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The functions of the C API that TensorFlow exports to plug-ins. A function
@@ -614,5 +616,7 @@ void LoadFunctions(Functions& functions, LookUp&& look_up) {
 }
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_FUNCTIONS_H_

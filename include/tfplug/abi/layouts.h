@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // A layout of a struct of the C API.
@@ -27,5 +29,7 @@ template <class T>
 struct StructInfo;
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_LAYOUTS_H_

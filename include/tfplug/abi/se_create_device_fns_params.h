@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The argument of create_device_fns.
@@ -35,5 +37,7 @@ struct StructInfo<SE_CreateDeviceFnsParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SE_CREATE_DEVICE_FNS_PARAMS_H_

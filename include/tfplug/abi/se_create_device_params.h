@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The argument of create_device.
@@ -39,5 +41,7 @@ struct StructInfo<SE_CreateDeviceParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SE_CREATE_DEVICE_PARAMS_H_

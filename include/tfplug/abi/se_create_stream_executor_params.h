@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The argument of create_stream_executor.
@@ -35,5 +37,7 @@ struct StructInfo<SE_CreateStreamExecutorParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SE_CREATE_STREAM_EXECUTOR_PARAMS_H_

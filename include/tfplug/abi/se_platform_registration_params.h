@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The argument of SE_InitPlugin, which the plug-in fills.
@@ -54,5 +56,7 @@ struct StructInfo<SE_PlatformRegistrationParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SE_PLATFORM_REGISTRATION_PARAMS_H_

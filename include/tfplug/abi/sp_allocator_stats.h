@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The statistics of an allocator, in bytes except num_allocs.
@@ -63,5 +65,7 @@ struct StructInfo<SP_AllocatorStats> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_ALLOCATOR_STATS_H_

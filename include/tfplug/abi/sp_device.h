@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // One device.
@@ -48,5 +50,7 @@ struct StructInfo<SP_Device> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_DEVICE_H_

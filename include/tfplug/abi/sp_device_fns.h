@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // Properties of a device. A negative value means that the property is unknown.
@@ -44,5 +46,7 @@ struct StructInfo<SP_DeviceFns> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_DEVICE_FNS_H_

@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // A block of device memory.
@@ -43,5 +45,7 @@ struct StructInfo<SP_DeviceMemoryBase> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_DEVICE_MEMORY_BASE_H_

@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The functions of a platform.
@@ -70,5 +72,7 @@ struct StructInfo<SP_PlatformFns> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_PLATFORM_FNS_H_

@@ -11,6 +11,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The functions of a device. All devices of a platform share one table; each
@@ -295,5 +297,7 @@ inline void CopyTo(SP_StreamExecutor_2_5& to, const SP_StreamExecutor& from) {
 }
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_STREAM_EXECUTOR_H_

@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The options of a new stream.
@@ -38,5 +40,7 @@ struct StructInfo<SP_StreamOptions> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_SP_STREAM_OPTIONS_H_

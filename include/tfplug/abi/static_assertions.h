@@ -33,6 +33,8 @@
 #include "tfplug/abi/tp_profiler.h"
 #include "tfplug/abi/tp_profiler_fns.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // Verifies every size and offset of the ABI. A failure means that the layout of
@@ -449,5 +451,7 @@ static_assert(offsetof(TStringOwnerCApi, obj) == 16);
 #endif  // 64-bit
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_STATIC_ASSERTIONS_H_

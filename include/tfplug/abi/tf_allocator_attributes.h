@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_AllocatorAttributes {
@@ -28,5 +30,7 @@ struct StructInfo<TF_AllocatorAttributes> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TF_ALLOCATOR_ATTRIBUTES_H_

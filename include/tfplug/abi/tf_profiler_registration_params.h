@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_ProfilerRegistrationParams {
@@ -36,5 +38,7 @@ struct StructInfo<TF_ProfilerRegistrationParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TF_PROFILER_REGISTRATION_PARAMS_H_

@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TFDevice_AllocatorAttributes {
@@ -140,5 +142,7 @@ struct StructInfo<TF_RendezvousAsyncRecv_Params> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TF_RENDEZVOUS_H_

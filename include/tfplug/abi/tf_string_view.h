@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_StringView {
@@ -24,5 +26,7 @@ struct StructInfo<TF_StringView> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TF_STRING_VIEW_H_

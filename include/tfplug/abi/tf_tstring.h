@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TStringOwnerCApi {
@@ -110,5 +112,7 @@ struct StructInfo<TF_TString> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TF_TSTRING_H_

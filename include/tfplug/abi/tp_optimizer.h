@@ -9,6 +9,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The functions of an optimizer.
@@ -69,5 +71,7 @@ inline void CopyTo(TP_Optimizer_2_5& to, const TP_Optimizer& from) {
 }
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_H_

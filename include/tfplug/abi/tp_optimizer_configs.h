@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The plug-in's settings of TensorFlow's own rewriters, for graphs with a node
@@ -145,5 +147,7 @@ inline void CopyTo(TP_OptimizerConfigs_2_5& to,
 }
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_CONFIGS_H_

@@ -10,6 +10,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The argument of TF_InitGraph, which the plug-in fills.
@@ -52,5 +54,7 @@ struct StructInfo<TP_OptimizerRegistrationParams> {
 };
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TP_OPTIMIZER_REGISTRATION_PARAMS_H_

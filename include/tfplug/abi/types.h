@@ -13,6 +13,8 @@
 using TF_Bool = unsigned char;
 #endif
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // Zero is false. TensorFlow reads and writes it as one byte.
@@ -118,5 +120,7 @@ inline constexpr int TP_PATCH = 1;
 #endif
 
 }  // namespace tfplug::capi
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_ABI_TYPES_H_

@@ -12,6 +12,8 @@
 #include "tfplug/base/capability.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Owns a TF_Buffer: bytes passed to or from TensorFlow, usually a serialized
@@ -65,5 +67,7 @@ class Buffer {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_BUFFER_H_

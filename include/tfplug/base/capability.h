@@ -8,6 +8,8 @@
 #include "tfplug/abi/function_info.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 // One binary runs on every release of TensorFlow, but releases export different
 // functions. Check for a function that some releases lack before calling it:
 //
@@ -49,5 +51,7 @@ absl::Status Require(Function CApi::*function) {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_CAPABILITY_H_

@@ -11,6 +11,8 @@
 #include "tfplug/abi/enums.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The enumerators have the values of TF_DataType.
@@ -209,5 +211,7 @@ constexpr DataType DataTypeOf() {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_DATA_TYPE_H_

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A block of device memory, as TensorFlow passes it in SP_DeviceMemoryBase. It
@@ -47,5 +49,7 @@ struct WordPattern {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_DEVICE_MEMORY_H_

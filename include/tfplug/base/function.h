@@ -4,6 +4,8 @@
 
 #include <string>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The value of an attribute of type "func".
@@ -14,5 +16,7 @@ struct Function {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_FUNCTION_H_

@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 struct DriverOptions {
@@ -121,5 +123,7 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_LOAD_DRIVER_H_

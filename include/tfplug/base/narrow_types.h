@@ -10,6 +10,8 @@
 
 #include "tfplug/base/data_type.h"
 
+#pragma GCC visibility push(hidden)
+
 // Numbers of 16 bits and fewer, as TensorFlow stores them, for reading and
 // writing tensors on the host. They convert to float exactly, and from float by
 // rounding to the nearest value, ties to even. Do arithmetic in float.
@@ -230,5 +232,7 @@ template <>
 inline constexpr DataType kDataTypeOf<Qint32> = DataType::kQint32;
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_NARROW_TYPES_H_

@@ -13,6 +13,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The dimensions of a tensor, outermost first. Rank 0 is a scalar, which has
@@ -128,5 +130,7 @@ class PartialShape {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_SHAPE_H_

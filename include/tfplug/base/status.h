@@ -11,6 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 // Conversions between absl::Status and TF_Status. Both use the codes of
 // google.rpc.Code, so that codes need no translation.
 namespace tfplug {
@@ -87,5 +89,7 @@ inline absl::Status IoError(int error, const std::string& context) {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_STATUS_H_

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The elements of a tensor as an array of `kRank` dimensions in row-major
@@ -48,5 +50,7 @@ class TensorView {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_TENSOR_VIEW_H_

@@ -9,6 +9,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // An element of a string tensor, accessed in place:
@@ -70,5 +72,7 @@ template <>
 inline constexpr DataType kDataTypeOf<TString> = DataType::kString;
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_TSTRING_H_

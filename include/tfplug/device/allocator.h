@@ -13,6 +13,8 @@
 #include "tfplug/base/internal/access.h"
 #include "tfplug/device/internal/allocator_state.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The alignment in bytes of the memory that Allocator::Allocate and
@@ -124,5 +126,7 @@ class Allocator {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_ALLOCATOR_H_

@@ -17,6 +17,8 @@
 #include "tfplug/device/caching_allocator_options.h"
 #include "tfplug/device/internal/heap.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 namespace internal {
 
@@ -194,5 +196,7 @@ class CachingAllocator : public internal::CachingSource<Source> {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_CACHING_ALLOCATOR_H_

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // All sizes are in bytes. To change a default, add this function to the
@@ -39,5 +41,7 @@ struct CachingSizeClass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_CACHING_ALLOCATOR_OPTIONS_H_

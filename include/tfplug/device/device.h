@@ -12,6 +12,8 @@
 #include "tfplug/device/internal/device_state.h"
 #include "tfplug/device/stream.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // One device (SP_Device): /device:<Platform::kType>:<ordinal>. The template
@@ -118,5 +120,7 @@ class Device {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_DEVICE_H_

@@ -5,6 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // SE_EventStatus, with the same values.
@@ -45,5 +47,7 @@ class Event {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_EVENT_H_

@@ -10,6 +10,8 @@
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A callback of TensorFlow that a stream runs on the host (host_callback). A
@@ -71,5 +73,7 @@ class HostTask {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_HOST_TASK_H_

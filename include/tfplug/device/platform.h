@@ -5,6 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The settings in SP_Platform.
@@ -72,5 +74,7 @@ class Platform {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_PLATFORM_H_

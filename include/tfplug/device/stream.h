@@ -13,6 +13,8 @@
 #include "tfplug/device/internal/device_state.h"
 #include "tfplug/device/timer.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The options with which TensorFlow creates a stream (SP_StreamOptions, since
@@ -142,5 +144,7 @@ class Stream {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_STREAM_H_

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "tfplug/device/host_task.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Measures the time between two points of a stream (SP_Timer), which
@@ -71,5 +73,7 @@ class HostTimer : public Timer {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_TIMER_H_

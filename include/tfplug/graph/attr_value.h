@@ -13,6 +13,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/internal/attr_codec.h"
 
+#pragma GCC visibility push(hidden)
+
 // Converts between serialized tensorflow.AttrValues and C++ values.
 namespace tfplug::internal {
 
@@ -143,5 +145,7 @@ using AttrTypeFor = std::conditional_t<
         std::conditional_t<std::is_floating_point_v<T>, float, T>>>;
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_ATTR_VALUE_H_

@@ -21,6 +21,8 @@
 #include "tfplug/graph/internal/tensor_proto.h"
 #include "tfplug/graph/node.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The value of a Const node, in host memory.
@@ -238,5 +240,7 @@ inline std::string Constant::Serialize() const {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_CONSTANT_H_

@@ -20,6 +20,8 @@
 #include "tfplug/base/status.h"
 #include "tfplug/graph/op_signature.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The ops of TensorFlow's registry and the functions of a graph's library,
@@ -115,5 +117,7 @@ class FunctionLibrary {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_FUNCTION_LIBRARY_H_

@@ -25,6 +25,8 @@
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/ranges.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 struct GraphFunction;
@@ -398,5 +400,7 @@ inline absl::Status Graph::Replace(std::string graph_def) {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_GRAPH_H_

@@ -14,6 +14,8 @@
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // TensorFlow's information about the graph that it optimizes
@@ -97,5 +99,7 @@ class GraphItem {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_GRAPH_ITEM_H_

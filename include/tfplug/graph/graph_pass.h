@@ -6,6 +6,8 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/pass_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Base class of graph passes. Registered passes run in order on the same Graph,
@@ -33,5 +35,7 @@ class GraphPass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_GRAPH_PASS_H_

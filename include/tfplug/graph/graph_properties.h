@@ -24,6 +24,8 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The type and shape of an input or output of a node, as far as they are known
@@ -221,5 +223,7 @@ class GraphProperties {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_GRAPH_PROPERTIES_H_

@@ -16,6 +16,8 @@
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/node_content.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Defined in ranges.h.
@@ -244,5 +246,7 @@ struct hash<tfplug::Node> {
   }
 };
 }  // namespace std
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_NODE_H_

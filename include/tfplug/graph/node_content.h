@@ -23,6 +23,8 @@
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/kernel/internal/op_attr_types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The part of a Node that does not concern edges: name, op, device and
@@ -213,5 +215,7 @@ inline void NodeContent::CopyAttrs(NodeContent from) const {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_NODE_CONTENT_H_

@@ -11,6 +11,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/wire.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A parsed tensorflow.OpDef: the signature of an op, or of a function that a
@@ -114,5 +116,7 @@ struct OpSignature {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_OP_SIGNATURE_H_

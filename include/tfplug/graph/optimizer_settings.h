@@ -4,6 +4,8 @@
 
 #include "tfplug/abi/tp_optimizer_configs.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A plug-in's setting for one of TensorFlow's rewriters. It applies to each
@@ -82,5 +84,7 @@ struct OptimizerSettings {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_OPTIMIZER_SETTINGS_H_

@@ -15,6 +15,8 @@
 #include "tfplug/graph/graph_properties.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // TensorFlow's information about the graph that is optimized. All passes of an
@@ -98,5 +100,7 @@ class PassContext {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_PASS_CONTEXT_H_

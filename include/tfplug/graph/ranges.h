@@ -10,6 +10,8 @@
 #include "tfplug/graph/internal/prefetch.h"
 #include "tfplug/graph/node.h"
 
+#pragma GCC visibility push(hidden)
+
 // The ranges of nodes and edges, for range-based for loops:
 //
 //   for (tfplug::Node node : graph.nodes("Relu"))
@@ -261,5 +263,7 @@ inline int Node::num_uses(int port) const {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_RANGES_H_

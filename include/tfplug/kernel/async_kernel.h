@@ -9,6 +9,8 @@
 #include "tfplug/kernel/internal/run_cache.h"
 #include "tfplug/kernel/kernel_construction.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A kernel whose run may continue after the hook has returned, without blocking
@@ -42,5 +44,7 @@ class AsyncKernel {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_ASYNC_KERNEL_H_

@@ -8,6 +8,8 @@
 #include "tfplug/kernel/internal/async_state.h"
 #include "tfplug/kernel/kernel_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // One run of an AsyncKernel. It continues until any thread finishes it.
@@ -49,5 +51,7 @@ class AsyncRun {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_ASYNC_RUN_H_

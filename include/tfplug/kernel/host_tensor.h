@@ -15,6 +15,8 @@
 #include "tfplug/base/tstring.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 // New tensors in host memory, independent of a kernel's run: constants that a
 // kernel keeps, results for another library. During a run,
 // KernelContext::AllocateHostTemp uses TensorFlow's pooled memory instead.
@@ -99,5 +101,7 @@ inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_HOST_TENSOR_H_

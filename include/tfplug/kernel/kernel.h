@@ -10,6 +10,8 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/kernel_def.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The code for one op on one device. One object is constructed for each node of
@@ -42,5 +44,7 @@ class Kernel {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_KERNEL_H_

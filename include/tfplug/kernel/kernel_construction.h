@@ -16,6 +16,8 @@
 #include "tfplug/kernel/internal/node_attrs.h"
 #include "tfplug/kernel/internal/op_attr_types.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The node that a kernel is constructed for (TF_OpKernelConstruction). Valid
@@ -83,5 +85,7 @@ class KernelConstruction {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_KERNEL_CONSTRUCTION_H_

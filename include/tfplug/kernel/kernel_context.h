@@ -17,6 +17,8 @@
 #include "tfplug/kernel/run_outputs.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // One run of a kernel (TF_OpKernelContext): its inputs (run_inputs.h), outputs
@@ -122,5 +124,7 @@ inline absl::Status KernelContext::BeginDeferredOp() {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_KERNEL_CONTEXT_H_

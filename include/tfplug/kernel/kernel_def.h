@@ -10,6 +10,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/wire.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The nodes that a kernel implements: an op, and the values of its type
@@ -120,5 +122,7 @@ class KernelDef {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_KERNEL_DEF_H_

@@ -11,6 +11,8 @@
 #include "tfplug/kernel/internal/op_enums.h"
 #include "tfplug/kernel/kernel_def.h"
 
+#pragma GCC visibility push(hidden)
+
 // The base of the generated typed ops. Include tfplug/ops/*.h instead.
 namespace tfplug {
 namespace internal {
@@ -144,5 +146,7 @@ Op<O> Constrain(O* op, const char* attr) {
 
 }  // namespace internal
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_OP_H_

@@ -13,6 +13,8 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/kernel/shape_inference.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 namespace internal {
@@ -36,13 +38,17 @@ void InferShapes(const F& shape_fn, int declared_outputs,
 
 // The shape function of type Lambda. The C API passes no user data to shape
 // functions, so the type must identify the lambda.
+// Hidden by attributes, because g++ does not apply the pragma to variable
+// templates.
 template <class Lambda>
-inline const Lambda* shape_lambda = nullptr;
+__attribute__((visibility("hidden"))) inline const Lambda* shape_lambda =
+    nullptr;
 
 // The largest number of outputs of the registered ops with this shape function.
 // Function is a lambda's type or an integral_constant.
 template <class Function>
-inline int declared_outputs = std::numeric_limits<int>::max();
+__attribute__((visibility("hidden"))) inline int declared_outputs =
+    std::numeric_limits<int>::max();
 
 }  // namespace internal
 
@@ -168,5 +174,7 @@ class OpDef {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_OP_DEF_H_

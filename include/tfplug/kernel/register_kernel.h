@@ -11,6 +11,8 @@
 #include "tfplug/kernel/kernel.h"
 #include "tfplug/kernel/kernel_def.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Adds KernelT to the kernels that this library registers when TensorFlow loads
@@ -40,5 +42,7 @@ bool RegisterKernel(KernelDef def) {
 #define TFPLUG_INTERNAL_REGISTER_KERNEL_(id, kernel, ...) \
   [[maybe_unused]] static const bool tfplug_kernel_##id = \
       ::tfplug::RegisterKernel<kernel>(__VA_ARGS__)
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_REGISTER_KERNEL_H_

@@ -8,6 +8,8 @@
 #include "tfplug/kernel/internal/init_op.h"
 #include "tfplug/kernel/op_def.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Adds an op to those that this library registers when TensorFlow loads it.
@@ -33,5 +35,7 @@ inline bool RegisterOp(OpDef def) {
 #define TFPLUG_INTERNAL_REGISTER_OP_(id, ...)         \
   [[maybe_unused]] static const bool tfplug_op_##id = \
       ::tfplug::RegisterOp(__VA_ARGS__)
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_REGISTER_OP_H_

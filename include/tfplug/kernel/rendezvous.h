@@ -20,6 +20,8 @@
 #include "tfplug/kernel/run_info.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Identifies one transfer of a tensor: the sending and the receiving device, a
@@ -189,5 +191,7 @@ class Rendezvous {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_RENDEZVOUS_H_

@@ -17,6 +17,8 @@
 #include "tfplug/base/status.h"
 #include "tfplug/kernel/internal/run_state.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The part of KernelContext that describes the run: names, ids, the types and
@@ -191,5 +193,7 @@ class RunInfo {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_RUN_INFO_H_

@@ -16,6 +16,8 @@
 #include "tfplug/kernel/run_info.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The inputs that belong to one argument of the op: [start, stop).
@@ -124,5 +126,7 @@ inline absl::StatusOr<std::vector<Tensor>> RunInputs::GetInputList(
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_RUN_INPUTS_H_

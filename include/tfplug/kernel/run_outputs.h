@@ -21,6 +21,8 @@
 #include "tfplug/kernel/run_inputs.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The part of KernelContext that allocates, forwards and sets the outputs of a
@@ -185,5 +187,7 @@ inline absl::StatusOr<Tensor> RunOutputs::GetOutput(int i) {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_RUN_OUTPUTS_H_

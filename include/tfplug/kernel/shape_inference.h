@@ -16,6 +16,8 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // A dimension of a shape that is being inferred.
@@ -260,5 +262,7 @@ class ShapeInference {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_SHAPE_INFERENCE_H_

@@ -23,6 +23,8 @@
 #include "tfplug/base/status.h"
 #include "tfplug/base/tensor_view.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 namespace internal {
 
@@ -206,5 +208,7 @@ class Tensor {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_TENSOR_H_

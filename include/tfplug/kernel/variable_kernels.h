@@ -10,6 +10,8 @@
 #include "tfplug/kernel/register_kernel.h"
 #include "tfplug/kernel/variables.h"
 
+#pragma GCC visibility push(hidden)
+
 // Complete kernels for tf.Variable on a device: assign, assign_add, assign_sub.
 // They need the author's device code (see VariableCode in variables.h) and the
 // types that it supports:
@@ -89,5 +91,7 @@ bool RegisterVariableKernels() {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_VARIABLE_KERNELS_H_

@@ -16,6 +16,8 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 // Functions for kernels that read and write variables: optimizers, assignments
 // and TensorFlow 1's references. variable_kernels.h has complete kernels.
 //
@@ -270,5 +272,7 @@ absl::Status ZerosLikeVariant(KernelContext& context) {
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_VARIABLES_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of array_ops, manip_ops.
 namespace tfplug::ops {
 
@@ -1690,5 +1692,7 @@ struct ZerosLikeOp {
 using ZerosLike = Op<ZerosLikeOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_ARRAY_H_

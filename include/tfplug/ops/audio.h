@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of audio_ops, audio_microfrontend_op.
 namespace tfplug::ops {
 
@@ -87,5 +89,7 @@ struct MfccOp {
 using Mfcc = Op<MfccOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_AUDIO_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of control_flow_ops, logging_ops.
 namespace tfplug::ops {
 
@@ -193,5 +195,7 @@ struct TimestampOp {
 using Timestamp = Op<TimestampOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_CONTROL_FLOW_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of data_flow_ops.
 namespace tfplug::ops {
 
@@ -43,5 +45,7 @@ struct ParallelDynamicStitchOp {
 using ParallelDynamicStitch = Op<ParallelDynamicStitchOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_DATA_FLOW_H_

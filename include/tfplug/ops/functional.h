@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of functional_ops.
 namespace tfplug::ops {
 
@@ -196,5 +198,7 @@ struct WhileOp {
 using While = Op<WhileOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_FUNCTIONAL_H_

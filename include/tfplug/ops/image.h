@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of image_ops.
 namespace tfplug::ops {
 
@@ -644,5 +646,7 @@ using StatelessSampleDistortedBoundingBox =
     Op<StatelessSampleDistortedBoundingBoxOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_IMAGE_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops that only grappler creates.
 namespace tfplug::ops {
 
@@ -459,5 +461,7 @@ struct InternalUnaryOpsCompositionOp {
 using InternalUnaryOpsComposition = Op<InternalUnaryOpsCompositionOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_INTERNAL_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of linalg_ops.
 namespace tfplug::ops {
 
@@ -333,5 +335,7 @@ struct TridiagonalSolveOp {
 using TridiagonalSolve = Op<TridiagonalSolveOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_LINALG_H_

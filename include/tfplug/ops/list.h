@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of list_ops.
 namespace tfplug::ops {
 
@@ -324,5 +326,7 @@ struct TensorListStackOp {
 using TensorListStack = Op<TensorListStackOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_LIST_H_

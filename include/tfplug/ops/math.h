@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of math_ops, bitwise_ops, special_math_ops, clustering_ops.
 namespace tfplug::ops {
 
@@ -2089,5 +2091,7 @@ struct ZetaOp {
 using Zeta = Op<ZetaOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_MATH_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of nn_ops, candidate_sampling_ops, ctc_ops.
 namespace tfplug::ops {
 
@@ -2208,5 +2210,7 @@ struct UniformCandidateSamplerOp {
 using UniformCandidateSampler = Op<UniformCandidateSamplerOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_NN_H_

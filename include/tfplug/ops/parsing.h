@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of parsing_ops.
 namespace tfplug::ops {
 
@@ -525,5 +527,7 @@ struct StringToNumberOp {
 using StringToNumber = Op<StringToNumberOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_PARSING_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of uniform_quant_ops.
 namespace tfplug::ops {
 
@@ -288,5 +290,7 @@ struct UniformRequantizeOp {
 using UniformRequantize = Op<UniformRequantizeOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_QUANTIZATION_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of ragged_array_ops, ragged_conversion_ops, ragged_math_ops.
 namespace tfplug::ops {
 
@@ -200,5 +202,7 @@ struct RaggedTensorToTensorOp {
 using RaggedTensorToTensor = Op<RaggedTensorToTensorOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_RAGGED_H_

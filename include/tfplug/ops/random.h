@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of random_ops, random_index_shuffle_ops, stateful_random_ops,
 //   stateless_random_ops, stateless_random_ops_v2.
 namespace tfplug::ops {
@@ -674,5 +676,7 @@ struct TruncatedNormalOp {
 using TruncatedNormal = Op<TruncatedNormalOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_RANDOM_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of resource_variable_ops.
 namespace tfplug::ops {
 
@@ -181,5 +183,7 @@ struct VariableShapeOp {
 using VariableShape = Op<VariableShapeOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_RESOURCE_VARIABLE_H_

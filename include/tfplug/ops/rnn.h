@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of rnn_ops, cudnn_rnn_ops.
 namespace tfplug::ops {
 
@@ -475,5 +477,7 @@ struct LSTMBlockCellGradOp {
 using LSTMBlockCellGrad = Op<LSTMBlockCellGradOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_RNN_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of sparse_ops, set_ops, count_ops.
 namespace tfplug::ops {
 
@@ -593,5 +595,7 @@ struct SparseToSparseSetOperationOp {
 using SparseToSparseSetOperation = Op<SparseToSparseSetOperationOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_SPARSE_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of spectral_ops.
 namespace tfplug::ops {
 
@@ -348,5 +350,7 @@ struct RFFTNDOp {
 using RFFTND = Op<RFFTNDOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_SPECTRAL_H_

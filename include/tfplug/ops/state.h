@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of state_ops.
 namespace tfplug::ops {
 
@@ -354,5 +356,7 @@ struct VariableV2Op {
 using VariableV2 = Op<VariableV2Op>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_STATE_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of string_ops.
 namespace tfplug::ops {
 
@@ -322,5 +324,7 @@ struct UnsortedSegmentJoinOp {
 using UnsortedSegmentJoin = Op<UnsortedSegmentJoinOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_STRING_H_

@@ -6,6 +6,8 @@
 #include "tfplug/kernel/op.h"
 #include "tfplug/ops/type_sets.h"
 
+#pragma GCC visibility push(hidden)
+
 // Typed ops of training_ops, sdca_ops.
 namespace tfplug::ops {
 
@@ -919,5 +921,7 @@ struct SparseApplyRMSPropOp {
 using SparseApplyRMSProp = Op<SparseApplyRMSPropOp>;
 
 }  // namespace tfplug::ops
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_TRAINING_H_

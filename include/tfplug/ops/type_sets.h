@@ -7,6 +7,8 @@
 
 #include "tfplug/kernel/op.h"
 
+#pragma GCC visibility push(hidden)
+
 // The sets of types that type attributes allow. The functions of Op call Check.
 namespace tfplug::ops::types {
 
@@ -947,5 +949,7 @@ struct Uint8Uint16 {
 };
 
 }  // namespace tfplug::ops::types
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_OPS_TYPE_SETS_H_

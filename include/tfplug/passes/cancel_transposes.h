@@ -10,6 +10,8 @@
 #include "tfplug/ops/array.h"
 #include "tfplug/patterns/rules.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 namespace internal {
@@ -77,5 +79,7 @@ inline std::vector<patterns::Rule> CancelTransposesRules() {
 class CancelTransposes : public patterns::RulesPass<CancelTransposesRules> {};
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_CANCEL_TRANSPOSES_H_

@@ -9,6 +9,8 @@
 #include "tfplug/ops/math.h"
 #include "tfplug/patterns/rules.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Whether every value of type `from` is also a value of type `to`, so that
@@ -100,5 +102,7 @@ inline std::vector<patterns::Rule> CleanCastsRules() {
 class CleanCasts : public patterns::RulesPass<CleanCastsRules> {};
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_CLEAN_CASTS_H_

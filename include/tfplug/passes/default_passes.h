@@ -13,6 +13,8 @@
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/report_fallback.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Whether a device type belongs to a plug-in rather than to TensorFlow.
@@ -46,5 +48,7 @@ inline void AppendLastPasses(std::string_view device_type,
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_DEFAULT_PASSES_H_

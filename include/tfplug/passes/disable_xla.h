@@ -8,6 +8,8 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Lets functions with jit_compile=True run on the device. TensorFlow compiles
@@ -42,5 +44,7 @@ class DisableXla : public GraphPass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_DISABLE_XLA_H_

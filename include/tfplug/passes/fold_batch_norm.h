@@ -19,6 +19,8 @@
 #include "tfplug/passes/internal/shapes.h"
 #include "tfplug/patterns/rules.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 namespace internal {
@@ -226,5 +228,7 @@ inline std::vector<patterns::Rule> FoldBatchNormRules() {
 class FoldBatchNorm : public patterns::RulesPass<FoldBatchNormRules> {};
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_FOLD_BATCH_NORM_H_

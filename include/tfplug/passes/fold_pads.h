@@ -13,6 +13,8 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rules.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 namespace internal {
@@ -91,5 +93,7 @@ inline std::vector<patterns::Rule> FoldPadsRules() {
 class FoldPads : public patterns::RulesPass<FoldPadsRules> {};
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_FOLD_PADS_H_

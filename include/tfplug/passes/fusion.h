@@ -14,6 +14,8 @@
 #include "tfplug/passes/internal/shapes.h"
 #include "tfplug/patterns/rules.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Fuses up to three kernels into one:
@@ -212,5 +214,7 @@ inline std::vector<patterns::Rule> FusionRules(
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_FUSION_H_

@@ -20,6 +20,8 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/internal/control_flow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Makes v.assign_add(x) and v.assign_sub(x) work on device memory. TensorFlow's
@@ -290,5 +292,7 @@ class LowerVariableUpdates : public GraphPass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_LOWER_VARIABLE_UPDATES_H_

@@ -16,13 +16,13 @@
 // Use the macro at namespace scope, once in a library. TensorFlow aborts if two
 // libraries register the same device type. The macro defines TF_InitGraph and,
 // under the name of RFC 318, TF_InitGraphPlugin.
-#define TFPLUG_REGISTER_GRAPH_PASSES(...)                    \
-  struct TfplugGraphOptimizer                                \
-      : ::tfplug::GraphOptimizer<TFPLUG_INTERNAL_PASSES(     \
-            __VA_ARGS__, ::tfplug::internal::EndOfPasses)> { \
-    static constexpr char kDeviceType[] =                    \
-        TFPLUG_INTERNAL_DEVICE_TYPE(__VA_ARGS__, );          \
-  };                                                         \
+#define TFPLUG_REGISTER_GRAPH_PASSES(...)                           \
+  struct __attribute__((visibility("hidden"))) TfplugGraphOptimizer \
+      : ::tfplug::GraphOptimizer<TFPLUG_INTERNAL_PASSES(            \
+            __VA_ARGS__, ::tfplug::internal::EndOfPasses)> {        \
+    static constexpr char kDeviceType[] =                           \
+        TFPLUG_INTERNAL_DEVICE_TYPE(__VA_ARGS__, );                 \
+  };                                                                \
   TFPLUG_REGISTER_GRAPH_OPTIMIZER(TfplugGraphOptimizer)
 #define TFPLUG_INTERNAL_DEVICE_TYPE(device_type, ...) device_type
 #define TFPLUG_INTERNAL_PASSES(device_type, ...) __VA_ARGS__

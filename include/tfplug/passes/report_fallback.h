@@ -18,6 +18,8 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // Logs the nodes that TensorFlow has placed on the CPU, once for each op and
@@ -121,5 +123,7 @@ class ReportFallback : public GraphPass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_REPORT_FALLBACK_H_

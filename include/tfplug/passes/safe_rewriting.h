@@ -9,6 +9,8 @@
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/kernel/internal/kernel_set.h"
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow's rewriters do not check whether a device has kernels for the ops
 // that they insert: two AddV2 become an AddN, and if the device has no kernel
 // for AddN, the function fails when it runs. A plug-in can only turn off a
@@ -140,5 +142,7 @@ inline OptimizerSettings TurnOffUnsafeRewriters(
 }
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_SAFE_REWRITING_H_

@@ -8,6 +8,8 @@
 #include "tfplug/patterns/internal/variant.h"
 #include "tfplug/patterns/pattern.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::patterns {
 
 // The nodes and values that the handles of a pattern matched. Valid only during
@@ -48,5 +50,7 @@ class Matched {
 };
 
 }  // namespace tfplug::patterns
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_MATCHED_H_

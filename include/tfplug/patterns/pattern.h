@@ -19,6 +19,8 @@
 #include "tfplug/patterns/internal/element.h"
 #include "tfplug/patterns/internal/typed_op.h"
 
+#pragma GCC visibility push(hidden)
+
 // Patterns describe a part of a graph:
 //
 //   auto x = Any(), w = Any(), b = Any();
@@ -268,5 +270,7 @@ Pattern Optional(const NodePattern<Ops...>& node) {
 }
 
 }  // namespace tfplug::patterns
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_PATTERN_H_

@@ -14,6 +14,8 @@
 #include "tfplug/patterns/matched.h"
 #include "tfplug/patterns/pattern.h"
 
+#pragma GCC visibility push(hidden)
+
 // Rules replace the part of a graph that a pattern matches. With the handles of
 // the example in patterns/pattern.h:
 //
@@ -205,5 +207,7 @@ class Rule {
 };
 
 }  // namespace tfplug::patterns
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_RULE_H_

@@ -19,6 +19,8 @@
 #include "tfplug/patterns/internal/table.h"
 #include "tfplug/patterns/rule.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::patterns {
 
 // Several rules that are applied together. Build the object once, for example
@@ -134,5 +136,7 @@ class RulesPass : public GraphPass {
 };
 
 }  // namespace tfplug::patterns
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_RULES_H_

@@ -29,6 +29,8 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/proto/graph.pb.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 namespace internal {
 
@@ -189,5 +191,7 @@ class MessagePass : public GraphPass {
 };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PROTO_PROTO_H_

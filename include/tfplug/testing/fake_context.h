@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "tfplug/testing/node.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 class FakeDevice;
@@ -108,5 +110,7 @@ inline void FailRun(TF_OpKernelContext* context, const absl::Status& status) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_CONTEXT_H_

@@ -17,6 +17,8 @@
 #include "tfplug/testing/fake_stream.h"
 #include "tfplug/testing/internal/plugin_device.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // TensorFlow's side of one device of a plug-in: TensorFlow's calls and structs,
@@ -245,5 +247,7 @@ inline std::optional<AllocatorStats> FakeDevice::Stats() {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_DEVICE_H_

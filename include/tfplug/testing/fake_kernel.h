@@ -16,6 +16,8 @@
 #include "tfplug/testing/node.h"
 #include "tfplug/testing/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // A kernel for a node, found in the KernelRegistry and constructed as
@@ -153,5 +155,7 @@ class KernelRun {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_KERNEL_H_

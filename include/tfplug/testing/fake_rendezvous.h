@@ -14,6 +14,8 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // TensorFlow's exchange of tensors between the kernels of a step. A tensor is
@@ -153,5 +155,7 @@ inline void InstallRendezvousFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_RENDEZVOUS_H_

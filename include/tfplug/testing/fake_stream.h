@@ -13,6 +13,8 @@
 #include "tfplug/testing/internal/host_tasks.h"
 #include "tfplug/testing/internal/plugin_device.h"
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow's side of a plug-in's streams, events and timers. Each function
 // makes one C call. FakeDevice creates the objects; their destructors destroy
 // the plug-in's objects.
@@ -179,5 +181,7 @@ class FakeStream {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_STREAM_H_

@@ -27,6 +27,8 @@
 #include "tfplug/testing/release.h"
 #include "tfplug/testing/shape_inference.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Selects the functions of the fake TensorFlow.
@@ -105,5 +107,7 @@ class ScopedFakeTensorFlow {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAKE_TENSORFLOW_H_

@@ -9,6 +9,8 @@
 
 #include "tfplug/testing/internal/status_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Makes one call of TensorFlow's C API fail: with RESOURCE_EXHAUSTED and
@@ -88,5 +90,7 @@ int64_t CountCalls(Run&& run) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_FAULT_H_

@@ -16,6 +16,8 @@
 #include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // TensorFlow's side of a graph optimizer: registers and runs it with
@@ -133,5 +135,7 @@ class GraphHost {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_GRAPH_HOST_H_

@@ -9,6 +9,8 @@
 #include "tfplug/abi/functions.h"
 #include "tfplug/base/shape.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The information that TensorFlow gives to a graph optimizer besides the graph.
@@ -43,5 +45,7 @@ inline std::map<std::string, std::string>& KnownOpDefs() {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_GRAPPLER_ITEM_H_

@@ -20,6 +20,8 @@
 #include "tfplug/testing/kernel_registry.h"
 #include "tfplug/testing/struct_sizes.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Describes the TensorFlow that a Host fakes for a device plug-in.
@@ -288,5 +290,7 @@ inline absl::StatusOr<std::unique_ptr<FakeDevice>> Host::CreateDevice(
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_HOST_H_

@@ -13,6 +13,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/testing/internal/attribute_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // A kernel as a plug-in registers it.
@@ -240,5 +242,7 @@ inline void InstallRegistryFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_KERNEL_REGISTRY_H_

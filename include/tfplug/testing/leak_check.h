@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "tfplug/testing/fault.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Return the number of TensorFlow's objects in the process.
@@ -97,5 +99,7 @@ absl::Status TryEachFault(Run&& run) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_LEAK_CHECK_H_

@@ -11,6 +11,8 @@
 
 #include "tfplug/testing/internal/fake_function.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Captures the messages logged through TF_Log while the object exists, which
@@ -88,5 +90,7 @@ inline void InstallLogFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_LOG_CAPTURE_H_

@@ -18,6 +18,8 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/testing/internal/tensor_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // The value of an attribute.
@@ -126,5 +128,7 @@ inline std::string SerializeNodeDef(const Node& node) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_NODE_H_

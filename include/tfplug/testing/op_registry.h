@@ -9,6 +9,8 @@
 
 #include "tfplug/testing/internal/buffer_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // An op as a plug-in defines it.
@@ -125,5 +127,7 @@ inline void InstallOpDefinitionFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_OP_REGISTRY_H_

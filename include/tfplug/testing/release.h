@@ -7,6 +7,8 @@
 
 #include "tfplug/abi/function_info.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 using capi::Release;
@@ -30,5 +32,7 @@ constexpr bool IsExportedIn(Release release, capi::FunctionReleases releases) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_RELEASE_H_

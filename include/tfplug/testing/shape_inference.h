@@ -12,6 +12,8 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/testing/fault.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_ShapeHandle : testing::Counted<TF_ShapeHandle> {
@@ -214,5 +216,7 @@ inline void InstallShapeInferenceFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_SHAPE_INFERENCE_H_

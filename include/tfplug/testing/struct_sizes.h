@@ -7,6 +7,8 @@
 #include "tfplug/abi/abi.h"
 #include "tfplug/testing/release.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // Returns the struct_size that TensorFlow `release` passes with a `Struct`; 0
@@ -58,5 +60,7 @@ struct StructSizes {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_STRUCT_SIZES_H_

@@ -17,6 +17,8 @@
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/internal/tensor_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // The value of a tensor: its shape and its elements in row-major order, which
@@ -116,5 +118,7 @@ absl::StatusOr<Value<T>> ReadTensor(FakeDevice* device,
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_TENSOR_H_

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The only friend of the public classes. It gives the library's own code access
@@ -66,5 +68,7 @@ struct Access {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_ACCESS_H_

@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/internal/guard.h"
 
+#pragma GCC visibility push(hidden)
+
 // tfplug itself constructs and destroys the author's objects, so their exact
 // types are fixed at compile time: no call is virtual, nor is the destructor's.
 namespace tfplug::internal {
@@ -119,5 +121,7 @@ void Destroy(const char* slot, T* object) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_CONSTRUCT_H_

@@ -6,6 +6,8 @@
 
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns the device type in the name of a device, or "" if it has none. In
@@ -73,5 +75,7 @@ inline bool IsFullDeviceName(absl::string_view name) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_DEVICE_NAME_H_

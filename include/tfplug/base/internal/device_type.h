@@ -2,6 +2,8 @@
 #ifndef TFPLUG_BASE_INTERNAL_DEVICE_TYPE_H_
 #define TFPLUG_BASE_INTERNAL_DEVICE_TYPE_H_
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns whether TensorFlow accepts `name` as a platform name or device type:
@@ -26,5 +28,7 @@ constexpr bool IsTakenForCpu(const char* type) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_DEVICE_TYPE_H_

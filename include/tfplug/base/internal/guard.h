@@ -14,6 +14,8 @@
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 // The error boundary between the author's C++ and TensorFlow's C. However a
 // hook fails, TensorFlow receives an error in the TF_Status, or the failure
 // value of the C function if it has no TF_Status, and never an exception.
@@ -185,5 +187,7 @@ inline bool GuardOrLog(const char* slot, Hook&& hook, Use&& use) noexcept {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_GUARD_H_

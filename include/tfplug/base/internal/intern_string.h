@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns a copy of `text` that lives as long as the process, for C fields
@@ -28,5 +30,7 @@ inline const char* InternString(const std::string& text) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_INTERN_STRING_H_

@@ -8,6 +8,8 @@
 #include "absl/status/status.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Writes a line to TensorFlow's log where TF_Log exists (until 2.20), otherwise
@@ -33,5 +35,7 @@ inline void LogError(const char* where, const absl::Status& status) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_LOG_H_

@@ -11,6 +11,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
 
+#pragma GCC visibility push(hidden)
+
 // Reads a serialized NodeDef: some attributes of a kernel's node are returned
 // by no C function, or by none in some releases.
 namespace tfplug::internal {
@@ -90,5 +92,7 @@ inline absl::string_view FunctionName(absl::string_view name_attr_list) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_NODE_DEF_H_

@@ -4,6 +4,8 @@
 
 #include <type_traits>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns whether a class overrides a hook. The check is possible at compile
@@ -17,5 +19,7 @@ constexpr bool Overrides(Derived, Base) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_OVERRIDE_H_

@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "tfplug/base/data_type.h"
 
+#pragma GCC visibility push(hidden)
+
 // Updates of variables in Python. TensorFlow 2.19 to 2.21 export no function
 // with which a kernel can update a variable, and no release exports one for
 // slices or for the states of random generators. LowerVariableUpdates rewrites
@@ -163,5 +165,7 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_PYTHON_UPDATES_H_

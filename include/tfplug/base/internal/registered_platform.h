@@ -4,11 +4,13 @@
 
 #include "tfplug/base/internal/python_updates.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns an address that identifies the type within this library.
 template <class T>
-__attribute__((visibility("hidden"))) const void* TypeTag() {
+const void* TypeTag() {
   static const char tag = 0;
   return &tag;
 }
@@ -23,9 +25,10 @@ struct RegisteredPlatform {
   // WrapPythonUpdates; null if the platform opts out.
   decltype(&WrapPythonUpdates) wrap_python_updates = nullptr;
 };
-__attribute__((
-    visibility("hidden"))) inline RegisteredPlatform registered_platform;
+inline RegisteredPlatform registered_platform;
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_REGISTERED_PLATFORM_H_

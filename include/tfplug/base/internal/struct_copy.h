@@ -11,6 +11,8 @@
 #include "tfplug/abi/layouts.h"
 #include "tfplug/abi/sp_stream_executor.h"
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow and the plug-in may come from different releases. TensorFlow sets
 // struct_size, which identifies its layout and the size of the memory that it
 // allocated.
@@ -64,5 +66,7 @@ absl::Status FillStruct(Struct* to, const Struct& from) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_STRUCT_COPY_H_

@@ -14,6 +14,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/base/shape.h"
 
+#pragma GCC visibility push(hidden)
+
 // Computes the size of a tensor, with all checks. TensorFlow aborts on some of
 // the shapes that these functions reject, and overflows silently on others.
 namespace tfplug::internal {
@@ -86,5 +88,7 @@ inline absl::StatusOr<TensorSize> CheckedSize(DataType dtype,
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_TENSOR_SIZE_H_

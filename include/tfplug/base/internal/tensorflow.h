@@ -6,11 +6,13 @@
 
 #include "tfplug/abi/functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The C API of the TensorFlow in this process; functions that it lacks are
 // null. Hidden, because plug-ins in one process must not share it.
-__attribute__((visibility("hidden"))) inline capi::Functions tensorflow;
+inline capi::Functions tensorflow;
 
 // Looks up a symbol in the global scope, then in the loaded libraries that may
 // contain the C API: libtensorflow_framework and libtensorflow_cc since 2.12,
@@ -48,5 +50,7 @@ inline bool LoadTensorFlow() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_TENSORFLOW_H_

@@ -10,6 +10,8 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(hidden)
+
 // Reads and writes the wire format of protocol buffers. The readers reject
 // exactly the bytes that libprotobuf rejects.
 namespace tfplug::internal {
@@ -231,5 +233,7 @@ inline void AppendField(std::string& to, int number, absl::string_view value) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_INTERNAL_WIRE_H_

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_
 #define TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // State of a tfplug::Allocator.
@@ -10,5 +12,7 @@ struct AllocatorState {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_ALLOCATOR_STATE_H_

@@ -13,6 +13,8 @@
 #include "tfplug/device/stream.h"
 #include "tfplug/device/timer.h"
 
+#pragma GCC visibility push(hidden)
+
 // Validates an author's classes at compile time, with one message for each
 // mistake. Code that uses the classes is compiled only if ClassesAreValid
 // returns true.
@@ -218,5 +220,7 @@ constexpr bool ClassesAreValid() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_CLASS_CHECKS_H_

@@ -12,6 +12,8 @@
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/upload_order.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The trampolines of SP_StreamExecutor that copy and fill memory.
@@ -128,5 +130,7 @@ struct CopySlots {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_COPY_SLOTS_H_

@@ -8,6 +8,8 @@
 #include "tfplug/base/internal/construct.h"
 #include "tfplug/device/internal/upload_order.h"
 
+#pragma GCC visibility push(hidden)
+
 // State that tfplug keeps in an author's objects. It is the one private member
 // of each base class, and is accessed through internal::Access::state.
 namespace tfplug::internal {
@@ -70,5 +72,7 @@ struct DeviceState {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_

@@ -11,6 +11,8 @@
 #include "tfplug/device/internal/upload_order.h"
 #include "tfplug/device/internal/value_or_log.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The trampolines of SP_StreamExecutor for events.
@@ -92,5 +94,7 @@ struct EventSlots {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_EVENT_SLOTS_H_

@@ -14,6 +14,8 @@
 #include "tfplug/device/stream.h"
 #include "tfplug/device/timer.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Converts TensorFlow's handles to the author's objects, which is the first
@@ -54,5 +56,7 @@ struct Handles {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_HANDLES_H_

@@ -21,6 +21,8 @@
 #include "tfplug/device/caching_allocator_options.h"
 #include "tfplug/device/internal/heap_chunks.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The heap of a CachingAllocator. It obtains regions from `Source` and divides
@@ -408,5 +410,7 @@ class CachingHeap {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_HEAP_H_

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Describes a block of device memory, free or in use. The memory itself holds
@@ -227,5 +229,7 @@ class FreeChunks {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_HEAP_CHUNKS_H_

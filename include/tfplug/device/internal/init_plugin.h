@@ -3,13 +3,25 @@
 #define TFPLUG_DEVICE_INTERNAL_INIT_PLUGIN_H_
 
 #include <string>
+#include <string_view>
 
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/base/internal/static_text.h"
 #include "tfplug/device/internal/class_checks.h"
 #include "tfplug/device/internal/platform_table.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
+
+template <class PlatformT>
+struct PlatformNames {
+  static constexpr auto kName =
+      CopyText<std::string_view(PlatformT::kName).size()>(PlatformT::kName);
+  static constexpr auto kType =
+      CopyText<std::string_view(PlatformT::kType).size()>(PlatformT::kType);
+};
 
 // The entry point SE_InitPlugin for an author's Platform.
 template <class PlatformT>
@@ -29,7 +41,8 @@ struct PlatformRegistration {
   PlatformRegistration() {
     if constexpr (ClassesAreValid<PlatformT>()) {
       registered_platform = {
-          PlatformT::kType, TypeTag<typename PlatformT::Device::Stream>(),
+          PlatformNames<PlatformT>::kType.text,
+          TypeTag<typename PlatformT::Device::Stream>(),
           PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
     }
   }
@@ -68,8 +81,8 @@ struct PlatformRegistration {
     capi::SP_Platform ours = {};
     ours.struct_size = capi::StructInfo<capi::SP_Platform>::kSize;
     ours.ext = platform.get();
-    ours.name = PlatformT::kName;
-    ours.type = PlatformT::kType;
+    ours.name = PlatformNames<PlatformT>::kName.text;
+    ours.type = PlatformNames<PlatformT>::kType.text;
     ours.supports_unified_memory =
         Handles<typename PlatformT::Device>::kHasUnifiedMemory;
     ours.use_bfc_allocator = options.use_bfc_allocator;
@@ -89,7 +102,7 @@ struct PlatformRegistration {
   // which is logged.
   static Owned<PlatformT> CreateOrLog(PlatformOptions* options) {
     Owned<PlatformT> platform;
-    GuardOrLog(PlatformT::kName, [&]() -> absl::Status {
+    GuardOrLog(PlatformNames<PlatformT>::kName.text, [&]() -> absl::Status {
       auto created = Create<PlatformT>();
       if (!created.ok()) return created.status();
       *options = (*created)->PlatformT::Options();
@@ -101,5 +114,7 @@ struct PlatformRegistration {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_INIT_PLUGIN_H_

@@ -17,6 +17,8 @@
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/value_or_log.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The trampolines of SP_StreamExecutor that call tfplug::Allocator.
@@ -177,5 +179,7 @@ struct MemorySlots {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_MEMORY_SLOTS_H_

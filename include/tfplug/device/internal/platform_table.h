@@ -28,6 +28,8 @@
 #include "tfplug/device/internal/value_or_log.h"
 #include "tfplug/device/platform.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // SP_DeviceFns.
@@ -251,5 +253,7 @@ struct PlatformFnsTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_PLATFORM_TABLE_H_

@@ -11,6 +11,8 @@
 #include "tfplug/device/internal/stream_slots.h"
 #include "tfplug/device/internal/timer_slots.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // SP_StreamExecutor for an author's Device. The base classes have one
@@ -76,5 +78,7 @@ struct StreamExecutorTable : MemorySlots<DeviceT>,
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_STREAM_EXECUTOR_TABLE_H_

@@ -14,6 +14,8 @@
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/upload_order.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The trampolines of SP_StreamExecutor for streams, and for waiting for them.
@@ -128,5 +130,7 @@ struct StreamSlots {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_STREAM_SLOTS_H_

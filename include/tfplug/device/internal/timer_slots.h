@@ -11,6 +11,8 @@
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/value_or_log.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The trampolines of SP_StreamExecutor for timers.
@@ -65,5 +67,7 @@ struct TimerFnsTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_TIMER_SLOTS_H_

@@ -15,6 +15,8 @@
 #include <pthread.h>
 #endif
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow reuses memory as soon as the kernel that reads it is enqueued.
 // When it moves a tensor to the device, it makes the copy wait for the kernels,
 // but not when it creates a constant: that copy could overwrite memory that an
@@ -157,5 +159,7 @@ struct UploadOrder {
 
 }  // namespace internal
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_UPLOAD_ORDER_H_

@@ -5,6 +5,8 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/internal/guard.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Guards a slot that returns a value and has no TF_Status. Returns the value of
@@ -19,5 +21,7 @@ inline T ValueOrLog(const char* slot, T otherwise, Hook&& hook) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_VALUE_OR_LOG_H_

@@ -14,6 +14,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/base/shape.h"
 
+#pragma GCC visibility push(hidden)
+
 // Reads and writes the parts of a serialized tensorflow.AttrValue.
 namespace tfplug::internal {
 
@@ -242,5 +244,7 @@ struct AttrTraits<Function> {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_ATTR_CODEC_H_

@@ -13,6 +13,8 @@
 #include "tfplug/graph/internal/memory.h"
 #include "tfplug/graph/internal/node_fields.h"
 
+#pragma GCC visibility push(hidden)
+
 // Reads the tail of a node, which follows its inputs: the device, attributes
 // and other fields. The tail's fields are well-formed, but their contents may
 // be malformed.
@@ -153,5 +155,7 @@ bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_

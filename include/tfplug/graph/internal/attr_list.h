@@ -12,6 +12,8 @@
 #include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // A node's attributes, in an Arena. Up to kFew attributes are searched one by
@@ -180,5 +182,7 @@ class AttrList {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_ATTR_LIST_H_

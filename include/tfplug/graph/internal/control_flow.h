@@ -11,6 +11,8 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/node.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The nodes that depend on a Switch or an Enter, which may run any number of
@@ -63,5 +65,7 @@ inline std::string VariableOf(Output resource) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_

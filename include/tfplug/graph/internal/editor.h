@@ -11,6 +11,8 @@
 #include "tfplug/graph/internal/overlay.h"
 #include "tfplug/graph/internal/use_lists.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Edits a GraphState. Strings must live as long as the graph, unless a comment
@@ -302,5 +304,7 @@ class GraphEditor {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_EDITOR_H_

@@ -13,6 +13,8 @@
 #include "tfplug/graph/internal/node_names.h"
 #include "tfplug/graph/internal/overlay.h"
 
+#pragma GCC visibility push(hidden)
+
 // Parses the body of a function as a graph. Arguments become nodes of op _Arg;
 // results become nodes of op _Retval with one input; nodes that must run for
 // their side effects become inputs of nodes of op _ControlRetval. These nodes
@@ -96,5 +98,7 @@ inline absl::Status GraphState::ParseFunction(absl::string_view function_def) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_FUNCTION_BODY_H_

@@ -16,6 +16,8 @@
 #include "tfplug/graph/internal/node_names.h"
 #include "tfplug/graph/internal/op_table.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // A node whose fields are not in the usual order, and a copy of its bytes in
@@ -160,5 +162,7 @@ struct GraphIndex {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_GRAPH_INDEX_H_

@@ -23,6 +23,8 @@
 #include "tfplug/graph/internal/reference.h"
 #include "tfplug/graph/internal/use_lists.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The data of a graph: the index of its bytes, the tables that are built from
@@ -381,5 +383,7 @@ inline AttrList GraphState::attrs(uint32_t n) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_GRAPH_STATE_H_

@@ -12,6 +12,8 @@
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/internal/node_fields.h"
 
+#pragma GCC visibility push(hidden)
+
 // Parses a GraphState, and builds its tables of names, edges and uses from the
 // index when they are first needed.
 namespace tfplug::internal {
@@ -188,5 +190,7 @@ inline void GraphState::BuildUses() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_GRAPH_TABLES_H_

@@ -15,6 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 // Hash tables of names. The hash depends on a random key per process, so that
 // nobody can craft a graph in which all names collide.
 namespace tfplug::internal {
@@ -232,5 +234,7 @@ class HashTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_HASH_H_

@@ -10,6 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 inline constexpr uint32_t kNoEdge = 0xffffffff;
@@ -120,5 +122,7 @@ class InputList {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_INPUT_LIST_H_

@@ -18,6 +18,8 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(hidden)
+
 // Memory for a graph's tables. It is not released when the graph is cleared,
 // but reused for the next graph.
 namespace tfplug::internal {
@@ -228,5 +230,7 @@ class ArenaList {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_MEMORY_H_

@@ -11,6 +11,8 @@
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 // Finds the fields of a serialized NodeDef.
 namespace tfplug::internal {
 
@@ -168,5 +170,7 @@ inline absl::string_view Reorder(absl::string_view node, Arena& memory) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_NODE_FIELDS_H_

@@ -11,6 +11,8 @@
 #include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
@@ -195,5 +197,7 @@ class NodeNames {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_

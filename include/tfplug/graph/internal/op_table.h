@@ -12,6 +12,8 @@
 #include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // An op's name as two words: the name itself, padded with zeros, if it has at
@@ -143,5 +145,7 @@ class OpTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_OP_TABLE_H_

@@ -14,6 +14,8 @@
 
 #include "tfplug/abi/tf_buffer.h"
 
+#pragma GCC visibility push(hidden)
+
 // Memory for an edited graph, which TensorFlow receives in a TF_Buffer.
 // TensorFlow releases it after parsing the graph, and soon optimizes another
 // graph of about the same size. One block per process is cached for reuse,
@@ -81,16 +83,18 @@ class OutputBlock {
   static constexpr uintptr_t kPage = 4096;
   static constexpr uintptr_t kSmall = 16 << 10;  // Not worth a system call.
 
-  __attribute__((visibility("hidden"))) static std::atomic<Block*>& Kept() {
+  static std::atomic<Block*>& Kept() {
     static std::atomic<Block*> kept{nullptr};
     return kept;
   }
-  __attribute__((visibility("hidden"))) static std::atomic<int64_t>& Users() {
+  static std::atomic<int64_t>& Users() {
     static std::atomic<int64_t> users{0};
     return users;
   }
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_OUTPUT_BLOCK_H_

@@ -15,6 +15,8 @@
 #include "tfplug/graph/internal/input_list.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The edits of a node. Parts that are not edited are taken from `input_bytes`
@@ -129,5 +131,7 @@ class Overlay {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_OVERLAY_H_

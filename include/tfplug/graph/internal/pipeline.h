@@ -21,6 +21,8 @@
 #include "tfplug/graph/internal/output_block.h"
 #include "tfplug/graph/pass_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The factory of a pass, and the name of its class for error messages.
@@ -150,5 +152,7 @@ class Pipeline {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_PIPELINE_H_

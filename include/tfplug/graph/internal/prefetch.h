@@ -7,6 +7,8 @@
 #include "absl/base/attributes.h"
 #include "tfplug/graph/internal/graph_state.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Prefetches for a loop over all nodes of a graph that exceeds the processor's
@@ -97,5 +99,7 @@ class GraphPrefetch {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_PREFETCH_H_

@@ -10,6 +10,8 @@
 #include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/op_table.h"
 
+#pragma GCC visibility push(hidden)
+
 // The texts by which a node refers to its inputs.
 namespace tfplug::internal {
 
@@ -91,5 +93,7 @@ inline Reference ParseBodyReference(absl::string_view text, OpTable& ports) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_REFERENCE_H_

@@ -14,6 +14,8 @@
 #include "tfplug/base/shape.h"
 #include "tfplug/graph/internal/attr_codec.h"
 
+#pragma GCC visibility push(hidden)
+
 // The typed fields of a serialized tensorflow.TensorProto (float_val, int_val,
 // ...). They may hold fewer elements than the shape has; the last one is then
 // repeated.
@@ -132,5 +134,7 @@ inline void AppendRepeatingTensor(std::string& to, DataType dtype,
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_TENSOR_PROTO_H_

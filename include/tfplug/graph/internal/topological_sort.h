@@ -12,6 +12,8 @@
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Sorts a graph's nodes so that each follows the sources of its inputs. The
@@ -125,5 +127,7 @@ class TopologicalSort {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_TOPOLOGICAL_SORT_H_

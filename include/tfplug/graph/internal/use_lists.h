@@ -8,6 +8,8 @@
 #include "tfplug/graph/internal/graph_index.h"
 #include "tfplug/graph/internal/memory.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The source of an input. Edges are never reused: a changed input gets a new
@@ -158,5 +160,7 @@ class UseLists {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_USE_LISTS_H_

@@ -14,6 +14,8 @@
 #include "tfplug/graph/internal/node_fields.h"
 #include "tfplug/graph/internal/overlay.h"
 
+#pragma GCC visibility push(hidden)
+
 // Serializes an edited graph; unedited ranges are copied as they are.
 namespace tfplug::internal {
 
@@ -273,5 +275,7 @@ class GraphWriter {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_GRAPH_INTERNAL_WRITER_H_

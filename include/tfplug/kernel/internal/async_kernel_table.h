@@ -13,6 +13,8 @@
 #include "tfplug/kernel/internal/kernel_lifetime.h"
 #include "tfplug/kernel/internal/report_failure.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The C functions of KernelT, which is derived from Base: tfplug::AsyncKernel.
@@ -61,5 +63,7 @@ struct AsyncKernelTable : KernelLifetime<KernelT> {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_ASYNC_KERNEL_TABLE_H_

@@ -15,6 +15,8 @@
 #include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns whether TensorFlow's done callback can be copied, to be called after
@@ -107,5 +109,7 @@ class AsyncState {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_ASYNC_STATE_H_

@@ -16,6 +16,8 @@
 #include "tfplug/kernel/internal/node_attrs.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Reads an attribute as a T: one specialization per type, with the kind's name
@@ -202,5 +204,7 @@ struct AttrReader<std::vector<Tensor>> {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_ATTR_READER_H_

@@ -20,6 +20,8 @@
 #include "tfplug/kernel/internal/attr_reader.h"
 #include "tfplug/kernel/internal/node_attrs.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Shapes. No C function returns a shape of unknown rank or a list of shapes;
@@ -147,5 +149,7 @@ struct AttrReader<std::vector<Function>> {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_ATTR_READER_PROTO_H_

@@ -19,6 +19,8 @@
 #include "tfplug/kernel/internal/kernel_registry.h"
 #include "tfplug/kernel/internal/op_list.h"
 
+#pragma GCC visibility push(hidden)
+
 // TF_InitKernel: registers the library's kernels with TensorFlow. Every file
 // that registers a kernel compiles this header, so it has few templates.
 namespace tfplug::internal {
@@ -226,7 +228,7 @@ inline void WarnAboutUnknownOps() {
 
 // Registers this library's ops; null if it has none. A pointer, so that a file
 // that registers only kernels does not compile init_op.h.
-__attribute__((visibility("hidden"))) inline void (*init_ops)() = nullptr;
+inline void (*init_ops)() = nullptr;
 
 // Wraps Python's updates of variables, except those for which the device has a
 // kernel. Where TensorFlow lacks the functions for variables, kernels cannot
@@ -291,5 +293,7 @@ __attribute__((visibility("default"))) inline void TF_InitKernel() {
   });
 }
 }
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_INIT_KERNEL_H_

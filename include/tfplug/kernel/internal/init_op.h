@@ -21,11 +21,12 @@
 #include "tfplug/kernel/internal/op_list.h"
 #include "tfplug/kernel/op_def.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // All ops of this library, from all of its files.
-__attribute__((visibility("hidden"))) inline std::vector<OpDef>&
-RegisteredOpDefs() {
+inline std::vector<OpDef>& RegisteredOpDefs() {
   static auto* const defs = new std::vector<OpDef>;
   return *defs;
 }
@@ -136,5 +137,7 @@ inline void InitOps() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_INIT_OP_H_

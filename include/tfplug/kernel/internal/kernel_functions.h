@@ -6,6 +6,8 @@
 
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The functions that TF_NewKernelBuilder and TF_NewAsyncKernelBuilder take.
@@ -39,5 +41,7 @@ constexpr KernelFunctions KernelFunctionsOf() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_FUNCTIONS_H_

@@ -12,6 +12,8 @@
 #include "tfplug/kernel/kernel_construction.h"
 #include "tfplug/kernel/kernel_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The functions that construct and destroy a kernel of either kind.
@@ -73,5 +75,7 @@ struct KernelLifetime {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_LIFETIME_H_

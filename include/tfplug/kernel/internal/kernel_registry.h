@@ -7,6 +7,8 @@
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/kernel_def.h"
 
+#pragma GCC visibility push(hidden)
+
 // Every file that registers a kernel compiles this header, so it has few
 // templates.
 namespace tfplug::internal {
@@ -50,12 +52,13 @@ class KernelRegistry {
 };
 
 // All kernels of this library, from all of its files.
-__attribute__((visibility("hidden"))) inline KernelRegistry&
-RegisteredKernels() {
+inline KernelRegistry& RegisteredKernels() {
   static auto* const kernels = new KernelRegistry;
   return *kernels;
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_REGISTRY_H_

@@ -13,6 +13,8 @@
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/kernel/internal/kernel_registry.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 using TypeAttr = std::pair<absl::string_view, DataType>;
@@ -82,5 +84,7 @@ class KernelSet {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_SET_H_

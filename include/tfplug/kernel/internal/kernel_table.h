@@ -12,6 +12,8 @@
 #include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The C functions of KernelT, which is derived from Base: tfplug::Kernel.
@@ -39,5 +41,7 @@ struct KernelTable : KernelLifetime<KernelT> {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_KERNEL_TABLE_H_

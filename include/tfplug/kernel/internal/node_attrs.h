@@ -15,6 +15,8 @@
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The attributes of the node that a kernel is constructed for.
@@ -103,5 +105,7 @@ class NodeAttrs {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_NODE_ATTRS_H_

@@ -14,6 +14,8 @@
 #include "tfplug/kernel/internal/op_enums.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 template <class T>
@@ -68,5 +70,7 @@ template <class E>
 using AttrType = typename decltype(AttrTag<E>())::type;
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_OP_ATTR_TYPES_H_

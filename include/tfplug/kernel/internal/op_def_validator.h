@@ -11,6 +11,8 @@
 #include "tfplug/base/data_type.h"
 #include "tfplug/kernel/op_def.h"
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow aborts on an op definition that it cannot parse, so definitions
 // are validated before they are passed to TensorFlow: names, kinds of
 // attributes, types of arguments and the form of default values.
@@ -225,5 +227,7 @@ class OpDefValidator {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_OP_DEF_VALIDATOR_H_

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(hidden)
+
 // The arguments and attributes of typed ops (ops/*.h) are enumerators, grouped
 // by kind: tfplug::ops::SumOp::Inputs has `input` and `reduction_indices`, and
 // their values are their indices. Names and kinds are derived from the
@@ -182,5 +184,7 @@ constexpr const char* InputName(E argument) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_OP_ENUMS_H_

@@ -7,6 +7,8 @@
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/internal/wire.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // The ops that are registered with TensorFlow when this object is constructed,
@@ -39,5 +41,7 @@ class OpList {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_OP_LIST_H_

@@ -11,6 +11,8 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/kernel/kernel_context.h"
 
+#pragma GCC visibility push(hidden)
+
 // Reports failures of kernels to TensorFlow, with the author's message prefixed
 // by op and node.
 namespace tfplug::internal {
@@ -18,7 +20,7 @@ namespace tfplug::internal {
 // Returns the ops that KernelT is registered for, "AddV2" or "Add or AddV2".
 // Needed because the C API does not pass the op to a run.
 template <class KernelT>
-__attribute__((visibility("hidden"))) std::string& RegisteredOps() {
+std::string& RegisteredOps() {
   static auto* const ops = new std::string;
   return *ops;
 }
@@ -68,5 +70,7 @@ inline bool HasSucceeded(const KernelContext& context,
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_REPORT_FAILURE_H_

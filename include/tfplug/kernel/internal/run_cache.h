@@ -8,6 +8,8 @@
 #include "absl/base/optimization.h"
 #include "tfplug/base/internal/tensorflow.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // A TF_Status and the set of the node's outputs, which a kernel keeps from run
@@ -55,5 +57,7 @@ class RunCache {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_RUN_CACHE_H_

@@ -11,6 +11,8 @@
 #include "tfplug/base/status.h"
 #include "tfplug/kernel/internal/run_cache.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Tells the compiler that `failure` is not OK, so that it omits the code for a
@@ -106,5 +108,7 @@ class RunState {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_RUN_STATE_H_

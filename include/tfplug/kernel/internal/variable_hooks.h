@@ -13,6 +13,8 @@
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 // While a C function works on a variable, TensorFlow calls back into device
 // code, on the same thread and with tensors that the callback owns. The
 // callbacks have no status: failures are reported to the context, which keeps
@@ -144,5 +146,7 @@ absl::Status SetVariant(KernelContext& context, Function call) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_

@@ -9,6 +9,8 @@
 #include "tfplug/ops/nn.h"
 #include "tfplug/patterns/rule.h"
 
+#pragma GCC visibility push(hidden)
+
 // The products that passes/fusion.h fuses. Each has a condition on the
 // product's node, and a list of the attributes that the fused op copies from
 // it.
@@ -89,5 +91,7 @@ struct DepthwiseFusion {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_INTERNAL_FUSED_PRODUCTS_H_

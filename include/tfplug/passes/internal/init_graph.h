@@ -17,6 +17,8 @@
 #include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/safe_rewriting.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // The base class for TFPLUG_REGISTER_GRAPH_OPTIMIZER. A derived class defines
@@ -96,7 +98,9 @@ struct OptimizerRegistration {
             "rebuild it with a newer tfplug");
       }
       OptimizerSettings settings = OptimizerT::Settings();
-      const KernelSet kernels(OptimizerT::kDeviceType);
+      const char* const device_type =
+          OptimizerTable<OptimizerT>::kDeviceType.text;
+      const KernelSet kernels(device_type);
       if (settings.keep_to_own_kernels && kernels.HasAny()) {
         settings = TurnOffUnsafeRewriters(settings, kernels);
       }
@@ -105,7 +109,7 @@ struct OptimizerRegistration {
         return s;
       }
       if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
-      params->device_type = OptimizerT::kDeviceType;
+      params->device_type = device_type;
       return absl::OkStatus();
     });
   }
@@ -140,5 +144,7 @@ struct OptimizerRegistration {
 
 }  // namespace internal
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_INTERNAL_INIT_GRAPH_H_

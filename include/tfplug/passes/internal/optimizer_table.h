@@ -2,30 +2,37 @@
 #ifndef TFPLUG_PASSES_INTERNAL_OPTIMIZER_TABLE_H_
 #define TFPLUG_PASSES_INTERNAL_OPTIMIZER_TABLE_H_
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "tfplug/abi/tp_optimizer.h"
 #include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/static_text.h"
 #include "tfplug/base/status.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/passes/default_passes.h"
+
+#pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
 
 // The functions of TP_Optimizer.
 template <class OptimizerT>
 struct OptimizerTable {
+  static constexpr auto kDeviceType =
+      CopyText<std::string_view(OptimizerT::kDeviceType).size()>(
+          OptimizerT::kDeviceType);
+
   static void* create_func() {
     void* optimizer = nullptr;
     GuardOrLog("create_func", [&]() -> absl::Status {
       std::vector<PassEntry> entries;
-      AppendFirstPasses(OptimizerT::kDeviceType, OptimizerT::Settings(),
-                        entries);
+      AppendFirstPasses(kDeviceType.text, OptimizerT::Settings(), entries);
       OptimizerT::Passes::AppendTo(entries);
-      AppendLastPasses(OptimizerT::kDeviceType, entries);
-      optimizer = new Pipeline(OptimizerT::kDeviceType, std::move(entries));
+      AppendLastPasses(kDeviceType.text, entries);
+      optimizer = new Pipeline(kDeviceType.text, std::move(entries));
       return absl::OkStatus();
     });
     return optimizer;
@@ -67,5 +74,7 @@ struct OptimizerTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_INTERNAL_OPTIMIZER_TABLE_H_

@@ -10,6 +10,8 @@
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/internal/pipeline.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Returns a class's name as spelled in the source: "my_plugin::FuseBiasAdd".
@@ -61,5 +63,7 @@ struct PassList {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_INTERNAL_PASS_LIST_H_

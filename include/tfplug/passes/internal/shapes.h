@@ -9,6 +9,8 @@
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/patterns/matched.h"
 
+#pragma GCC visibility push(hidden)
+
 // Checks of shapes for the rules of passes/. Every check fails for a shape that
 // TensorFlow cannot infer, so that the graph is not changed.
 namespace tfplug::internal {
@@ -48,5 +50,7 @@ inline bool IsVector(const PartialShape& shape, int64_t size) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PASSES_INTERNAL_SHAPES_H_

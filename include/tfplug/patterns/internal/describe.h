@@ -11,6 +11,8 @@
 #include "tfplug/graph/node.h"
 #include "tfplug/patterns/internal/element.h"
 
+#pragma GCC visibility push(hidden)
+
 // Texts for explanations of why a rule does not apply.
 namespace tfplug::internal {
 
@@ -60,5 +62,7 @@ inline std::string DescribeAttr(const Node& node, absl::string_view attr) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_DESCRIBE_H_

@@ -20,6 +20,8 @@
 #include "tfplug/patterns/internal/variant.h"
 #include "tfplug/patterns/matched.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Replaces matches.
@@ -294,5 +296,7 @@ class PatternEditor {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_EDITOR_H_

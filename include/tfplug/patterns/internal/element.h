@@ -9,6 +9,8 @@
 
 #include "tfplug/graph/node.h"
 
+#pragma GCC visibility push(hidden)
+
 // The data behind the handles of patterns/pattern.h: a tree of elements (a DAG
 // where a handle is used twice).
 namespace tfplug::internal {
@@ -53,5 +55,7 @@ struct PatternElement {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_ELEMENT_H_

@@ -12,6 +12,8 @@
 #include "tfplug/patterns/internal/mismatch.h"
 #include "tfplug/patterns/internal/variant.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Matches variants of patterns with nodes. The values that a match binds are
@@ -211,5 +213,7 @@ class PatternMatcher {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_MATCHER_H_

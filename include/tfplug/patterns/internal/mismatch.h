@@ -8,6 +8,8 @@
 #include "tfplug/patterns/internal/describe.h"
 #include "tfplug/patterns/internal/element.h"
 
+#pragma GCC visibility push(hidden)
+
 // The reason why a pattern did not match. The matcher records handles and
 // indices; only Rules::Explain turns them into text.
 namespace tfplug::internal {
@@ -105,5 +107,7 @@ inline std::string Describe(const Mismatch& m) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_MISMATCH_H_

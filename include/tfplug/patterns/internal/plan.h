@@ -18,6 +18,8 @@
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/matched.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Evaluates everything that can prevent a replacement before the graph is
@@ -261,5 +263,7 @@ class PatternPlan {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_PLAN_H_

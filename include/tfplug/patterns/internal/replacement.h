@@ -19,6 +19,8 @@
 #include "tfplug/patterns/internal/element.h"
 #include "tfplug/patterns/matched.h"
 
+#pragma GCC visibility push(hidden)
+
 // The data behind patterns/rule.h: rules, and their replacements as trees.
 namespace tfplug::internal {
 
@@ -99,5 +101,7 @@ void Assign(V value, NewAttr& attr) {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_REPLACEMENT_H_

@@ -15,6 +15,8 @@
 #include "tfplug/patterns/internal/matcher.h"
 #include "tfplug/patterns/internal/table.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // One run of rules over a graph. Visiting a node allocates nothing.
@@ -154,5 +156,7 @@ class PatternRun {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_RUN_H_

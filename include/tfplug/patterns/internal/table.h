@@ -15,6 +15,8 @@
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/variant.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 inline absl::Status AnnotateRule(const std::string& name, const Node& node,
@@ -198,5 +200,7 @@ class PatternTable {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_TABLE_H_

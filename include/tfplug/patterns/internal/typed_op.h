@@ -8,6 +8,8 @@
 #include "tfplug/kernel/internal/op_enums.h"
 #include "tfplug/kernel/op.h"
 
+#pragma GCC visibility push(hidden)
+
 // Traits of typed ops (ops::MatMul, ...), with which patterns and replacements
 // are checked at compile time.
 namespace tfplug::internal {
@@ -88,5 +90,7 @@ constexpr bool HasManyOutputs() {
 }
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_TYPED_OP_H_

@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "tfplug/patterns/internal/element.h"
 
+#pragma GCC visibility push(hidden)
+
 // A variant is a pattern in which every choice is decided: the alternative of
 // each OneOf, whether each Optional is present, and the input order of each
 // commutative node. It is a list of steps from the root to the inputs. Each
@@ -175,5 +177,7 @@ class VariantBuilder {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_PATTERNS_INTERNAL_VARIANT_H_

@@ -17,6 +17,8 @@
 #include "tfplug/testing/internal/buffer_functions.h"
 #include "tfplug/testing/node.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 // The construction of a kernel for a node.
@@ -266,5 +268,7 @@ inline void InstallAttributeFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_ATTRIBUTE_FUNCTIONS_H_

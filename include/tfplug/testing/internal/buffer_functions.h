@@ -10,6 +10,8 @@
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/testing/fault.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 using capi::TF_Buffer;
@@ -57,5 +59,7 @@ inline void InstallBufferFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_BUFFER_FUNCTIONS_H_

@@ -12,6 +12,8 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/internal/buffer_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 // The C functions that read the state of a kernel's run.
 namespace tfplug::testing {
 
@@ -209,5 +211,7 @@ inline void InstallContextFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_CONTEXT_FUNCTIONS_H_

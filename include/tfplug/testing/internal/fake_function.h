@@ -18,12 +18,13 @@
 #define TFPLUG_FAKE_FUNCTION \
   extern "C" __attribute__((visibility("default"))) inline
 #else
-#define TFPLUG_FAKE_FUNCTION \
-  extern "C" __attribute__((visibility("hidden"))) inline
+#define TFPLUG_FAKE_FUNCTION extern "C" inline
 #endif
 
 // Adds a function to the table `functions`, a capi::Functions.
 #define TFPLUG_FAKE_INSTALL(name) functions.name = &name
+
+#pragma GCC visibility push(hidden)
 
 namespace tfplug::testing {
 
@@ -47,5 +48,7 @@ struct Counted {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_FAKE_FUNCTION_H_

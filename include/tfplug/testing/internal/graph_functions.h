@@ -15,6 +15,8 @@
 #include "tfplug/testing/internal/buffer_functions.h"
 #include "tfplug/testing/node.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_GraphProperties : testing::Counted<TF_GraphProperties> {
@@ -239,5 +241,7 @@ inline void InstallGraphFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_GRAPH_FUNCTIONS_H_

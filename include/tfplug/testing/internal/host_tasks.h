@@ -11,6 +11,8 @@
 #include "absl/status/status.h"
 #include "tfplug/testing/internal/status_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // The host tasks that were enqueued on a device. TensorFlow frees a task after
@@ -69,5 +71,7 @@ class HostTasks {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_HOST_TASKS_H_

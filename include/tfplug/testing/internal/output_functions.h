@@ -11,6 +11,8 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 // The C functions for outputs and temporary tensors of a kernel's run.
 namespace tfplug::testing {
 
@@ -148,5 +150,7 @@ inline void InstallOutputFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_OUTPUT_FUNCTIONS_H_

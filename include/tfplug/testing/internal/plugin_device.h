@@ -7,6 +7,8 @@
 #include "tfplug/testing/internal/with_canary.h"
 #include "tfplug/testing/struct_sizes.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // TensorFlow's record of a device: SP_Device, and the platform's functions for
@@ -23,5 +25,7 @@ struct PluginDevice {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_PLUGIN_DEVICE_H_

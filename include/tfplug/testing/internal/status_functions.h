@@ -10,6 +10,8 @@
 #include "absl/strings/cord.h"
 #include "tfplug/testing/internal/fake_function.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_Status : testing::Counted<TF_Status> {
@@ -99,5 +101,7 @@ absl::Status CallWithStatus(Function function, Arguments&&... arguments) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_STATUS_FUNCTIONS_H_

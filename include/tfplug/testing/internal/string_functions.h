@@ -10,6 +10,8 @@
 #include "tfplug/abi/tf_tstring.h"
 #include "tfplug/testing/internal/fake_function.h"
 
+#pragma GCC visibility push(hidden)
+
 // Strings as TensorFlow lays them out: the two lowest bits of the first byte
 // are the type; the other bits and, in long strings, the next bytes are the
 // size. Short strings are stored in the object, terminated by NUL.
@@ -93,5 +95,7 @@ inline void InstallStringFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_STRING_FUNCTIONS_H_

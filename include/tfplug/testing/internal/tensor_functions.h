@@ -15,6 +15,8 @@
 #include "tfplug/testing/fault.h"
 #include "tfplug/testing/internal/string_functions.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 inline constexpr size_t kTensorAlignment = 64;
@@ -196,5 +198,7 @@ inline void InstallTensorFunctions(capi::Functions& functions) {
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_TENSOR_FUNCTIONS_H_

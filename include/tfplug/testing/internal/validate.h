@@ -10,6 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/abi.h"
 
+#pragma GCC visibility push(hidden)
+
 // TensorFlow's checks when it loads a device plug-in; a failed check aborts the
 // process there. Here they are as strict as in the strictest release (the
 // newest releases need no timers, for instance), and also require the functions
@@ -132,5 +134,7 @@ inline absl::Status Validate(const capi::SP_StreamExecutor& se, size_t size,
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_VALIDATE_H_

@@ -12,6 +12,8 @@
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/tensor.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::capi {
 
 struct TF_VariableInputLockHolder
@@ -241,5 +243,7 @@ inline void InstallVariableFunctions(capi::Functions& functions,
 }
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_VARIABLE_FUNCTIONS_H_

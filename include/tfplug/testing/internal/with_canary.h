@@ -10,6 +10,8 @@
 
 #include "tfplug/abi/abi.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::testing {
 
 // One of TensorFlow's structs between canary bytes, which reveal a write
@@ -87,5 +89,7 @@ class WithCanary {
 };
 
 }  // namespace tfplug::testing
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_TESTING_INTERNAL_WITH_CANARY_H_
