@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_LAUNCHER_H_
+#define TFPLUG_BACKEND_LAUNCHER_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "absl/base/optimization.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tfplug/backend/loops.h"
+#include "tfplug/backend/reduction.h"
+#include "tfplug/backend/view.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Allocates temporary device memory for one op, which stays valid for the work
+// that the op enqueues.
+class Scratch {
+ public:
+  virtual ~Scratch() = default;
+  virtual absl::StatusOr<void*> Allocate(int64_t bytes) = 0;
+};
+
+enum class ScatterKind : uint8_t { kSet, kAdd, kMultiply, kMax, kMin };
+
+class Launcher;
+
+namespace internal {
+
+// The primitives of a backend, for its author's stream.
+struct PrimitiveTable {
+  absl::Status (*map)(void* backend, void* stream, const Expression&, Operands,
+                      Operands);
+  absl::Status (*reduce)(void* backend, void* stream, const Reduction&,
+                         Operands, Operands);
+  absl::Status (*mat_mul)(void* backend, void* stream, Launcher&,
+                          const Operand&, const Operand&, const Operand&);
+  absl::Status (*scatter)(void* backend, void* stream, Launcher&, ScatterKind,
+                          const Operand&, const Operand&, const Operand&);
+  absl::Status (*scan)(void* backend, void* stream, Launcher&, ReduceKind,
+                       const Operand&, const Operand&);
+  absl::Status (*sort)(void* backend, void* stream, Launcher&, const Operand&,
+                       const Operand&, const Operand&);
+};
+
+[[gnu::cold, gnu::noinline]] inline absl::Status WrongOperands() {
+  return absl::InternalError(
+      "the operands of a primitive differ in number or type from the inputs "
+      "and outputs of its expression");
+}
+
+inline bool HaveTypes(Operands operands, const std::vector<DataType>& types) {
+  if (operands.size() != types.size()) return false;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (operands[i].type != types[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace internal
+
+// Runs the primitives of a backend on one stream, for one op. Kernels use it,
+// and primitives that are composed of others.
+class Launcher {
+ public:
+  Launcher(const internal::PrimitiveTable* table, void* backend, void* stream,
+           Scratch* scratch)
+      : table_(table), backend_(backend), stream_(stream), scratch_(scratch) {}
+
+  // Run Backend::Map and Backend::Reduce with operands of any rank, which they
+  // simplify in place. A run without output elements does nothing.
+  absl::Status Map(const Expression& expression, absl::Span<Operand> inputs,
+                   absl::Span<Operand> outputs) {
+    if (ABSL_PREDICT_FALSE(!internal::HaveTypes(inputs, expression.inputs()) ||
+                           outputs.size() != expression.outputs().size())) {
+      return internal::WrongOperands();
+    }
+    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
+    return table_->map(backend_, stream_, expression, inputs, outputs);
+  }
+  absl::Status Reduce(const Reduction& reduction, absl::Span<Operand> inputs,
+                      absl::Span<Operand> outputs) {
+    const size_t finish_inputs = reduction.finish.inputs().size() - 1;
+    const size_t map_inputs = reduction.map.inputs().size();
+    if (ABSL_PREDICT_FALSE(inputs.size() != map_inputs + finish_inputs ||
+                           !internal::HaveTypes(inputs.first(map_inputs),
+                                                reduction.map.inputs()) ||
+                           outputs.size() !=
+                               reduction.finish.outputs().size())) {
+      return internal::WrongOperands();
+    }
+    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
+    return table_->reduce(backend_, stream_, reduction, inputs, outputs);
+  }
+  // The same with copies of the operands.
+  absl::Status Map(const Expression& expression,
+                   std::initializer_list<Operand> inputs,
+                   std::initializer_list<Operand> outputs) {
+    absl::InlinedVector<Operand, 4> in(inputs), out(outputs);
+    return Map(expression, absl::MakeSpan(in), absl::MakeSpan(out));
+  }
+  absl::Status Reduce(const Reduction& reduction,
+                      std::initializer_list<Operand> inputs,
+                      std::initializer_list<Operand> outputs) {
+    absl::InlinedVector<Operand, 4> in(inputs), out(outputs);
+    return Reduce(reduction, absl::MakeSpan(in), absl::MakeSpan(out));
+  }
+
+  // Run the primitives of the same name.
+  absl::Status MatMul(const Operand& a, const Operand& b, const Operand& c) {
+    return table_->mat_mul(backend_, stream_, *this, a, b, c);
+  }
+  absl::Status Scatter(ScatterKind kind, const Operand& indices,
+                       const Operand& updates, const Operand& output) {
+    return table_->scatter(backend_, stream_, *this, kind, indices, updates,
+                           output);
+  }
+  absl::Status Scan(ReduceKind kind, const Operand& input,
+                    const Operand& output) {
+    return table_->scan(backend_, stream_, *this, kind, input, output);
+  }
+  absl::Status Sort(const Operand& input, const Operand& values,
+                    const Operand& indices) {
+    return table_->sort(backend_, stream_, *this, input, values, indices);
+  }
+
+  // Returns a dense temporary array.
+  absl::StatusOr<Operand> Allocate(DataType type,
+                                   absl::Span<const int64_t> dims) {
+    Operand view = Operand::Dense(nullptr, type, dims);
+    auto memory = scratch_->Allocate(view.num_elements() *
+                                     static_cast<int64_t>(DataTypeSize(type)));
+    if (!memory.ok()) return memory.status();
+    view.data = *memory;
+    return view;
+  }
+
+ private:
+  const internal::PrimitiveTable* const table_;
+  void* const backend_;
+  void* const stream_;
+  Scratch* const scratch_;
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_LAUNCHER_H_

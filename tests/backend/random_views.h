@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTS_BACKEND_RANDOM_VIEWS_H_
+#define TFPLUG_TESTS_BACKEND_RANDOM_VIEWS_H_
+
+#include <tfplug/backend/reference_backend.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+// Arrays with random dimensions, strides and values, and their elements one by
+// one, for comparison with the primitives.
+namespace random_views {
+
+using Random = std::mt19937;
+using Dims = std::vector<int64_t>;
+
+inline int64_t Below(Random& random, int64_t n) {
+  return std::uniform_int_distribution<int64_t>(0, n - 1)(random);
+}
+
+inline Dims RandomDims(Random& random, int max_rank) {
+  Dims dims(static_cast<size_t>(Below(random, max_rank + 1)));
+  for (int64_t& size : dims) size = 1 + Below(random, dims.size() > 4 ? 2 : 4);
+  if (!dims.empty() && Below(random, 4) == 0) dims.back() = 600;
+  return dims;
+}
+
+// Calls visit(index) for each index of `dims` in row-major order.
+template <class Visit>
+void ForEachIndex(const Dims& dims, Visit visit) {
+  Dims index(dims.size());
+  for (int64_t size : dims) {
+    if (size == 0) return;
+  }
+  while (true) {
+    visit(index);
+    size_t d = dims.size();
+    while (d > 0 && ++index[d - 1] == dims[d - 1]) index[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+inline int64_t OffsetOf(const tfplug::Operand& view, const Dims& index) {
+  int64_t offset = 0;
+  for (int d = 0; d < view.rank; ++d) {
+    offset += index[static_cast<size_t>(d)] * view.stride(d);
+  }
+  return offset;
+}
+
+// Memory with a view of it. Strides are permuted, have gaps and may be
+// negative; with `may_repeat`, some are 0.
+template <class T>
+class Array {
+ public:
+  Array(Random& random, const Dims& dims, bool may_repeat = false) {
+    view_.type = tfplug::DataTypeOf<T>();
+    std::vector<size_t> order(dims.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (Below(random, 2) == 0) std::shuffle(order.begin(), order.end(), random);
+    for (int64_t size : dims) view_.AddDim(size, 0);
+    int64_t size = 1, first = 0;
+    for (size_t k = dims.size(); k-- > 0;) {
+      const int d = static_cast<int>(order[k]);
+      if (may_repeat && Below(random, 3) == 0) continue;
+      const bool is_reversed = Below(random, 4) == 0;
+      view_.stride(d) = is_reversed ? -size : size;
+      if (is_reversed) first += size * (view_.dim(d) - 1);
+      size *= view_.dim(d);
+      if (Below(random, 5) == 0) size += 1;
+    }
+    memory_.resize(static_cast<size_t>(size) + 1);
+    view_.data = memory_.data();
+    view_.Advance(first);
+  }
+
+  template <class Make>
+  void Fill(Make make) {
+    for (Stored& stored : memory_) stored.value = make();
+  }
+
+  const tfplug::Operand& view() const { return view_; }
+  T& at(const Dims& index) const {
+    return *(static_cast<T*>(view_.data) + OffsetOf(view_, index));
+  }
+
+ private:
+  struct Stored {  // std::vector<bool> has no elements
+    T value = T();
+  };
+  std::vector<Stored> memory_;
+  tfplug::Operand view_;
+};
+
+struct Stream {};
+
+// A launcher of the reference primitives.
+struct Reference {
+  tfplug::ReferenceBackend<Stream> backend;
+  Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+};
+
+}  // namespace random_views
+
+#endif  // TFPLUG_TESTS_BACKEND_RANDOM_VIEWS_H_
