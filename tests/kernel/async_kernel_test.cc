@@ -35,7 +35,7 @@ struct Seen {
 };
 
 // Runs the kernel as TensorFlow does: the callback is destroyed when the call
-// returns. `after` is called then, before the result is read.
+// returns. `after` is called next, before the result is read.
 Seen Run(
     std::function<absl::Status(AsyncRun&)> compute,
     std::function<void()> after = [] {}) {
@@ -63,7 +63,7 @@ Seen Run(
   return seen;
 }
 
-TEST_CASE("a run that is finished when the hook returns") {
+TEST_CASE("a run is finished when ComputeAsync returns") {
   LeakCheckedFake fake;
   Seen seen = Run([](AsyncRun&) { return absl::OkStatus(); });
   CHECK(seen.done_calls == 1);
@@ -98,7 +98,7 @@ TEST_CASE("an exception fails the run, once") {
 }
 #endif
 
-TEST_CASE("a run that is finished later, on another thread") {
+TEST_CASE("a run is finished later, on another thread") {
   LeakCheckedFake fake;
   for (const absl::Status& result :
        {absl::OkStatus(), absl::AbortedError("later")}) {

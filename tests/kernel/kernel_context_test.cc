@@ -49,7 +49,8 @@ const bool op_is_named = [] {
   return true;
 }();
 
-// Returns a context with two inputs, a list of two inputs, and two outputs.
+// Returns a context with the input x, the list "more" of two inputs, an empty
+// list, and two outputs.
 TF_OpKernelContext MakeContext() {
   internal::registered_platform.stream_type = internal::TypeTag<FakeStream>();
   static FakeStream stream;
@@ -300,8 +301,8 @@ TEST_CASE("OK with an output unset is an error that names the output") {
     return c.AllocateOutput(0, {0}).status();  // an empty tensor, nothing else
   });
   CHECK(status ==
-        absl::InternalError("op 'MyOp', node 'model/my_op': Compute returned "
-                            "OK without setting output 1 of 2; set every "
+        absl::InternalError("op 'MyOp', node 'model/my_op': the kernel "
+                            "returned OK without setting output 1; set every "
                             "output on every path, or call AllowUnsetOutput"));
   CHECK(Run([](KernelContext& c) {
           c.AllowUnsetOutput(0);
@@ -337,8 +338,7 @@ TEST_CASE("the first 64 outputs have to be set") {
     CHECK(RunOutputs(outputs, required - 1)
               .message()
               .find("without setting output " + std::to_string(required - 1) +
-                    " of " + std::to_string(outputs)) !=
-          absl::string_view::npos);
+                    ";") != absl::string_view::npos);
   }
   TF_OpKernelContext context = MakeContext();
   context.outputs.assign(66, {capi::TF_FLOAT, false, {}});
@@ -346,7 +346,7 @@ TEST_CASE("the first 64 outputs have to be set") {
     for (int i = 1; i < 66; ++i) c.AllowUnsetOutput(i);
     return absl::OkStatus();
   });
-  CHECK(first.message().find("output 0 of 66") != absl::string_view::npos);
+  CHECK(first.message().find("setting output 0;") != absl::string_view::npos);
 }
 
 TEST_CASE("deferred ops end no later than the run") {

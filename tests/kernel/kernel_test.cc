@@ -15,12 +15,12 @@
 
 namespace {
 
-using testing_kernel = std::function<absl::Status(tfplug::KernelContext&)>;
+using ComputeFunction = std::function<absl::Status(tfplug::KernelContext&)>;
 
-// A kernel whose behavior the test sets.
+// The behavior of the kernel Scripted, set by each test.
 struct Script {
   std::function<absl::Status(tfplug::KernelConstruction&)> init;
-  testing_kernel compute;
+  ComputeFunction compute;
   int alive = 0;
 };
 Script script;
@@ -33,7 +33,7 @@ class Scripted : public tfplug::Kernel {
     return script.init ? script.init(construction) : absl::OkStatus();
   }
   absl::Status Compute(tfplug::KernelContext& context) override {
-    const testing_kernel compute = script.compute;  // The test may replace it.
+    const ComputeFunction compute = script.compute;  // The test may replace it.
     return compute(context);
   }
 };
@@ -94,7 +94,7 @@ class KernelFixture {
     return *std::move(kernel);
   }
   // Runs the script once, with one float input and one float output.
-  absl::Status RunScript(testing_kernel compute) {
+  absl::Status RunScript(ComputeFunction compute) {
     script.compute = std::move(compute);
     auto kernel = Make({"Scripted", "node", {}, {{"x", 1}}});
     KernelRun run(*kernel, device_);
@@ -213,9 +213,9 @@ TEST_CASE_FIXTURE(KernelFixture, "failures name the op and the node") {
         }) ==
         absl::AbortedError("op 'Scripted', node 'node': the driver's message"));
   CHECK(RunScript([](KernelContext&) { return absl::OkStatus(); }) ==
-        absl::InternalError("op 'Scripted', node 'node': Compute returned OK "
-                            "without setting output 0 of 1; set every output "
-                            "on every path, or call AllowUnsetOutput"));
+        absl::InternalError("op 'Scripted', node 'node': the kernel returned "
+                            "OK without setting output 0; set every output on "
+                            "every path, or call AllowUnsetOutput"));
 #if defined(__cpp_exceptions)
   CHECK(RunScript([](KernelContext&) -> absl::Status {
           throw std::runtime_error("no");
@@ -235,13 +235,13 @@ TEST_CASE_FIXTURE(KernelFixture, "failures name the op and the node") {
 
 TEST_CASE_FIXTURE(KernelFixture, "runs reuse one status, one at a time") {
   auto kernel = Make({"Scripted", "node", {}, {}});
-  const auto run = [&](testing_kernel compute) {
+  const auto run = [&](ComputeFunction compute) {
     script.compute = std::move(compute);
     KernelRun run(*kernel, device_);
     run.AddOutput(DataType::kFloat);
     return run.Run();
   };
-  const testing_kernel allocate = [](KernelContext& context) {
+  const ComputeFunction allocate = [](KernelContext& context) {
     return context.AllocateOutput(0, Shape{4}).status();
   };
   int64_t statuses = 0;
@@ -302,7 +302,7 @@ TEST_CASE_FIXTURE(KernelFixture, "GetStream with another class is an error") {
         }).code() == absl::StatusCode::kInternal);
 }
 
-TEST_CASE_FIXTURE(KernelFixture, "attributes") {
+TEST_CASE_FIXTURE(KernelFixture, "a kernel reads its attributes") {
   script.init = [](KernelConstruction& c) {
     CHECK(c.name() == "node");
     CHECK(c.GetOp().value() == "Scripted");
@@ -341,8 +341,8 @@ TEST_CASE_FIXTURE(KernelFixture, "attributes") {
   node.attrs["is"] = std::vector<int64_t>{1, -2};
   node.attrs["ss"] = std::vector<std::string>{"x", "", "yz"};
   CHECK(FakeKernel::Create(node, "MINIMAL").status() ==
-        absl::NotFoundError("op 'Scripted', node 'node': attribute 'none', as "
-                            "bool: the node has no such attribute"));
+        absl::NotFoundError("op 'Scripted', node 'node': cannot read attribute "
+                            "'none' as bool: the node has no such attribute"));
 }
 
 TEST_CASE_FIXTURE(KernelFixture,

@@ -15,6 +15,7 @@ namespace {
 using testing::LeakCheckedFake;
 using testing::RegisteredOps;
 
+// Calls TF_InitKernel with the ops that `add` registers; returns the log.
 template <class Add>
 std::string Init(Add add) {
   testing::LogCapture log;
@@ -26,7 +27,7 @@ std::string Init(Add add) {
 }
 
 // Sets two outputs: [4, last dimension of input 0, ?], and the dimensions of
-// both inputs.
+// input 0 followed by the last dimension of input 1.
 absl::Status Shapes(ShapeInference& s) {
   TFPLUG_ASSIGN_OR_RETURN(ShapeHandle x, s.GetInput(0));
   TFPLUG_ASSIGN_OR_RETURN(x, s.WithRankAtLeast(x, 1));
@@ -177,10 +178,11 @@ TEST_CASE("a shape function returns every failure") {
   context.type_attrs.clear();
   const absl::Status absent = Infer(context, def.shape_fn());
   CHECK(absent.message() ==
-        "shape function: attribute 'T', as type: No attr named so");
+        "shape function: cannot read attribute 'T' as type: No attr named 'T'");
 }
 
-TEST_CASE("indices out of range, and releases that accept only 0") {
+TEST_CASE(
+    "indices out of range are errors, except in releases that accept only 0") {
   LeakCheckedFake fake;
   auto context = MakeContext();
   ShapeInference s(&context);
@@ -224,10 +226,10 @@ TEST_CASE("an output that the op does not have is an error") {
     return Infer(context, RegisteredOps()[0]->shape_function);
   };
   CHECK(infer() == absl::OutOfRangeError(
-                       "shape function: there is no output 9: the op has 2 "
-                       "outputs"));
-  // The number of outputs is unknown, and TensorFlow's error cannot be
-  // distinguished from the limit of old releases.
+                       "shape function: there is no output 9: the number of "
+                       "outputs is 2"));
+  // With a list, the number of outputs is unknown, and TensorFlow's error
+  // cannot be distinguished from the limit of old releases.
   CHECK(Init([] {
           RegisterOp(OpDef("C")
                          .Attr("N: int")
@@ -241,7 +243,7 @@ TEST_CASE("an output that the op does not have is an error") {
   CHECK(infer().ok());
 }
 
-TEST_CASE("a lambda as the shape function; exceptions") {
+TEST_CASE("a lambda is a shape function, and its exceptions are errors") {
   LeakCheckedFake fake;
   auto context = MakeContext();
   const auto ok = OpDef("A").SetShapeFn(

@@ -25,7 +25,7 @@ class Nothing : public Kernel {
  public:
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
-class NothingLater : public AsyncKernel {
+class NothingAsync : public AsyncKernel {
  public:
   absl::Status ComputeAsync(AsyncRun&) override { return absl::OkStatus(); }
 };
@@ -157,20 +157,20 @@ TEST_CASE("conditions, devices and asynchronous kernels") {
     LeakCheckedFake fake({{2, 20}, {}});
     const std::string log = Init([] {
       RegisterKernel<Nothing>(KernelDef("A").OnlyIf([] { return false; }));
-      RegisterKernel<NothingLater>(KernelDef("B").OnlyIf([] { return true; }));
+      RegisterKernel<NothingAsync>(KernelDef("B").OnlyIf([] { return true; }));
       internal::registered_platform.device_type = nullptr;
       RegisterKernel<Nothing>(KernelDef("C"));
     });
     REQUIRE(RegisteredKernels().size() == 0);
     CHECK(log.find("write KernelDef(...).Device(\"TYPE\")") !=
           std::string::npos);
-    Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
+    Init([] { RegisterKernel<NothingAsync>(KernelDef("B")); });
     REQUIRE(RegisteredKernels().size() == 1);
     CHECK((RegisteredKernels()[0]->compute_async_func != nullptr));
     CHECK((RegisteredKernels()[0]->compute_func == nullptr));
   }
   LeakCheckedFake fake({{2, 12}, {}});
-  Init([] { RegisterKernel<NothingLater>(KernelDef("B")); });
+  Init([] { RegisterKernel<NothingAsync>(KernelDef("B")); });
   REQUIRE(RegisteredKernels().size() == 1);
   CHECK((RegisteredKernels()[0]->compute_func != nullptr));
 }

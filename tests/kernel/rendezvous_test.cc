@@ -95,10 +95,10 @@ TEST_CASE("a key on which TensorFlow would abort is an error") {
   }
 }
 
-TEST_CASE("a tensor is received after and before it is sent") {
+TEST_CASE("a receive can precede or follow the send") {
   LeakCheckedFake fake;
-  Seen first, second,
-      other;  // They outlive the run, whose destructor calls them.
+  // These outlive the run, whose destructor calls the waiting receivers.
+  Seen first, second, other;
   Run run;
   CHECK(run.rendezvous.Send(Key(), Floats({1, 2})).ok());
   run.rendezvous.RecvAsync(Key("other"), Into(other));

@@ -198,8 +198,8 @@ TEST_CASE("host tensors: sizes that overflow, ranks and types are checked") {
   CHECK(absl::IsInvalidArgument(wrap(DataType::kVariant, {1}, 24)));
   CHECK(wrap(DataType::kFloat, {2}, 8).ok());
   CHECK(wrap(DataType::kFloat, {2}, 7) ==
-        absl::InvalidArgumentError(
-            "a tensor float[2] needs 8 bytes, but the buffer has 7"));
+        absl::InvalidArgumentError("WrapHostTensor: a tensor float[2] needs 8 "
+                                   "bytes, but the buffer has 7"));
 }
 
 int string_inits, string_deallocs;

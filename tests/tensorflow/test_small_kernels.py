@@ -73,7 +73,7 @@ def test_attributes():
     for error in (missing, wrong_type):
         assert "op 'SmallAttributes', node 'SmallAttributes'" in error
     assert "attribute 'nothing'" in missing and "no such attribute" in missing
-    assert "attribute 'number', as float" in wrong_type
+    assert "attribute 'number' as float" in wrong_type
 
 
 def test_strings():

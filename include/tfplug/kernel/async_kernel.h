@@ -13,9 +13,9 @@
 
 namespace tfplug {
 
-// A kernel whose run may continue after the hook has returned, without blocking
-// one of TensorFlow's threads, for runs that wait for a peer, a queue or a
-// disk. Work on the stream needs no AsyncKernel.
+// A kernel whose run may continue after ComputeAsync has returned, so that a
+// run which waits for a peer, a queue or a disk blocks none of TensorFlow's
+// threads. A kernel that only enqueues work on the stream is a Kernel.
 class AsyncKernel {
  public:
   virtual ~AsyncKernel() = default;

@@ -21,11 +21,12 @@ class AsyncRun {
   AsyncRun(AsyncRun&&) = default;
   AsyncRun& operator=(AsyncRun&&) = default;
 
-  // Valid until Finish; used by one thread at a time.
+  // Returns the run's context. It is valid until Finish, and only one thread
+  // may use it at a time.
   KernelContext& context() { return state_->context(); }
 
-  // Ends the run with `result`. The context must not be used any more. A second
-  // call has no effect.
+  // Ends the run with `result`. The context must not be used afterwards. A
+  // second call has no effect.
   void Finish(const absl::Status& result) {
     if (state_ != nullptr) state_.release()->Finish(result);
   }

@@ -22,8 +22,8 @@
 // KernelContext::AllocateHostTemp uses TensorFlow's pooled memory instead.
 namespace tfplug {
 
-// Returns the alignment that memory needs for TensorFlow to use it without a
-// copy (TF_TensorDefaultAlignment, since 2.17; 64 in all releases).
+// Returns the alignment, in bytes, of memory that TensorFlow uses without a
+// copy: TF_TensorDefaultAlignment (since 2.17), which is 64 in every release.
 inline size_t TensorAlignment() {
   const auto function = internal::tensorflow.TF_TensorDefaultAlignment;
   return function == nullptr ? 64 : function();
@@ -42,9 +42,10 @@ struct Releaser {
 }  // namespace internal
 
 // Returns a tensor that uses `data`, `size` bytes of the author's memory.
-// `release(data, size)` is called exactly once, when nothing refers to the
-// memory any more: immediately after a failure, or if `data` is not aligned to
-// TensorAlignment(), because TensorFlow then copies it.
+// INVALID_ARGUMENT if the tensor needs more. `release(data, size)` is called
+// exactly once, on any thread, when nothing refers to the memory any more. If
+// the call fails, or if `data` is not aligned to TensorAlignment() and
+// TensorFlow therefore copies it, that is before the call returns.
 template <class Release>
 absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
                                       void* data, size_t size,
@@ -54,9 +55,9 @@ absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
     release(data, size);
     if (!needed.ok()) return needed.status();
     return absl::InvalidArgumentError(
-        "a tensor " + DataTypeName(dtype) + shape.ToString() + " needs " +
-        std::to_string(needed->bytes) + " bytes, but the buffer has " +
-        std::to_string(size));
+        "WrapHostTensor: a tensor " + DataTypeName(dtype) + shape.ToString() +
+        " needs " + std::to_string(needed->bytes) +
+        " bytes, but the buffer has " + std::to_string(size));
   }
   auto* const argument = new Release(std::move(release));
   Tensor tensor(internal::tensorflow.TF_NewTensor(
@@ -67,8 +68,8 @@ absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
   return tensor;
 }
 
-// Allocates a tensor. Its elements are not initialized, except that strings are
-// empty.
+// Allocates a tensor in host memory. Strings are empty; other elements are not
+// initialized.
 inline absl::StatusOr<Tensor> NewHostTensor(DataType dtype,
                                             const Shape& shape) {
   const auto size = internal::CheckedSize(dtype, shape);

@@ -67,8 +67,8 @@ class KernelConstruction {
   }
 
   // Like GetAttr above, for an attribute of a typed op, such as
-  // ops::Conv2D::strides, which determines the type; an int is an int64_t, a
-  // shape a PartialShape.
+  // ops::Conv2D::strides, which determines the C++ type: an int is read as
+  // int64_t, a shape as PartialShape.
   template <class E, class = internal::IfOpEnum<E>>
   absl::StatusOr<internal::AttrType<E>> GetAttr(E attr) const {
     return GetAttr<internal::AttrType<E>>(internal::NameOf(attr));

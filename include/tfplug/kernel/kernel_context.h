@@ -52,8 +52,8 @@ class KernelContext : public RunOutputs {
     return AllocateTemp(dtype, shape, /*on_host=*/true);
   }
 
-  // Returns the device's compute stream, as the author's own class. Enqueue the
-  // kernel's work on it and return.
+  // Returns the device's compute stream, as the author's own class; INTERNAL if
+  // StreamT is another class. Enqueue the kernel's work on it and return.
   template <class StreamT>
   [[gnu::always_inline]] absl::StatusOr<StreamT*> GetStream() {
     if (ABSL_PREDICT_FALSE(internal::registered_platform.stream_type !=
@@ -72,9 +72,9 @@ class KernelContext : public RunOutputs {
 
   // Registers work of this op that continues after the op is done: the executor
   // finishes the step only after EndDeferredOp. The destructor ends all pending
-  // deferred ops, because TensorFlow does not accept the call later. Since
-  // 2.15; INTERNAL where the executor does not count deferred ops, as in eager
-  // mode.
+  // deferred ops, because TensorFlow does not accept EndDeferredOp after the
+  // run. Since 2.15; INTERNAL where the executor does not count deferred ops,
+  // as in eager mode.
   absl::Status BeginDeferredOp();
   void EndDeferredOp() {
     if (deferred_ops_ == 0) return;

@@ -22,8 +22,8 @@ class KernelDef {
  public:
   explicit KernelDef(std::string op) : op_(std::move(op)) {}
 
-  // Registers the kernel for another device type than that of this library's
-  // platform, such as "CPU".
+  // Registers the kernel for `device_type`, such as "CPU", instead of the
+  // device type of this library's platform.
   KernelDef Device(std::string device_type) && {
     device_type_ = std::move(device_type);
     return std::move(*this);
@@ -48,8 +48,8 @@ class KernelDef {
     return std::move(*this);
   }
 
-  // Sets the priority: of several kernels that match a node, TensorFlow uses
-  // the one with the highest.
+  // Sets the priority, 0 by default. Of several kernels that match a node,
+  // TensorFlow uses the one with the highest priority.
   KernelDef Priority(int32_t priority) && {
     priority_ = priority;
     return std::move(*this);

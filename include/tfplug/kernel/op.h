@@ -17,7 +17,7 @@
 namespace tfplug {
 namespace internal {
 
-// Returns a set of types: bit i is TF_DataType i.
+// Returns a set of types, in which bit i represents TF_DataType i.
 template <class... DataTypes>
 constexpr uint64_t SetOf(DataTypes... types) {
   return ((uint64_t{1} << static_cast<int>(types)) | ...);
@@ -125,8 +125,8 @@ class Op : public O {
                     "this is an attribute");
       static_assert(
           kIsOurs,
-          "tfplug: this input or output belongs to another op than the "
-          "kernel");
+          "tfplug: this input or output belongs to another op, not to the "
+          "kernel's");
       return kIsArgument && kIsOurs;
     }
   }

@@ -52,7 +52,8 @@ __attribute__((visibility("hidden"))) inline int declared_outputs =
 
 }  // namespace internal
 
-// An op of the plug-in's own: its name, arguments, attributes and shapes.
+// Defines an op that the plug-in adds: its name, arguments, attributes and
+// shapes.
 //
 //   TFPLUG_REGISTER_OP(
 //       tfplug::OpDef("MyScale")

@@ -16,8 +16,8 @@
 namespace tfplug {
 
 // Adds KernelT to the kernels that this library registers when TensorFlow loads
-// it. Call it in static initializers: TFPLUG_REGISTER_KERNEL, or a loop over a
-// family of kernels.
+// it. Call it in a static initializer, as TFPLUG_REGISTER_KERNEL does. Always
+// returns true.
 template <class KernelT>
 bool RegisterKernel(KernelDef def) {
   // The reference makes the compiler emit TF_InitKernel.
@@ -33,7 +33,7 @@ bool RegisterKernel(KernelDef def) {
 
 // TFPLUG_REGISTER_KERNEL(Relu, tfplug::KernelDef("Relu")
 //                                  .TypeConstraint<float>("T"));
-// At namespace scope, in any number of files of the library; defines
+// Use it at namespace scope, in any number of files of the library. It defines
 // TF_InitKernel.
 #define TFPLUG_REGISTER_KERNEL(kernel, ...) \
   TFPLUG_INTERNAL_REGISTER_KERNEL(__COUNTER__, kernel, __VA_ARGS__)

@@ -12,8 +12,8 @@
 
 namespace tfplug {
 
-// Adds an op to those that this library registers when TensorFlow loads it.
-// They are registered before its kernels.
+// Adds an op to the ops that this library registers, before its kernels, when
+// TensorFlow loads it. Always returns true.
 inline bool RegisterOp(OpDef def) {
   // The reference makes the compiler emit TF_InitKernel.
   static void (*const volatile entry_point)() = &TF_InitKernel;
@@ -25,8 +25,8 @@ inline bool RegisterOp(OpDef def) {
 
 }  // namespace tfplug
 
-// TFPLUG_REGISTER_OP(tfplug::OpDef("MyOp").Input("x: float")...);
-// At namespace scope, in any number of files of the library; defines
+// TFPLUG_REGISTER_OP(tfplug::OpDef("MyOp").Input("x: float")...); Use it at
+// namespace scope, in any number of files of the library. It defines
 // TF_InitKernel.
 #define TFPLUG_REGISTER_OP(...) \
   TFPLUG_INTERNAL_REGISTER_OP(__COUNTER__, __VA_ARGS__)

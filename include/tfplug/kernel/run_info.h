@@ -22,9 +22,9 @@
 namespace tfplug {
 
 // The part of KernelContext that describes the run: names, ids, the types and
-// memory of arguments. A function that this release lacks is an UNIMPLEMENTED
-// error naming the releases that have it. TensorFlow owns the strings, which
-// live as long as the kernel.
+// memory of arguments. A function whose C function this release lacks returns
+// UNIMPLEMENTED, with the releases that have it. TensorFlow owns the strings,
+// which live as long as the kernel.
 //
 // A template only to save compile time: a file compiles only the functions that
 // it calls.
@@ -47,7 +47,8 @@ class RunInfo {
     return GetString(&CApi::TF_GetOpKernelRequestedInput,
                      static_cast<size_t>(i));
   }
-  // Returns "/job:localhost/replica:0/task:0/device:MY_DEVICE:0". Since 2.16.
+  // Returns the device's full name, such as
+  // "/job:localhost/replica:0/task:0/device:MY_DEVICE:0". Since 2.16.
   absl::StatusOr<absl::string_view> GetDeviceName() const {
     return GetString(&CApi::TF_GetDeviceName);
   }
@@ -61,7 +62,8 @@ class RunInfo {
 
   // Returns the step's id, which is the same for all nodes of one step.
   int64_t step_id() const { return internal::tensorflow.TF_StepId(get()); }
-  // Return the control flow frame and the iteration in it. Since 2.11.
+  // Return the id of the control flow frame and of the iteration in it. Since
+  // 2.11.
   absl::StatusOr<uint64_t> GetFrameId() const {
     return Call(&CApi::TF_GetFrameId);
   }

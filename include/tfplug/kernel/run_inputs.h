@@ -37,8 +37,8 @@ class RunInputs : public RunInfo<> {
     return TakeTensor(tensor);
   }
   // Returns the input for the op's argument `name`, which must not be a list.
-  // In all releases: 2.6 to 2.10 have TF_GetInputByName, newer ones
-  // TF_InputRange.
+  // Works in all releases: uses TF_GetInputByName in 2.6 to 2.10, TF_InputRange
+  // in newer ones.
   absl::StatusOr<Tensor> GetInput(const char* name);
   // Returns the indices of the inputs for the op's argument `name`. Since 2.11.
   absl::StatusOr<ArgumentRange> GetInputRange(const char* name);

@@ -53,6 +53,7 @@ class DimensionHandle {
 // valid while the shape function runs.
 class ShapeHandle {
  public:
+  // Constructs an unknown shape.
   ShapeHandle() : ShapeHandle(internal::tensorflow.TF_NewShapeHandle()) {}
   explicit ShapeHandle(capi::TF_ShapeHandle* handle) : handle_(handle) {}
   capi::TF_ShapeHandle* get() const { return handle_.get(); }
@@ -89,8 +90,8 @@ class ShapeInference {
   absl::StatusOr<ShapeHandle> GetInput(int i) {
     if (i < 0 || i >= num_inputs()) {
       return absl::OutOfRangeError("there is no input " + std::to_string(i) +
-                                   ": the node has " +
-                                   std::to_string(num_inputs()) + " inputs");
+                                   ": the number of inputs is " +
+                                   std::to_string(num_inputs()));
     }
     auto shape = Fill([&](capi::TF_ShapeHandle* to, capi::TF_Status* status) {
       internal::tensorflow.TF_ShapeInferenceContextGetInput(context_, i, to,
@@ -104,8 +105,8 @@ class ShapeInference {
   absl::Status SetOutput(int i, const ShapeHandle& shape) {
     if (i < 0 || i >= num_outputs_) {
       return absl::OutOfRangeError("there is no output " + std::to_string(i) +
-                                   ": the op has " +
-                                   std::to_string(num_outputs_) + " outputs");
+                                   ": the number of outputs is " +
+                                   std::to_string(num_outputs_));
     }
     OwnedStatus status;
     internal::tensorflow.TF_ShapeInferenceContextSetOutput(
@@ -171,8 +172,8 @@ class ShapeInference {
     return internal::tensorflow.TF_ShapeInferenceContextRank(context_,
                                                              shape.get());
   }
-  // Returns dimension `i`; a negative index counts from the end. It is unknown
-  // if the rank is.
+  // Returns dimension `i`; a negative index counts from the end. The dimension
+  // is unknown if the rank is unknown.
   absl::StatusOr<DimensionHandle> GetDim(const ShapeHandle& shape,
                                          int64_t i) const {
     if (!has_rank(shape)) return DimensionHandle();
@@ -219,8 +220,8 @@ class ShapeInference {
     if (!status.ok()) {
       const absl::Status failure = status.ToStatus();
       return absl::Status(failure.code(),
-                          std::string("attribute '") + attr +
-                              "', as type: " + std::string(failure.message()));
+                          std::string("cannot read attribute '") + attr +
+                              "' as type: " + std::string(failure.message()));
     }
     return static_cast<DataType>(value);
   }

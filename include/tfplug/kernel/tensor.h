@@ -44,9 +44,8 @@ inline absl::Status CheckAllocatable(DataType dtype) {
 
 }  // namespace internal
 
-// A handle of a TF_Tensor, which refers to a buffer that it may share.
-// Move-only; no function of this class copies elements. host_tensor.h allocates
-// new tensors.
+// A handle to a TF_Tensor, whose buffer other tensors may share. Move-only; no
+// function of this class copies elements. host_tensor.h allocates new tensors.
 //
 // The buffer of a tensor in device memory stays valid for the work that Compute
 // enqueues on the kernel's stream, even after Compute has returned and the
@@ -92,8 +91,8 @@ class Tensor {
   void* data() const { return internal::tensorflow.TF_TensorData(tensor_); }
   DeviceMemory memory() const { return DeviceMemory(data(), byte_size()); }
   // Returns whether the buffer has the alignment that TensorFlow's own code
-  // requires.
-  // An output that shares a part of an input may lack it.
+  // requires. A tensor that shares a part of another tensor's buffer may not
+  // have it.
   bool is_aligned() const {
     return internal::tensorflow.TF_TensorIsAligned(tensor_);
   }
@@ -103,7 +102,8 @@ class Tensor {
   }
 
   // Returns all elements in row-major order. If T is not the tensor's type,
-  // throws, which fails the run with INTERNAL, or aborts without exceptions.
+  // throws std::invalid_argument, which fails the run with INTERNAL; in a build
+  // without exceptions, aborts.
   template <class T>
   absl::Span<T> flat() const {
     CheckType(DataTypeOf<T>());
@@ -157,15 +157,16 @@ class Tensor {
     return Bitcast(dtype(), shape);
   }
 
-  // Replaces this TF_Tensor's shape by one with the same number of elements. An
-  // output of the run keeps the shape it was allocated with. Since 2.11.
+  // Replaces this TF_Tensor's shape with one that has the same number of
+  // elements. An output of the run keeps the shape with which it was allocated.
+  // Since 2.11.
   absl::Status SetShape(const Shape& shape) {
     if (auto s = Require(&CApi::TF_SetShape); !s.ok()) return s;
     if (auto s = internal::CheckShape(shape); !s.ok()) return s;
     if (shape.num_elements() != num_elements()) {
       return absl::InvalidArgumentError(
           "a tensor " + ToString() + " cannot take the shape " +
-          shape.ToString() + ", which has another number of elements");
+          shape.ToString() + ", which has a different number of elements");
     }
     internal::tensorflow.TF_SetShape(tensor_, shape.dims().data(),
                                      shape.rank());

@@ -45,7 +45,7 @@ struct VariableCode {
   static constexpr VariableUpdate kUpdate = VariableUpdate::kAdd;
 
   // Enqueues a copy of a variable's value. TensorFlow calls it before a change
-  // in place while another tensor shares the buffer.
+  // in place of a variable whose buffer another tensor shares.
   static absl::Status Copy(KernelContext& context, const Tensor& from,
                            Tensor& to) {
     const auto stream = context.GetStream<StreamT>();
@@ -136,7 +136,8 @@ absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
 }
 
 // Returns the value of the variable that input `input` refers to, for changes
-// in place under a VariableLock.
+// in place under a VariableLock. Pass `is_variant` for a variable of type
+// variant.
 template <class Code>
 absl::StatusOr<Tensor> GetVariableTensor(KernelContext& context, int input,
                                          bool lock_held,
@@ -173,7 +174,8 @@ absl::Status UpdateVariable(KernelContext& context, int input, int value,
   if (variable->shape() != tensor->shape()) {
     return absl::InvalidArgumentError(
         "the variable has shape " + variable->shape().ToString() +
-        ", the value has shape " + tensor->shape().ToString());
+        ", but the value has shape " + tensor->shape().ToString() +
+        "; the shapes must be equal");
   }
   return Code::Update(context, update, *variable, *tensor);
 }
@@ -211,7 +213,7 @@ inline absl::Status ForwardRefInput(KernelContext& context, int input,
   if (auto s = Require(function); !s.ok()) return s;
   if (input < 0 || input >= context.num_inputs() || output < 0 ||
       output >= context.num_outputs()) {
-    return absl::OutOfRangeError("the node has no input " +
+    return absl::OutOfRangeError("ForwardRefInput: the node has no input " +
                                  std::to_string(input) + " or no output " +
                                  std::to_string(output));
   }
@@ -236,7 +238,7 @@ inline absl::Status MakeTemporaryVariable(KernelContext& context,
 }
 
 // Destroys the temporary variable that input `input` refers to; output 0
-// becomes its value.
+// becomes its value. 2.15 to 2.18.
 inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
                                              absl::string_view name) {
   if (auto s = Require(&CApi::TF_DestroyTemporaryVariable); !s.ok()) return s;

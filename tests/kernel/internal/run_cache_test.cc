@@ -12,7 +12,7 @@ namespace {
 
 // Thread sanitizer reports a race here if the holders are not ordered.
 TEST_CASE(
-    "one run at a time holds the cache, and reads the last one's writes") {
+    "one run at a time holds the cache and sees the previous run's writes") {
   testing::LeakCheckedFake fake;
   RunCache cache;
   std::array<capi::TF_OpKernelContext, 2> contexts;

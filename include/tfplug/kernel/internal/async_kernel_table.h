@@ -17,7 +17,8 @@
 
 namespace tfplug::internal {
 
-// The C functions of KernelT, which is derived from Base: tfplug::AsyncKernel.
+// The C functions of KernelT. Its base class tfplug::AsyncKernel, which refers
+// to this table, passes itself as Base.
 template <class KernelT, class Base>
 struct AsyncKernelTable : KernelLifetime<KernelT> {
   static void compute_async_func(void* kernel,

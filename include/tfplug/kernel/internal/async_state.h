@@ -22,12 +22,11 @@ namespace tfplug::internal {
 // Returns whether TensorFlow's done callback can be copied, to be called after
 // compute_async_func has returned.
 //
-// TF_AsyncOpKernelDoneCallback is the address of a std::function<void()>, an
-// argument of that call, which is destroyed when the call returns. This is the
-// case in all releases with asynchronous kernels (2.13 to 2.22).
-// A run that continues needs a copy. Copying is safe with the C++ library of
-// TensorFlow's wheels and in the releases that were examined; otherwise
-// TensorFlow's thread has to wait.
+// In all releases with asynchronous kernels (2.13 to 2.22), a
+// TF_AsyncOpKernelDoneCallback* is the address of a std::function<void()> that
+// is destroyed when compute_async_func returns, so a run that continues needs a
+// copy. Copying is safe with the C++ library of TensorFlow's wheels and in
+// these releases; otherwise TensorFlow's thread has to wait for the run.
 inline bool HasCopyableDoneCallback(const char* version) {
   char* rest = nullptr;
   const long major = std::strtol(version, &rest, 10);
@@ -49,7 +48,8 @@ inline bool CanCopyDoneCallback() {
 // the two calls TensorFlow's done callback and deletes this object.
 class AsyncState {
  public:
-  // `done` is null where TensorFlow waits for the call itself.
+  // `done` is null if TensorFlow called compute_func, which blocks until the
+  // run is finished.
   AsyncState(capi::TF_OpKernelContext* context, RunCache& cache,
              capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops)
       : context_(std::in_place, context, cache), done_(done), ops_(ops) {

@@ -42,8 +42,8 @@ struct AttrReader {
   }
 };
 
-// Read an attribute with a C function `one` or `list`, which returns numbers of
-// type C.
+// Read an attribute that is a number or a list of numbers with the C function
+// `one` or `list`, whose values have the type C.
 template <class T, class C, auto one>
 absl::StatusOr<T> ReadNumber(const NodeAttrs& attrs, const char* attr) {
   C value{};
@@ -95,7 +95,7 @@ TFPLUG_INTERNAL_ATTR_READER(DataType, capi::TF_DataType, "type",
 
 template <>
 struct AttrReader<int32_t> {
-  static constexpr char kKind[] = "int of 32 bits";
+  static constexpr char kKind[] = "int32";
   template <class Attrs>
   static ReadResult<Attrs, int32_t> Read(const Attrs& attrs, const char* attr) {
     return ReadNumber<int32_t, int32_t,
@@ -106,7 +106,7 @@ struct AttrReader<int32_t> {
 // values are checked first.
 template <>
 struct AttrReader<std::vector<int32_t>> {
-  static constexpr char kKind[] = "list(int of 32 bits)";
+  static constexpr char kKind[] = "list(int32)";
   template <class Attrs>
   static ReadResult<Attrs, std::vector<int32_t>> Read(const Attrs& attrs,
                                                       const char* attr) {
@@ -166,7 +166,7 @@ struct AttrReader<std::vector<std::string>> {
   }
 };
 
-// Host tensors. Since 2.8.
+// Tensors, which are in host memory. Since 2.8.
 template <>
 struct AttrReader<Tensor> {
   static constexpr char kKind[] = "tensor";

@@ -84,7 +84,7 @@ ReadResult<Attrs, Shape> FullShape(const PartialShape& shape) {
 }
 template <>
 struct AttrReader<Shape> {
-  static constexpr char kKind[] = "shape, fully known";
+  static constexpr char kKind[] = "fully known shape";
   template <class Attrs>
   static ReadResult<Attrs, Shape> Read(const Attrs& attrs, const char* attr) {
     const auto shape = AttrReader<PartialShape>::Read(attrs, attr);
@@ -94,7 +94,7 @@ struct AttrReader<Shape> {
 };
 template <>
 struct AttrReader<std::vector<Shape>> {
-  static constexpr char kKind[] = "list(shape), fully known";
+  static constexpr char kKind[] = "list(fully known shape)";
   template <class Attrs>
   static ReadResult<Attrs, std::vector<Shape>> Read(const Attrs& attrs,
                                                     const char* attr) {

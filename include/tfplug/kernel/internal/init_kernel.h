@@ -25,8 +25,8 @@
 // that registers a kernel compiles this header, so it has few templates.
 namespace tfplug::internal {
 
-// A kernel with one type for each constrained attribute: combination number
-// `index` of the types that the constraints allow.
+// One combination of the types that a kernel's constraints allow, with one type
+// for each constrained attribute. `index` selects the combination.
 struct TypeCombination {
   const KernelRegistration& registration;
   const std::string& device_type;
@@ -41,7 +41,7 @@ struct TypeCombination {
   }
 
   // Calls visit(attribute, type) for each constraint until it returns false.
-  // The last attribute's type changes with every index.
+  // The type of the last attribute varies fastest.
   template <class Visit>
   void ForEachType(Visit visit) const {
     size_t count = Count(registration.def);
@@ -85,8 +85,8 @@ class KernelBuilder {
     const KernelFunctions& functions = registration.functions;
     if (device_type.empty()) {
       return absl::FailedPreconditionError(
-          "no device type: this library registers no device, so write "
-          "KernelDef(...).Device(\"TYPE\")");
+          "the kernel has no device type, because this library registers no "
+          "device; write KernelDef(...).Device(\"TYPE\")");
     }
     const char* const op = registration.def.op().c_str();
     const bool is_async = functions.compute_async_func != nullptr &&
@@ -190,7 +190,7 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
     all_are_new = false;
     LogFailure(kSlot, absl::AlreadyExistsError(
                           "this library registers two kernels for " + name +
-                          "; the second one is skipped"));
+                          "; the second is skipped, so remove one"));
   }
   const auto log_for = [&](const std::string& name, const absl::Status& s) {
     if (!s.ok()) LogFailure(kSlot, Annotate(s, name.c_str()));
@@ -207,8 +207,9 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
   }
 }
 
-// Logs a warning for each kernel whose op TensorFlow does not have: mostly a
-// misspelt name, because TensorFlow accepts a kernel for any name.
+// Logs a warning for each op that has a kernel but does not exist in
+// TensorFlow, which accepts a kernel for any name. Usually the name is
+// misspelt.
 inline void WarnAboutUnknownOps() {
   if (RegisteredKernels().empty()) return;
   const OpList ops;
@@ -226,13 +227,15 @@ inline void WarnAboutUnknownOps() {
   }
 }
 
-// Registers this library's ops; null if it has none. A pointer, so that a file
-// that registers only kernels does not compile init_op.h.
+// The function that registers this library's ops; null if it has none. It is
+// called through a pointer, so that a file that registers only kernels does not
+// compile init_op.h.
 inline void (*init_ops)() = nullptr;
 
-// Wraps Python's updates of variables, except those for which the device has a
-// kernel. Where TensorFlow lacks the functions for variables, kernels cannot
-// update any variable, so all updates are wrapped.
+// Wraps the Python functions that update variables (see python_updates.h),
+// except those for which the device has a kernel. Where TensorFlow lacks the
+// functions for variables, kernels cannot update any variable, so all of them
+// are wrapped.
 inline absl::Status WrapUpdatesWithoutKernel() {
   if (registered_platform.wrap_python_updates == nullptr) {
     return absl::OkStatus();
@@ -259,7 +262,9 @@ inline absl::Status WrapUpdatesWithoutKernel() {
 // and logged, and the others are registered.
 inline void InitKernels() {
   if (!LoadTensorFlow()) {
-    return LogError("TF_InitKernel", "this process has no TensorFlow");
+    return LogError("TF_InitKernel",
+                    "found no TensorFlow in this process; load the plug-in "
+                    "through TensorFlow");
   }
   std::vector<std::string> registered;
   for (const KernelRegistration& registration : RegisteredKernels()) {

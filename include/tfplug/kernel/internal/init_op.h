@@ -56,8 +56,9 @@ inline int CountOutputs(const OpDef& def) {
   return static_cast<int>(def.outputs().size());
 }
 
-// Lets the shape function reject output indices that no op with this shape
-// function has.
+// Sets the number of outputs that the shape function of `def` accepts. If
+// several ops share the function, it is the largest number of their outputs.
+// `declared` holds the functions whose number is already set.
 inline void DeclareOutputs(const OpDef& def, std::set<const int*>& declared) {
   int* const limit = Access::declared_outputs(def);
   if (limit == nullptr) return;
@@ -124,7 +125,7 @@ inline void InitOps() {
       if (status.ok() &&
           (registered.Has(def.name()) || !AddName(names, def.name()))) {
         status = absl::AlreadyExistsError(
-            "TensorFlow already has an op of this name");
+            "TensorFlow already has an op of this name; choose another");
       }
       if (status.ok()) {
         DeclareOutputs(def, declared);

@@ -20,7 +20,7 @@ struct KernelFunctions {
                              capi::TF_AsyncOpKernelDoneCallback*);
 };
 
-// Whether KernelT is derived from one of the base classes of kernels, which
+// True if KernelT is derived from tfplug::Kernel or tfplug::AsyncKernel, which
 // define the template TableOf.
 template <class KernelT, class = void>
 inline constexpr bool kIsKernel = false;

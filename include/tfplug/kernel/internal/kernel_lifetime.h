@@ -16,7 +16,8 @@
 
 namespace tfplug::internal {
 
-// The functions that construct and destroy a kernel of either kind.
+// The functions that construct and destroy a synchronous or asynchronous
+// kernel.
 template <class KernelT>
 struct KernelLifetime {
   static void* create_func(capi::TF_OpKernelConstruction* c_construction) {
@@ -70,7 +71,8 @@ struct KernelLifetime {
   KernelContext context(c_context);
   FailRun(context,
           absl::FailedPreconditionError(
-              "TensorFlow ran a kernel whose construction had failed"),
+              "TensorFlow ran a kernel whose construction had failed; see the "
+              "error of its construction"),
           ops);
 }
 

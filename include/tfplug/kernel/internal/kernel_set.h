@@ -20,7 +20,7 @@ namespace tfplug::internal {
 using TypeAttr = std::pair<absl::string_view, DataType>;
 
 // Calls visit(KernelDef) for each enabled kernel of this library for
-// `device_type`, until it returns true; returns whether it did.
+// `device_type`, until a call returns true. Returns whether one did.
 template <class Visit>
 bool AnyKernel(absl::string_view device_type, Visit visit) {
   for (const KernelRegistration& registration : RegisteredKernels()) {

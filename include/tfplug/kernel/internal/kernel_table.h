@@ -16,7 +16,8 @@
 
 namespace tfplug::internal {
 
-// The C functions of KernelT, which is derived from Base: tfplug::Kernel.
+// The C functions of KernelT. Its base class tfplug::Kernel, which refers to
+// this table, passes itself as Base.
 template <class KernelT, class Base>
 struct KernelTable : KernelLifetime<KernelT> {
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {

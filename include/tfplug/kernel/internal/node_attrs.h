@@ -53,7 +53,7 @@ class NodeAttrs {
     return status.ToStatus();
   }
 
-  // TF_OpKernelConstruction_GetAttrSize.
+  // The results of TF_OpKernelConstruction_GetAttrSize.
   struct Sizes {
     int32_t list = 0;   // Number of elements; -1 if it is not a list.
     int32_t total = 0;  // Bytes of strings, or dimensions of shapes.
@@ -79,7 +79,8 @@ class NodeAttrs {
     if (!node_def.ok()) return node_def.status();
     *node = *std::move(node_def);
     const auto value = FindAttr(node->bytes(), attr);
-    if (!value.has_value()) return absl::NotFoundError("it is absent");
+    if (!value.has_value())
+      return absl::NotFoundError("the node has no such attribute");
     return *value;
   }
 
@@ -87,12 +88,12 @@ class NodeAttrs {
     return absl::InvalidArgumentError("the attribute has another type");
   }
 
-  // Adds `attr` and `kind` to the message of `failure`, the error of reading
-  // the attribute as that kind.
+  // Returns `failure`, the error of reading `attr` as `kind`, with both names
+  // added to its message.
   absl::Status Explain(const char* attr, const char* kind,
                        const absl::Status& failure) const {
     std::string message =
-        std::string("attribute '") + attr + "', as " + kind + ": ";
+        std::string("cannot read attribute '") + attr + "' as " + kind + ": ";
     if (!Has(attr)) {
       return absl::NotFoundError(message + "the node has no such attribute");
     }

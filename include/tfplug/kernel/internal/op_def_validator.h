@@ -18,8 +18,8 @@
 // attributes, types of arguments and the form of default values.
 namespace tfplug::internal {
 
-// Parses a spec from left to right. Each Consume function skips spaces, and
-// returns false (or "") and consumes nothing else if the text does not match.
+// Parses a spec from left to right. Each Consume function first skips spaces,
+// and returns false (or "") if the text does not match.
 class SpecParser {
  public:
   explicit SpecParser(absl::string_view spec) : rest_(spec) {}
@@ -121,9 +121,9 @@ class OpDefValidator {
 
  private:
   static absl::Status InvalidSpec(const char* part, const std::string& spec) {
-    return absl::InvalidArgumentError(std::string("TensorFlow cannot parse "
-                                                  "the ") +
-                                      part + " '" + spec + "'");
+    return absl::InvalidArgumentError(
+        std::string("TensorFlow cannot parse the ") + part + " '" + spec +
+        "'; tfplug/kernel/op_def.h has an example of each form");
   }
 
   // "NAME: KIND [>= NUMBER] [= DEFAULT]"
@@ -150,7 +150,7 @@ class OpDefValidator {
   }
 
   // Returns the kind, or "" if there is none. A choice of types and a class of
-  // types, such as "numbertype", are of the kind "type".
+  // types, such as "numbertype", have the kind "type".
   static std::string ConsumeKind(SpecParser& parser) {
     if (parser.Consume("{")) return ConsumeChoice(parser);
     const std::string word = parser.ConsumeWord();
@@ -161,7 +161,7 @@ class OpDefValidator {
     }
     return "";
   }
-  // Consumes types or strings in quotes after "{", up to "}".
+  // Consumes a list of types or of quoted strings and the "}" after it.
   static std::string ConsumeChoice(SpecParser& parser) {
     std::string kind;
     do {

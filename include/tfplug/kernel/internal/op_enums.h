@@ -58,8 +58,9 @@ using IfOpEnum = std::enable_if_t<IsOpEnum<E>()>;
 template <class E>
 inline constexpr std::string_view kKind = LastName(SpellingOf<E>());
 
-// Kinds of arguments: with a fixed index; after a list, so that the index
-// depends on the node (Late...); lists; references.
+// Return whether the kind is one of arguments. An argument has a fixed index
+// (Inputs), follows a list, so that its index depends on the node (LateInputs),
+// is a list (InputLists), or is a reference (RefInputs).
 constexpr bool IsInput(std::string_view kind) {
   return kind == "Inputs" || kind == "LateInputs" || kind == "InputLists" ||
          kind == "RefInputs";
@@ -78,7 +79,7 @@ struct NameText {
   }
 };
 
-// The rules that map C++ names to TensorFlow's: see docs/guide/typed_ops.md.
+// docs/guide/typed_ops.md has the rules that map C++ names to TensorFlow's.
 //
 // SumOp -> Sum, InternalFusedMatMulOp -> _FusedMatMul
 template <class O>
@@ -120,7 +121,7 @@ template <auto value>
 constexpr bool IsEnumerator() {
   return SpellingOf<value>()[0] != '(';
 }
-// An upper bound for the arguments or attributes of one kind.
+// No op has more arguments or attributes of one kind.
 inline constexpr int kMaxEnumerators = 64;
 template <class E, int i>
 constexpr const char* NameAt() {
@@ -146,7 +147,8 @@ constexpr const char* NameOf(E enumerator) {
   return kNames<E>[static_cast<size_t>(enumerator)];
 }
 
-// Return the index of an input or output, if it is a constant.
+// Return the index of an input or output. If the index is not constant, the
+// call does not compile.
 template <class E>
 constexpr int InputIndex(E argument) {
   constexpr std::string_view kKind = internal::kKind<E>;
@@ -155,8 +157,8 @@ constexpr int InputIndex(E argument) {
                 "tfplug: this input is a list of tensors; use GetInputList or "
                 "GetInputRange");
   static_assert(kKind != "LateInputs",
-                "tfplug: this input comes after a list, so that its index "
-                "depends on the node; use GetInputRange");
+                "tfplug: this input comes after a list, so its index depends "
+                "on the node; use GetInputRange");
   static_assert(kKind != "RefInputs",
                 "tfplug: this input is a reference to a variable of "
                 "TensorFlow 1, which plug-ins cannot read");
@@ -168,8 +170,8 @@ constexpr int OutputIndex(E argument) {
   static_assert(IsOutput(kKind),
                 "tfplug: an output of the op is expected here");
   static_assert(kKind != "OutputLists" && kKind != "LateOutputs",
-                "tfplug: this output is a list or comes after one, so that "
-                "its index depends on the node; pass the index as an int");
+                "tfplug: this output is a list or comes after one, so its "
+                "index depends on the node; pass the index as an int");
   static_assert(kKind != "RefOutputs",
                 "tfplug: this output is a reference to a variable of "
                 "TensorFlow 1, which plug-ins cannot set");

@@ -17,8 +17,8 @@
 // by op and node.
 namespace tfplug::internal {
 
-// Returns the ops that KernelT is registered for, "AddV2" or "Add or AddV2".
-// Needed because the C API does not pass the op to a run.
+// Returns the ops that KernelT is registered for, as text: "AddV2" or "Add or
+// AddV2". Needed because the C API does not pass the op to a run.
 template <class KernelT>
 std::string& RegisteredOps() {
   static auto* const ops = new std::string;
@@ -31,7 +31,7 @@ inline void AddOp(std::string& ops, const std::string& op) {
   ops += (ops.empty() ? "" : " or ") + op;
 }
 
-// Returns "op 'Relu', node 'dense/Relu'", without an empty part.
+// Returns "op 'Relu', node 'dense/Relu'". An empty part is omitted.
 inline std::string DescribeNode(absl::string_view op, absl::string_view node) {
   std::string text;
   if (!op.empty()) text += "op '" + std::string(op) + "'";

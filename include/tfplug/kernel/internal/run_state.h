@@ -83,9 +83,8 @@ class RunState {
   // Returns the error of a run that returned OK without setting an output.
   [[gnu::cold, gnu::noinline]] absl::Status MissingOutput() const {
     return absl::InternalError(
-        "Compute returned OK without setting output " +
-        std::to_string(__builtin_ctzll(unset_outputs_)) + " of " +
-        std::to_string(tensorflow.TF_NumOutputs(context_)) +
+        "the kernel returned OK without setting output " +
+        std::to_string(__builtin_ctzll(unset_outputs_)) +
         "; set every output on every path, or call AllowUnsetOutput");
   }
 

@@ -46,8 +46,7 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
   if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &UnknownOps);
 }
 
-// The functions that TensorFlow calls. They call the author's Code: see
-// variables.h.
+// The callbacks. They call the author's Code, a VariableCode (variables.h).
 template <class Code>
 struct VariableHooks {
   static void copy_func(capi::TF_OpKernelContext* context,
@@ -91,7 +90,8 @@ struct VariableHooks {
   }
 };
 
-// plugin_allocator: allocates a temporary variable in device memory.
+// The argument plugin_allocator of TF_TemporaryVariable: allocates the variable
+// in device memory.
 inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
                               capi::TF_Tensor* tensor, capi::TF_DataType dtype,
                               const int64_t* dims, int num_dims,
@@ -114,7 +114,7 @@ inline void AllocateTemporary(capi::TF_OpKernelContext* c_context,
 template <class Function>
 absl::Status CallOnVariable(KernelContext& context, Function call) {
   constexpr char kUnchanged[] =
-      "TensorFlow failed the run itself, with its own message";
+      "TensorFlow has already failed the run, with a message of its own";
   RunState& state = Access::state(context);
   tensorflow.TF_SetStatus(state.status(), capi::TF_INTERNAL, kUnchanged);
   call(state.status());
@@ -131,15 +131,15 @@ absl::Status SetOutputWith(KernelContext& context, int output, Function call) {
 }
 
 // Like CallOnVariable, for TF_AddNVariant and TF_ZerosLikeVariant, which set
-// output 0. They too report failures to the context, but up to 2.13 set no
-// status on success either, so an unchanged status is success; the context's
-// error fails the run.
+// output 0. They also report failures to the context. Up to 2.13 they do not
+// set the status on success either, so an unchanged status counts as success
+// here; after a failure, the error in the context fails the run.
 template <class Function>
 absl::Status SetVariant(KernelContext& context, Function call) {
   RunState& state = Access::state(context);
   call(state.status());
   if (!state.status_ok()) {
-    return state.TakeFailure("TensorFlow failed the run itself");
+    return state.TakeFailure("TensorFlow has already failed the run");
   }
   state.MarkOutput(0);
   return absl::OkStatus();
