@@ -9,7 +9,9 @@
 namespace tfplug::testing {
 namespace {
 
-// Two calls that can fail, of two functions.
+// Makes two calls that can fail, of different functions. If the second fails
+// and `leak` is true, leaks an object; if the first fails and `hide` is true,
+// returns OK.
 absl::Status MakeBufferAndShape(bool leak = false, bool hide = false) {
   TF_Buffer* const buffer = TF_NewBuffer();
   if (buffer == nullptr) {

@@ -86,7 +86,8 @@ TEST_CASE_FIXTURE(BrokenFixture, "mistakes that make TensorFlow abort") {
   CHECK(ErrorWithParams([](Params& p) { p.platform->type = nullptr; }) ==
         "SP_Platform::type is null");
   CHECK(ErrorWithParams([](Params& p) { p.platform->type = "my-device"; }) ==
-        "'my-device' must begin with a capital letter and hold capital letters "
+        "'my-device' must begin with a capital letter and contain capital "
+        "letters "
         "and underscores only");
   CHECK(ErrorWithParams([](Params& p) {
           p.platform_fns->destroy_device_fns = nullptr;
@@ -144,7 +145,7 @@ TEST_CASE_FIXTURE(BrokenFixture, "writing beyond a struct") {
         "allocate wrote beyond its SP_DeviceMemoryBase");
 }
 
-TEST_CASE_FIXTURE(BrokenFixture, "OK without an object") {
+TEST_CASE_FIXTURE(BrokenFixture, "a call that returns OK without an object") {
   const auto host = HostWithExecutor([](capi::SP_StreamExecutor& se) {
     se.create_event = [](const capi::SP_Device*, capi::SP_Event*,
                          capi::TF_Status*) {};

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-// Loads cpu_sim's .so, at the path $TFPLUG_TEST_PLUGIN, with dlopen, as
-// TensorFlow does, into the fake. Host accesses to device memory crash (strict
-// mode).
+// Loads cpu_sim's .so, whose path is in $TFPLUG_TEST_PLUGIN, with dlopen, as
+// TensorFlow does, and registers it with the fake. Host accesses to device
+// memory crash, because cpu_sim's strict mode is on by default.
 namespace tfplug {
 namespace {
 
@@ -82,7 +82,7 @@ absl::Status RoundTrip(FakeDevice& device, std::vector<int>& data) {
   return status;
 }
 
-TEST_CASE_FIXTURE(LoadFixture, "copies over the four streams") {
+TEST_CASE_FIXTURE(LoadFixture, "copies on three streams") {
   std::vector<int> data(1000);
   std::iota(data.begin(), data.end(), 1);
   std::vector<int> expected = data;
@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(LoadFixture, "a kernel that is out of memory fails") {
   REQUIRE(kernel.ok());
   KernelRun run(**kernel, &device(0));
   auto input = testing::MakeDeviceTensor<float>(&device(0), {{1}, {1}}).value();
-  const capi::TF_Tensor held(input);  // prevents the forwarding
+  const capi::TF_Tensor held(input);  // prevents forwarding
   run.AddInput(std::move(input));
   run.AddOutput(DataType::kFloat);
   run.FailAllocationAfter(0);

@@ -22,13 +22,13 @@ class FakeRendezvous;
 // A resource variable.
 struct Variable {
   std::optional<TF_Tensor> value;
-  // Whether readers get copies; set by sparse updates.
+  // True if readers get copies; set by sparse updates.
   bool copy_on_read = false;
   int locks = 0;
 };
 
-// An input of a kernel. Converts from a tensor and from a variable; the default
-// is an optional input that is absent.
+// An input of a kernel: a tensor, a variable or, by default, an absent optional
+// input.
 struct InputSlot {
   InputSlot() = default;
   InputSlot(TF_Tensor tensor, bool on_host = false)
@@ -55,8 +55,9 @@ struct OutputSlot {
 
 namespace tfplug::capi {
 
-// One run of a kernel. The first part can be queried by the kernel. KernelRun
-// sets node, device, inputs and outputs; a test may change every field.
+// One run of a kernel. The kernel can query the first group of fields.
+// KernelRun sets node, device, inputs and outputs; a test may change every
+// field.
 struct TF_OpKernelContext {
   testing::Node node;
   std::vector<testing::InputSlot> inputs;
@@ -74,10 +75,11 @@ struct TF_OpKernelContext {
   uint64_t frame_id = 0;
   int graph_def_version = 0;
   testing::FakeRendezvous* rendezvous = nullptr;
-  // The number of allocations until the memory is exhausted; -1: no limit.
+  // The number of allocations that succeed before the memory is exhausted; -1
+  // for no limit.
   int allocations_left = -1;
 
-  // The actions of the kernel.
+  // The effects of the run.
   absl::Status failure;  // the first reported failure
   int failures = 0;
   int deferred_ops = 0, max_deferred_ops = 0;

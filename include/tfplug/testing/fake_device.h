@@ -117,7 +117,7 @@ class FakeDevice {
 
   // ---- Memory ------------------------------------------------------------
 
-  // Returns null if the plug-in fails, mostly for lack of memory; the C
+  // Returns null if the plug-in fails, usually for lack of memory; the C
   // function reports no reason.
   DeviceMemory Allocate(uint64_t size, int64_t memory_space = 0) {
     auto c = ToC(device_, DeviceMemory());

@@ -32,14 +32,15 @@ namespace tfplug::testing {
 //   CHECK(run.Output<float>(0).elements == std::vector<float>{0, 1});
 class FakeKernel {
  public:
-  // Returns the kernel for `node`. NOT_FOUND if none is registered; otherwise
-  // the error of its construction.
+  // Returns the kernel for `node`; NOT_FOUND if none is registered, or the
+  // error of its construction.
   static absl::StatusOr<std::unique_ptr<FakeKernel>> Create(
       Node node, const std::string& device_type) {
     const auto* builder = KernelRegistry::Get().Find(node, device_type);
     if (builder == nullptr) {
-      return absl::NotFoundError("no kernel of " + node.op + " for " +
-                                 device_type + " and these types");
+      return absl::NotFoundError("no kernel for " + node.op + " on " +
+                                 device_type + " matches node '" + node.name +
+                                 "'; check its type attributes");
     }
     std::unique_ptr<FakeKernel> kernel(
         new FakeKernel(std::move(node), *builder));
@@ -120,7 +121,7 @@ class KernelRun {
       builder.compute_async_func(
           kernel_.object(), &context_,
           reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&callback));
-      callback = nullptr;  // TensorFlow destroys its callback then, too.
+      callback = nullptr;  // TensorFlow destroys its callback here, too.
       done->get_future().wait();
     } else {
       builder.compute_func(kernel_.object(), &context_);

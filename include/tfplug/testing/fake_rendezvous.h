@@ -18,8 +18,8 @@
 
 namespace tfplug::testing {
 
-// TensorFlow's exchange of tensors between the kernels of a step. A tensor is
-// passed on by the thread that calls second, sender or receiver. The destructor
+// TensorFlow's exchange of tensors between the kernels of a step. The thread of
+// the later call, to send or to receive, passes the tensor on. The destructor
 // ends the step, which cancels the receivers that still wait.
 //
 //   testing::FakeRendezvous rendezvous;
@@ -31,7 +31,7 @@ class FakeRendezvous {
   // Returns the number of waiting receivers.
   size_t waiting() const { return waiting_.size(); }
 
-  // Returns the functions that TF_GetRendezvous gives to a kernel.
+  // Returns the functions that TF_GetRendezvous returns to a kernel.
   capi::TF_RendezvousThunk Thunk() {
     capi::TF_RendezvousThunk thunk = {};
     thunk.rendezvous = this;
@@ -62,11 +62,11 @@ class FakeRendezvous {
     if (std::count(text.begin(), text.end(), ';') != 4) {
       AbortLikeTensorFlow(kName, "malformed key");
     }
-    // TensorFlow releases its reference without checking for null.
+    // TensorFlow releases a reference to the context without checking for null.
     if (args.device_context == nullptr) {
       AbortLikeTensorFlow(kName, "no device context");
     }
-    // For device memory, TensorFlow would copy with the context's functions.
+    // TensorFlow would copy device memory with the context's functions.
     if (args.alloc_attrs.value != 1) {
       AbortLikeTensorFlow(kName, "not host memory");
     }

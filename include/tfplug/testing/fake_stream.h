@@ -112,19 +112,19 @@ class FakeStream {
     return Call(device_.fns.memcpy_dtod, c_dst.get(), c_src.get(), size);
   }
 
-  // UNIMPLEMENTED before TensorFlow 2.7.
+  // MemZero, Memset and Memset32 return UNIMPLEMENTED in releases before 2.7.
   absl::Status MemZero(DeviceMemory dst, uint64_t size) {
-    if (device_.fns.mem_zero == nullptr) return NotInThisRelease();
+    if (device_.fns.mem_zero == nullptr) return NotInThisRelease("mem_zero");
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.mem_zero, c_dst.get(), size);
   }
   absl::Status Memset(DeviceMemory dst, BytePattern pattern, uint64_t size) {
-    if (device_.fns.memset == nullptr) return NotInThisRelease();
+    if (device_.fns.memset == nullptr) return NotInThisRelease("memset");
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.memset, c_dst.get(), pattern.value, size);
   }
   absl::Status Memset32(DeviceMemory dst, WordPattern pattern, uint64_t size) {
-    if (device_.fns.memset32 == nullptr) return NotInThisRelease();
+    if (device_.fns.memset32 == nullptr) return NotInThisRelease("memset32");
     const auto c_dst = ToC(device_, dst);
     return Call(device_.fns.memset32, c_dst.get(), pattern.value, size);
   }
@@ -171,9 +171,9 @@ class FakeStream {
   absl::Status Call(Function function, Arguments... arguments) const {
     return CallWithStatus(function, device_.get(), handle_, arguments...);
   }
-  static absl::Status NotInThisRelease() {
-    return absl::UnimplementedError(
-        "this TensorFlow's SP_StreamExecutor lacks the slot");
+  static absl::Status NotInThisRelease(const char* slot) {
+    return absl::UnimplementedError(std::string("SP_StreamExecutor has no ") +
+                                    slot + " in this release");
   }
 
   PluginDevice& device_;

@@ -33,9 +33,9 @@ namespace tfplug::testing {
 
 // Selects the functions of the fake TensorFlow.
 struct FakeOptions {
-  // Only functions that this release exports exist.
+  // The release whose functions the fake exports.
   Release release = capi::kNewestRelease;
-  // Further functions that do not exist, such as "TF_SetPayload".
+  // Functions to leave out in addition, such as "TF_SetPayload".
   std::vector<std::string> missing;
 };
 

@@ -15,15 +15,15 @@ namespace tfplug::testing {
 
 // Makes one call of TensorFlow's C API fail: with RESOURCE_EXHAUSTED and
 // "injected into TF_…", or with a null result where there is no TF_Status.
-// Calls that can fail in TensorFlow are counted from 1, starting when the Fault
-// is constructed, on all threads together. Only one Fault may exist at a time.
+// Calls that can fail in TensorFlow are counted across all threads, starting at
+// 1 when the Fault is constructed. Only one Fault may exist at a time.
 //
 //   testing::Fault fault("TF_AllocateTemp", 2);
 //   CHECK(absl::IsResourceExhausted(run.Run()));
 //   CHECK(fault.failed() == "TF_AllocateTemp");
 class Fault {
  public:
-  // Fails call number `call`, of whatever function; none if it is 0.
+  // Fails call number `call`, whichever function it calls; 0 fails none.
   explicit Fault(int64_t call) : Fault("", call) {}
   // Fails call number `call` of `function`.
   explicit Fault(std::string function, int64_t call = 1) {

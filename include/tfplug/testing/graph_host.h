@@ -21,8 +21,8 @@
 namespace tfplug::testing {
 
 // TensorFlow's side of a graph optimizer: registers and runs it with
-// TensorFlow's calls. Each struct has its size in the release, between canary
-// bytes.
+// TensorFlow's calls. Each struct has its size in the release and lies between
+// canary bytes.
 //
 //   tfplug::testing::ScopedFakeTensorFlow tensorflow;
 //   auto host = tfplug::testing::GraphHost::Register(&TF_InitGraph).value();
@@ -46,22 +46,24 @@ class GraphHost {
     absl::Status status = CallWithStatus(init_graph, host->params_.get());
     if (!status.ok()) return status;
     if (host->params_->device_type == nullptr) {
-      return absl::FailedPreconditionError("'device_type' must be set");
+      return absl::FailedPreconditionError(
+          "TP_OptimizerRegistrationParams::device_type is null");
     }
     if (host->optimizer_->optimize_func == nullptr) {
-      return absl::FailedPreconditionError("'optimize_func' must be set");
+      return absl::FailedPreconditionError(
+          "TP_Optimizer::optimize_func is null");
     }
     if (!host->params_.intact() || !host->optimizer_.intact() ||
         !host->configs_.intact()) {
       return absl::InternalError(
-          "the plug-in wrote beyond a struct of TensorFlow's");
+          "the plug-in wrote beyond one of TensorFlow's structs");
     }
     return host;
   }
 
   std::string device_type() const { return params_->device_type; }
 
-  // Returns the settings in the newest layout, converted from that of the
+  // Returns the settings in the newest layout, converted from the layout of the
   // release. Settings that the release lacks are Default.
   capi::TP_OptimizerConfigs configs() const {
     constexpr size_t kInserted = offsetof(capi::TP_OptimizerConfigs,
@@ -84,8 +86,9 @@ class GraphHost {
     bool changed = false;            // whether a run returned a new graph
   };
 
-  // Creates an optimizer, runs it twice as TensorFlow does, and destroys it. A
-  // run that fails, or returns ABORTED, leaves the graph unchanged.
+  // Creates an optimizer, runs it `runs` times (TensorFlow runs it twice), and
+  // destroys it. A run that fails, or returns ABORTED, leaves the graph
+  // unchanged.
   Outcome Optimize(std::string graph_def, const TF_GrapplerItem& item,
                    int runs = 2) const {
     Outcome outcome;

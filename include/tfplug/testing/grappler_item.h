@@ -22,7 +22,7 @@ struct TF_GrapplerItem {
     PartialShape shape;
     std::string value;  // a serialized TensorProto; empty if not constant
   };
-  // By the node's name, one for each input or output.
+  // The properties of each input or output of a node, by the node's name.
   using Properties = std::map<std::string, std::vector<Property>>;
 
   std::vector<std::string> nodes_to_preserve;
@@ -38,7 +38,8 @@ namespace tfplug::testing {
 
 using capi::TF_GrapplerItem;
 
-// The ops of the fake TensorFlow: serialized OpDefs by name.
+// The ops that TF_LookUpOpDef finds: serialized OpDefs, by name. Tests set
+// them.
 inline std::map<std::string, std::string>& KnownOpDefs() {
   static auto* const ops = new std::map<std::string, std::string>;
   return *ops;

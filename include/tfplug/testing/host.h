@@ -26,20 +26,20 @@ namespace tfplug::testing {
 
 // Describes the TensorFlow that a Host fakes for a device plug-in.
 struct HostOptions {
-  // The sizes of its structs: those of a release, or invented ones.
+  // The sizes of TensorFlow's structs in a release, which tests may change.
   StructSizes sizes = StructSizes(capi::kNewestRelease);
   // SE_MAJOR, SE_MINOR and SE_PATCH, which are the same in every release.
   int32_t major_version = 0;
   int32_t minor_version = 0;
   int32_t patch_version = 1;
-  // Whether to create the four streams of each device, as TensorFlow does when
+  // If true, creates the four streams of each device, as TensorFlow does when
   // it first uses the device.
   bool create_streams = true;
 };
 
 // TensorFlow's side of a device plug-in: registers and validates it, creates
 // its devices and their streams, and destroys everything, with TensorFlow's
-// calls in TensorFlow's order. Each struct has its size in the release,
+// calls in TensorFlow's order. Each struct has its size in the release and lies
 // between canary bytes. Where TensorFlow would abort, Host returns an error.
 //
 //   tfplug::testing::ScopedFakeTensorFlow tensorflow;
@@ -102,8 +102,8 @@ class Host {
   std::string platform_name() const { return platform_->name; }
   std::string device_type() const { return platform_->type; }
 
-  // The structs that the plug-in has filled; fields that the release lacks are
-  // null.
+  // Return the structs that the plug-in has filled; fields that the release
+  // lacks are null.
   capi::SP_Platform platform() const { return platform_.Read(); }
   capi::SP_PlatformFns platform_fns() const { return platform_fns_.Read(); }
   const capi::SP_DeviceFns& device_fns() const { return read_device_fns_; }
@@ -141,7 +141,7 @@ class Host {
         !device_fns_.intact() || !stream_executor_.intact() ||
         !timer_fns_.intact()) {
       return absl::InternalError(
-          "the plug-in wrote beyond a struct of TensorFlow's");
+          "the plug-in wrote beyond one of TensorFlow's structs");
     }
     for (const auto& [ordinal, device] : devices_) {
       if (absl::Status status = device->Problems(); !status.ok()) {
@@ -163,8 +163,8 @@ class Host {
   absl::Status Initialize(InitPlugin init_plugin);
   absl::StatusOr<std::unique_ptr<FakeDevice>> CreateDevice(int ordinal);
 
-  // Returns the status of a call that filled a struct, or an error if it wrote
-  // beyond it.
+  // Returns the status of a call that filled a struct, or an error if the
+  // plug-in wrote beyond the struct.
   template <class Struct>
   static absl::Status CheckFilled(const WithCanary<Struct>& filled,
                                   absl::Status status) {

@@ -22,7 +22,8 @@ struct TF_KernelBuilder : testing::Counted<TF_KernelBuilder> {
   std::string op;
   std::string device_type;
   void* (*create_func)(TF_OpKernelConstruction*) = nullptr;
-  // One of the two is null.
+  // compute_func is null for an asynchronous kernel, compute_async_func for a
+  // synchronous one.
   void (*compute_func)(void*, TF_OpKernelContext*) = nullptr;
   void (*compute_async_func)(void*, TF_OpKernelContext*,
                              TF_AsyncOpKernelDoneCallback*) = nullptr;
@@ -67,8 +68,8 @@ class KernelRegistry {
     init_kernel();
   }
 
-  // Finds the kernel with the highest priority among those for the node's op,
-  // types and label. Null if there is none.
+  // Returns the kernel with the highest priority among those for the node's op,
+  // types and label; null if there is none.
   const TF_KernelBuilder* Find(const Node& node,
                                const std::string& device_type) const {
     const TF_KernelBuilder* found = nullptr;
@@ -192,7 +193,7 @@ inline bool ReadKernelDef(const char* kernel_def, TF_KernelBuilder* builder) {
         for (WireReader value(constraint.bytes()); value.Next();) {
           for (WireReader list(value.bytes()); list.Next();) {
             if (list.number() != 6) continue;
-            for (const char type : list.bytes()) {  // one byte each: below 128
+            for (const char type : list.bytes()) {  // types are below 128
               types.push_back(static_cast<TF_DataType>(type));
             }
           }

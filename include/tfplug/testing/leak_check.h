@@ -15,7 +15,7 @@
 
 namespace tfplug::testing {
 
-// Return the number of TensorFlow's objects in the process.
+// Return the number of TF_Status and TF_Tensor objects in the process.
 inline int64_t LiveStatusCount() { return Counted<capi::TF_Status>::live; }
 inline int64_t LiveTensorCount() { return Counted<capi::TF_Tensor>::live; }
 
@@ -67,10 +67,10 @@ class LeakCheck {
   const Counts before_ = Count();
 };
 
-// Calls `run`, which returns an absl::Status, once without a fault, and then
-// once for each of its calls of TensorFlow's C API, which fails. Returns OK if
-// the first run returns OK and every other run returns RESOURCE_EXHAUSTED and
-// leaks nothing.
+// Calls `run`, which returns an absl::Status, once without a fault; then once
+// for each call of TensorFlow's C API that can fail, with a fault in that call.
+// Returns OK if the first run returns OK and every other run returns
+// RESOURCE_EXHAUSTED and leaks nothing.
 //
 //   CHECK(testing::TryEachFault([&] { return RunMyKernel(); }).ok());
 template <class Run>
@@ -79,7 +79,8 @@ absl::Status TryEachFault(Run&& run) {
   const int64_t calls = CountCalls([&] { status = run(); });
   if (!status.ok()) return status;
   if (calls == 0) {
-    return absl::FailedPreconditionError("no call that can fail was made");
+    return absl::FailedPreconditionError(
+        "the run made no call of TensorFlow that can fail");
   }
   for (int64_t n = 1; n <= calls; ++n) {
     const LeakCheck leaks;

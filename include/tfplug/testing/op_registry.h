@@ -95,7 +95,7 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
   builder->shape_function = function;
 }
 // The names of TensorFlow's own ops, which a test may set (up to 100 bytes
-// each). While it is empty, the fake exports no list of ops.
+// each). While there are none, TF_GetAllOpList returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;

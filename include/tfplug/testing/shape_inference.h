@@ -129,7 +129,7 @@ inline void CheckRank(const char* function, bool ok, TF_ShapeHandle* handle,
                       TF_ShapeHandle* result, TF_Status* status) {
   if (Fault::Hits(function, status)) return;
   if (handle->shape.has_rank() && !ok) {
-    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Shape must have a rank");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "Shape has the wrong rank");
     return;
   }
   result->shape = handle->shape;
@@ -184,7 +184,8 @@ TFPLUG_FAKE_FUNCTION void TF_ShapeInferenceContext_GetAttrType(
   if (Fault::Hits("TF_ShapeInferenceContext_GetAttrType", status)) return;
   const auto found = context->type_attrs.find(name);
   if (found == context->type_attrs.end()) {
-    TF_SetStatus(status, capi::TF_NOT_FOUND, "No attr named so");
+    TF_SetStatus(status, capi::TF_NOT_FOUND,
+                 ("No attr named '" + std::string(name) + "'").c_str());
     return;
   }
   *value = found->second;

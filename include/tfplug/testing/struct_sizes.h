@@ -23,8 +23,9 @@ size_t StructSizeIn(Release release) {
   return 0;
 }
 
-// The sizes of all structs that TensorFlow passes to a device plug-in: those of
-// a release. Tests may change them to fake a TensorFlow that does not exist.
+// The sizes of all structs that TensorFlow passes to a device plug-in,
+// initially those of a release. Tests may change them to imitate a release that
+// does not exist.
 struct StructSizes {
   explicit StructSizes(Release release)
       : registration_params(

@@ -73,7 +73,7 @@ void GetAttr(const char* function, TF_OpKernelConstruction* construction,
   }
   *to = static_cast<C>(*value);
 }
-// Unlike GetAttr, narrows integers without a check.
+// Unlike GetAttr, narrows integers without a check, as TensorFlow does.
 template <class T, class C>
 void GetAttrList(const char* function, TF_OpKernelConstruction* construction,
                  const char* name, C* to, int max, TF_Status* status) {
@@ -205,7 +205,8 @@ TFPLUG_FAKE_FUNCTION void TF_OpKernelConstruction_GetAttrSize(
   if (Fault::Hits("TF_OpKernelConstruction_GetAttrSize", status)) return;
   const auto found = construction->node.attrs.find(name);
   if (found == construction->node.attrs.end()) {
-    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT, "has no attr named so");
+    TF_SetStatus(status, capi::TF_INVALID_ARGUMENT,
+                 ("No attr named '" + std::string(name) + "'").c_str());
     return;
   }
   std::visit(

@@ -38,8 +38,8 @@ namespace tfplug::testing {
 using capi::TF_FunctionLibraryDefinition;
 using capi::TF_GraphProperties;
 
-// Sets the status to OK, or to an error if a Fault hits this call; returns
-// whether it did.
+// Sets the status to OK, or to an error if a Fault hits this call. Returns
+// whether the call fails.
 inline bool GraphCallFails(const char* function, TF_Status* status) {
   SetOk(status);
   return Fault::Hits(function, status);

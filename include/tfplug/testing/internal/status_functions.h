@@ -73,8 +73,8 @@ inline void InstallStatusFunctions(capi::Functions& functions) {
 
 inline void SetOk(TF_Status* status) { TF_SetStatus(status, capi::TF_OK, ""); }
 
-// Convert statuses inside the fake, with all payloads, whatever release it
-// imitates.
+// Convert statuses inside the fake, with all payloads, even if the imitated
+// release has no payloads.
 inline absl::Status ReadStatus(const TF_Status& status) {
   absl::Status result(static_cast<absl::StatusCode>(status.code),
                       status.message);

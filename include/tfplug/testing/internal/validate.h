@@ -37,14 +37,14 @@ inline absl::Status RequireFields(const char* struct_name, size_t struct_size,
   return absl::OkStatus();
 }
 
-// [A-Z][A-Z_]*
+// Requires the form [A-Z][A-Z_]*.
 inline absl::Status ValidateDeviceType(absl::string_view type) {
   bool ok = !type.empty() && type[0] != '_';
   for (const char c : type) ok = ok && (c == '_' || (c >= 'A' && c <= 'Z'));
   if (ok) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "'" + std::string(type) +
-      "' must begin with a capital letter and hold capital letters and "
+      "' must begin with a capital letter and contain capital letters and "
       "underscores only");
 }
 

@@ -20,7 +20,7 @@ namespace tfplug::testing {
 template <class Struct>
 class WithCanary {
  public:
-  // Zeroes all fields but struct_size.
+  // Constructs a struct of `size` bytes, whose fields are 0 except struct_size.
   explicit WithCanary(size_t size)
       : size_(size),
         block_(new unsigned char[kCanarySize + size + kCanarySize]) {
@@ -43,13 +43,13 @@ class WithCanary {
 
   size_t size() const { return size_; }
 
-  // For C functions. Fields beyond size() must not be used.
+  // Returns the struct for C functions. Fields beyond size() must not be used.
   Struct* get() const {
     return reinterpret_cast<Struct*>(block_.get() + kCanarySize);
   }
   Struct* operator->() const { return get(); }
 
-  // Returns the fields in the newest layout, converted from that of the
+  // Returns the fields in the newest layout, converted from the layout of the
   // release. Fields that the release lacks are null.
   Struct Read() const {
     Struct fields;
@@ -80,7 +80,8 @@ class WithCanary {
   }
 
  private:
-  // In bytes, a multiple of 64. A whole Struct fits even behind a size of 0.
+  // A multiple of 64 bytes, so large that a whole Struct fits in the block even
+  // if its size is 0.
   static constexpr size_t kCanarySize = (sizeof(Struct) + 127) / 64 * 64;
   static constexpr unsigned char kCanary = 0xA5;
 
