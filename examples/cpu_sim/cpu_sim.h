@@ -109,7 +109,8 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
   }
 
   // Runs function(arguments...) on the device, for kernels. A Span of device
-  // memory is converted to a private address; other arguments are copied.
+  // memory is converted to a private address (runtime/arena.h); other arguments
+  // are copied.
   template <typename Function, typename... Arguments>
   absl::Status Launch(Function function, const Arguments&... arguments) {
     absl::Status status;
@@ -167,8 +168,9 @@ class Memory final : public tfplug::Allocator {
   rt::Device& device_;
 };
 
-// Without TensorFlow's own allocator, each tensor is allocated from the cache
-// over Memory; with it, the cache serves its few large blocks.
+// With CPU_SIM_BFC=0, each tensor is allocated from the cache over Memory;
+// otherwise, the cache serves the few large blocks of TensorFlow's own
+// allocator.
 class Device final
     : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
  public:

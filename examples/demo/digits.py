@@ -41,7 +41,7 @@ def train(device, optimizer, images, labels):
 
 
 def print_devices():
-    print(f"TensorFlow {tf.__version__} sees")
+    print(f"The devices of TensorFlow {tf.__version__}:")
     for device in tf.config.list_physical_devices():
         details = tf.config.experimental.get_device_details(device)
         name = details.get("device_name", "")
@@ -70,11 +70,11 @@ def main():
           f"{EPOCHS} epochs of {steps} steps\n")
 
     start = time.monotonic()
-    runs, complaints = [], []
+    runs, failures = [], []
     for optimizer in OPTIMIZERS:
-        counts, strangers = Trainer("SIM", optimizer, images.shape[1], 10
-                                    ).ops_per_step(images[:BATCH],
-                                                   labels[:BATCH])
+        counts, cpu_ops = Trainer(
+            "SIM", optimizer, images.shape[1], 10).ops_per_step(
+                images[:BATCH], labels[:BATCH])
         trained = [train(d, optimizer, images, labels) for d in ("SIM", "CPU")]
         predictions = [t.predict(test_images) for t, _ in trained]
         means = [np.array(l.means[:COMPARED_STEPS]) for _, l in trained]
@@ -84,13 +84,13 @@ def main():
             [float((p == test_labels).mean()) for p in predictions])
         runs.append(run)
         if run.accuracies[0] < ACCURACY:
-            complaints.append(f"{optimizer}: the accuracy on the device is below "
+            failures.append(f"{optimizer}: the accuracy on the device is below "
                               f"{ACCURACY:.0%}")
         if not run.difference <= DIFFERENCE:
-            complaints.append(f"{optimizer}: the losses differ by more than "
+            failures.append(f"{optimizer}: the losses differ by more than "
                               f"{DIFFERENCE}")
-        if strangers or not counts["SIM"]:
-            complaints.append(f"{optimizer}: ran on the CPU: {strangers}")
+        if cpu_ops or not counts["SIM"]:
+            failures.append(f"{optimizer}: ran on the CPU: {cpu_ops}")
         print(f"     {counts['SIM']} ops a step on the device, {counts['CPU']} "
               "on the CPU, which feed it; test accuracy "
               f"{run.accuracies[0]:.2%} on the device, {run.accuracies[1]:.2%} "
@@ -101,8 +101,8 @@ def main():
     picture.draw(path, "A Keras perceptron, trained by model.fit on a device "
                  "made of C++ classes", runs, steps, test_images, test_labels)
     print(f"Picture: {os.path.relpath(path)}")
-    if complaints:
-        sys.exit("\n".join(complaints))
+    if failures:
+        sys.exit("\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def _draw_losses(figure, runs, steps_per_epoch):
 def _draw_digits(figure, optimizer, images, labels, predictions, accuracies):
     wrong = predictions != labels
     figure.suptitle(
-        f"Test digits, as read after {optimizer}: {accuracies[0]:.1%} right "
+        f"Test digits, classified after {optimizer}: {accuracies[0]:.1%} right "
         f"({len(labels) - wrong.sum()} of {len(labels)}; CPU: "
         f"{accuracies[1]:.1%})", fontsize=13)
     grid = figure.subplots(ROWS, COLUMNS)

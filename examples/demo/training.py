@@ -105,7 +105,7 @@ class Trainer:
         self.fit(images, labels, len(images), 1)
         metadata = context.context().export_run_metadata()
         context.context().disable_run_metadata()
-        counts, strangers = collections.Counter(), set()
+        counts, cpu_ops = collections.Counter(), set()
         for function in metadata.function_graphs:
             nodes = [(n.op, tf.DeviceSpec.from_string(n.device).device_type)
                      for g in function.partition_graphs for n in g.node]
@@ -115,5 +115,5 @@ class Trainer:
             for op, device in nodes:
                 counts[device] += 1
                 if device == "CPU" and op not in FEEDING:
-                    strangers.add(op)
-        return counts, sorted(strangers)
+                    cpu_ops.add(op)
+        return counts, sorted(cpu_ops)

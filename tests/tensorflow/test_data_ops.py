@@ -155,7 +155,7 @@ INVALID = [
     ("Cumsum", dict(x=1.0, axis=0), "dimension 0"),
     ("OneHot", dict(indices=[0], depth=-1, on_value=1.0, off_value=0.0),
      "non-negative scalar"),
-    ("Range", dict(start=0.0, limit=1.0, delta=0.0), "of that sign"),
+    ("Range", dict(start=0.0, limit=1.0, delta=0.0), "in that direction"),
     ("LinSpace", dict(start=0.0, stop=1.0, num=0), "num > 0"),
     ("TopKV2", dict(input=[1.0], k=2), "at least k"),
     ("InTopKV2", dict(predictions=[[1.0]], targets=[0, 0], k=1), "targets"),

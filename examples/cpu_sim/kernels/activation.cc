@@ -24,8 +24,8 @@ constexpr auto kElu = [](const auto& x) {
 constexpr auto kSelu = [](const auto& x) {
   return (x < 0).select(x.expm1() * kSeluScaleAlpha, x * kSeluScale);
 };
-// log(1 + exp(x)); at the extremes x or exp(x), where the other term is below
-// float precision.
+// log(1 + exp(x)). For large x that is x, and for very negative x it is exp(x),
+// within float precision.
 constexpr auto kSoftplus = [](const auto& x) {
   const float limit = std::log(std::numeric_limits<float>::epsilon()) + 2;
   return (x > -limit).select(x, (x < limit).select(x.exp(), x.exp().log1p()));

@@ -51,7 +51,7 @@ class BatchNormKernel : public tfplug::Kernel {
     return norm;
   }
 
-  // Returns x with the channels last, which the functions of simd.h need.
+  // Returns x with the channels last, as the functions of simd.h require.
   absl::StatusOr<tfplug::Tensor> ChannelsLast(tfplug::KernelContext& context,
                                               Stream& stream,
                                               tfplug::Tensor x) const {
@@ -63,15 +63,15 @@ class BatchNormKernel : public tfplug::Kernel {
     return y;
   }
 
-  // Allocates the result with the channels last, unless the output has them
-  // last.
+  // Allocates a tensor for a result with the channels last. Returns an empty
+  // Tensor if the output has them last itself.
   absl::StatusOr<tfplug::Tensor> MakeTemp(tfplug::KernelContext& context,
                                           const tfplug::Shape& shape) const {
     if (!channels_first_) return tfplug::Tensor();
     return context.AllocateTemp(tfplug::DataType::kFloat, shape);
   }
 
-  // Copies the result in `temp` to `out`, if it is there.
+  // Copies the result from `temp` to `out`, unless `temp` is empty.
   absl::Status Finish(Stream& stream, const tfplug::Tensor& out,
                       const tfplug::Tensor& temp) const {
     if (!channels_first_) return absl::OkStatus();
@@ -153,7 +153,7 @@ class Normalize final : public BatchNormKernel {
           variance.flat<float>(), y.flat<float>()));
       return Finish(*stream, out, temp);
     }
-    // The op's output order is the function's argument order.
+    // The outputs of the op have the order of the function's arguments.
     std::array<tfplug::Tensor, 4> statistics;
     int output = Op::batch_mean;
     for (tfplug::Tensor& statistic : statistics) {

@@ -17,7 +17,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Reads which dimension of a tensor holds the channels.
+// Reads data_format, which determines the dimension of the channels.
 class ChannelKernel : public tfplug::Kernel {
  public:
   absl::Status Init(tfplug::KernelConstruction& construction) override {
@@ -43,7 +43,7 @@ class ChannelKernel : public tfplug::Kernel {
     return strides;
   }
 
-  // Whether adjacent elements belong to adjacent channels.
+  // Returns whether adjacent elements belong to adjacent channels.
   bool is_interleaved() const { return !channels_first_; }
 
  private:

@@ -19,6 +19,7 @@ void Cast(char* y, const char* x, int64_t size) {
                  [](In value) { return static_cast<Out>(value); });
 }
 
+// The functions that convert between any two of Types.
 template <typename... Types>
 struct CastTable {
   template <typename Out>

@@ -7,7 +7,8 @@
 #include "kernels/elementwise.h"
 #include "kernels/indexing.h"
 
-// How scatter ops combine a slice of a tensor with an update, on the device.
+// The ways in which scatter ops combine a slice of a tensor with an update, on
+// the device.
 namespace cpu_sim {
 
 struct CombineSet {
@@ -47,8 +48,8 @@ struct CombineMin {
   }
 };
 
-// Combines `count` slices of `slice_size` elements with the slices of y at
-// these indices. An index out of range is ignored, as on TensorFlow's GPUs,
+// Combines `count` updates of `slice_size` elements with the slices of y that
+// `indices` select. An index out of range is ignored, as on TensorFlow's GPUs,
 // because a device cannot raise an error on the host.
 template <typename Combine, typename T, typename Index>
 void ScatterSlices(T* y, const Index* indices, const T* updates, int64_t count,

@@ -13,7 +13,8 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Whether the axis is the first input (Concat) or the last one (ConcatV2).
+// True if the axis is the first input (Concat), false if it is the last
+// (ConcatV2).
 template <class Op>
 constexpr bool kAxisIsFirst = false;
 template <>
@@ -40,7 +41,7 @@ class Concat final : public tfplug::Kernel {
       if (x.shape() != expected) {
         return absl::InvalidArgumentError(
             "input " + std::to_string(i) + " has shape " +
-            x.shape().ToString() + " and the inputs before it " +
+            x.shape().ToString() + ", and the inputs before it have " +
             shape.ToString() + "; they must agree except in dimension " +
             std::to_string(axis));
       }
@@ -104,8 +105,9 @@ class Pack final : public tfplug::Kernel {
       TFPLUG_ASSIGN_OR_RETURN(x, context.GetInput(i));
       if (x.shape() != x_shape) {
         return absl::InvalidArgumentError(
-            "all inputs must have one shape; input 0 is " + x_shape.ToString() +
-            ", and input " + std::to_string(i) + " is " + x.shape().ToString());
+            "all inputs must have the same shape; input 0 is " +
+            x_shape.ToString() + ", and input " + std::to_string(i) + " is " +
+            x.shape().ToString());
       }
       TFPLUG_RETURN_IF_ERROR(Move<place>(context, loop, y, i * step, x, 0));
     }

@@ -32,7 +32,8 @@ struct Scan {
   int64_t outer, size, inner;
 };
 
-// Treats the tensors as [outer, size, inner].
+// Accumulates along the middle dimension of tensors of shape [outer, size,
+// inner].
 template <typename Way, typename T>
 void Accumulate(T* y, const T* x, Scan scan) {
   const int64_t step = scan.reverse ? -scan.inner : scan.inner;

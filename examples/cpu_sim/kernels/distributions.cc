@@ -17,12 +17,14 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// The inputs that all of these ops share: shape, key, counter and algorithm.
+// The tensors of one run of an op, and its stream.
 struct RandomRun {
   tfplug::Tensor key, counter, y;
   Stream* stream = nullptr;
 };
 
+// Reads the inputs that all of these ops share, shape, key, counter and
+// algorithm, and allocates the output.
 absl::StatusOr<RandomRun> Begin(tfplug::KernelContext& context) {
   constexpr int32_t kAnyAlgorithm = 3;  // the device chooses
   using Op = ops::StatelessRandomUniformV2;
@@ -79,7 +81,8 @@ class RandomInteger final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor high, context.GetInput(Op::maxval));
     if (low.num_elements() != 1 || high.num_elements() != 1 ||
         low.scalar<T>() >= high.scalar<T>()) {
-      return absl::InvalidArgumentError("Need minval < maxval, two scalars");
+      return absl::InvalidArgumentError(
+          "minval and maxval must be scalars with minval < maxval");
     }
     const T from = low.scalar<T>();
     const Unsigned range =

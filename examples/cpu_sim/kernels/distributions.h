@@ -54,8 +54,8 @@ inline void FillNormal(float* y, int64_t size, const uint64_t* key,
   }
 }
 
-// Normally distributed numbers within [-2, 2]. Each group of four draws from
-// its own blocks, more than it can ever need.
+// Normally distributed numbers within [-2, 2]. Each group of four numbers has
+// its own blocks of random bits, more than it can ever need.
 inline void FillTruncatedNormal(float* y, int64_t size, const uint64_t* key,
                                 const uint64_t* counter) {
   constexpr uint64_t kBlocksPerGroup = 256;

@@ -27,11 +27,12 @@ Labels Join(const Labels& a, const Labels& b) {
   return both;
 }
 
-// Merges adjacent dimensions that can be traversed as one.
+// Several dimensions that are traversed as one.
 struct Merged {
   int64_t size = 1;
   int64_t stride = 1;
 };
+// Merges the dimensions; returns nothing if no single stride traverses them.
 std::optional<Merged> Merge(const Dims& sizes, const Dims& strides) {
   Merged merged;
   for (size_t d = sizes.size(); d-- > 0;) {
@@ -145,7 +146,7 @@ class Einsum final : public tfplug::Kernel {
     return Move<Place::kDevice>(context, loop, to, 0, from, 0);
   }
 
-  // Allocates a dense tensor with the dimensions of `group`.
+  // Returns a dense copy of x with the dimensions of `group`.
   static absl::StatusOr<tfplug::Tensor> Sort(tfplug::KernelContext& context,
                                              const Group& group,
                                              const tfplug::Tensor& x,
@@ -226,7 +227,8 @@ class Einsum final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(gemm.a, a.MakeMatrix(context, batch, rows, summed));
     TFPLUG_ASSIGN_OR_RETURN(gemm.b, b.MakeMatrix(context, batch, summed, cols));
 
-    // The product goes directly into the output, or to a copy in its order.
+    // The product is written to the output, or to a temporary tensor whose
+    // dimensions are then rearranged.
     Operand c(y, output);
     if (straight) {
       gemm.c_stride = AsMatrix(output, rows, cols)->stride;

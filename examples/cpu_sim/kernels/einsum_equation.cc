@@ -19,7 +19,7 @@ bool HasEllipsis(const std::string& labels) {
   return labels.find(kEllipsis) != std::string::npos;
 }
 
-// Whether `labels` contains only letters and at most one ellipsis.
+// Returns whether `labels` contains only letters and at most one ellipsis.
 bool IsReadable(const std::string& labels) {
   return absl::c_count(labels, kEllipsis) <= 1 &&
          absl::c_all_of(labels, [](char c) {
@@ -27,7 +27,7 @@ bool IsReadable(const std::string& labels) {
          });
 }
 
-// Replaces the ellipsis by its last `broadcast` labels.
+// Replaces the ellipsis with its last `broadcast` labels.
 Labels Spell(const std::string& labels, int broadcast) {
   Labels spelt;
   for (const char c : labels) {
@@ -134,7 +134,7 @@ absl::StatusOr<Dims> SizesOf(const Labels& labels,
         const bool repeats = label < 0 && (size == 1 || here == 1);
         if (size >= 0 && here != size && !repeats) {
           return absl::InvalidArgumentError(
-              absl::StrCat("one label has sizes ", size, " and ", here));
+              absl::StrCat("the same label has sizes ", size, " and ", here));
         }
         size = size < 0 || size == 1 ? here : here == 1 ? size : here;
       }

@@ -14,7 +14,7 @@
 
 namespace cpu_sim {
 
-// A name of a dimension: a letter, or a negative number for the dimensions of
+// The name of a dimension: a letter, or a negative number for the dimensions of
 // an ellipsis, of which -1 is the last.
 using Label = int;
 using Labels = absl::InlinedVector<Label, 8>;
@@ -28,8 +28,8 @@ class EinsumEquation {
 
   size_t num_inputs() const { return inputs_.size(); }
 
-  // Returns the labels of the inputs, which have these ranks, and last those of
-  // the output, with the ellipsis expanded.
+  // Returns the labels of each input and, last, of the output, with the
+  // ellipsis expanded. The inputs have these `ranks`.
   absl::StatusOr<std::vector<Labels>> Expand(
       const std::vector<int>& ranks) const;
 
@@ -46,7 +46,7 @@ class LabeledTensor {
   LabeledTensor(Labels labels, DimsView shape);
 
   bool Has(Label label) const;
-  // 0 where the tensor is broadcast or has size 1.
+  // Returns 0 if the tensor is broadcast along `label` or has size 1.
   int64_t StrideOf(Label label) const;
   Dims StridesOf(const Labels& labels) const;
   const Labels& labels() const { return labels_; }

@@ -29,7 +29,7 @@ bool FindActivation(const std::string& name, Activation* activation) {
   return false;
 }
 
-// In older releases these ops have fewer attributes.
+// Reads an attribute that these ops lack in older releases.
 absl::Status GetIfPresent(const tfplug::KernelConstruction& construction,
                           const char* name, float* value) {
   if (!construction.HasAttr(name)) return absl::OkStatus();
@@ -66,8 +66,8 @@ absl::Status FusedOps::Init(const tfplug::KernelConstruction& construction) {
   const int64_t want = has_bias_ ? 1 : normalizes_ ? 4 : 0;
   if (num_args != want) {
     return absl::InvalidArgumentError(
-        absl::StrCat("[", absl::StrJoin(names, ","), "] takes ", want,
-                     " arguments, not ", num_args));
+        absl::StrCat("num_args must be ", want, " for the fused_ops [",
+                     absl::StrJoin(names, ","), "], not ", num_args));
   }
   return absl::OkStatus();
 }

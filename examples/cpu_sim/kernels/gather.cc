@@ -20,9 +20,10 @@ namespace ops = tfplug::ops;
 
 // ---- Gather: slices of `params` along one dimension -------------------------
 
-// Treats output and params as [batch, outer, count or size, slice] and indices
-// as [batch, count]. An index out of range gives zeros, as on TensorFlow's
-// GPUs, because a device cannot raise an error on the host.
+// Treats the output as [batch, outer, count, slice], params as [batch, outer,
+// size, slice] and indices as [batch, count]. An index out of range gives
+// zeros, as on TensorFlow's GPUs, because a device cannot raise an error on the
+// host.
 template <typename Index>
 void GatherSlices(char* y, const char* params, const Index* indices,
                   int64_t batch, int64_t outer, int64_t count, int64_t size,
@@ -120,8 +121,8 @@ class Gather final : public tfplug::Kernel {
 };
 
 // Gathers from a variable, which needs functions that TensorFlow exports in 2.6
-// to 2.18. In later releases the pass LowerVariableUpdates replaces this op by
-// GatherV2 in functions.
+// to 2.18. In later releases the pass LowerVariableUpdates replaces this op
+// with GatherV2 in functions.
 template <typename Index>
 class ResourceGather final : public tfplug::Kernel {
  public:

@@ -71,7 +71,8 @@ inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-// Returns a tensor's elements, each as such an index.
+// Returns a tensor's elements, which CheckAxis converts to indices of
+// dimensions.
 inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
   absl::StatusOr<Dims> axes = ReadDims(tensor);
   if (!axes.ok()) return axes;
@@ -83,7 +84,8 @@ inline absl::StatusOr<Dims> ReadAxes(const tfplug::Tensor& tensor, int rank) {
   return axes;
 }
 
-// Returns a tensor's only element as such an index.
+// Returns a tensor's only element, which CheckAxis converts to the index of a
+// dimension.
 inline absl::StatusOr<int> ReadAxis(const tfplug::Tensor& tensor, int rank) {
   const absl::StatusOr<Dims> axes = ReadAxes(tensor, rank);
   if (!axes.ok()) return axes.status();

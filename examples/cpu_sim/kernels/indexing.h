@@ -68,8 +68,8 @@ inline absl::StatusOr<IndexedSlices> MakeIndexedSlices(
     return absl::InvalidArgumentError(
         "indices of shape " + indices.ToString() +
         " do not fit a tensor of shape " + tensor.ToString() +
-        ": their last dimension is how many of its dimensions they index, and "
-        "at most " +
+        ": the size of their last dimension is the number of dimensions that "
+        "they index, at most " +
         std::to_string(Coordinates::kMaxRank));
   }
   IndexedSlices slices;

@@ -100,8 +100,9 @@ struct Band {
 };
 
 // Calls use(first, begin, size) for each diagonal of each matrix, in the order
-// of the packed rows of `band.longest` elements: the offset of the diagonal in
-// the matrices, its offset in its row, and its number of elements.
+// of the packed rows, which have `band.longest` elements. `first` is the offset
+// of the diagonal in the matrices, `begin` its offset in its packed row, and
+// `size` its number of elements.
 template <typename Use>
 void ForEachDiagonal(const Matrices& shape, const Band& band, Use use) {
   for (int64_t i = 0; i < shape.count; ++i) {
@@ -126,7 +127,7 @@ void TakeDiagonals(float* y, const float* x, Matrices shape, Band band) {
   });
 }
 
-// Reads the attribute `align`, for both directions.
+// Reads the attribute `align` of both ops.
 template <typename Op>
 class DiagonalKernel : public tfplug::Kernel {
  public:
@@ -140,7 +141,7 @@ class DiagonalKernel : public tfplug::Kernel {
   }
 
  protected:
-  // Reads the diagonals from k.front() to k.back(), filled up with `padding`.
+  // Returns the band of the diagonals k.front() to k.back().
   Band BandOf(const Dims& k, const tfplug::Tensor& padding) const {
     Band band = aligned_;
     band.low = k.front();

@@ -56,8 +56,8 @@ struct Loop {
   }
 };
 
-// Returns INVALID_ARGUMENT if more than kMaxRank dimensions remain after
-// merging.
+// Returns the loop over `shape` with these strides. INVALID_ARGUMENT if more
+// than kMaxRank dimensions remain after merging.
 template <size_t n>
 absl::StatusOr<Loop<n>> MakeLoop(DimsView shape,
                                  const std::array<Dims, n>& strides) {
@@ -71,7 +71,8 @@ absl::StatusOr<Loop<n>> MakeLoop(DimsView shape,
       merge = loop.stride[i][last] == strides[i][d] * shape[d];
     }
     if (!merge && loop.rank == Loop<n>::kMaxRank) {
-      return absl::InvalidArgumentError("the tensor has too many dimensions");
+      return absl::InvalidArgumentError(
+          "the tensor has too many dimensions that cannot be merged");
     }
     const int to = merge ? last : loop.rank++;
     loop.size[to] = (merge ? loop.size[to] : 1) * shape[d];
@@ -98,8 +99,8 @@ absl::StatusOr<Loop<n>> MakeBroadcastLoop(
   return MakeLoop<n>(shape, strides);
 }
 
-// Returns the shape to which all of `shapes` broadcast, and the loop that fills
-// a tensor of that shape.
+// The shape to which n tensors broadcast, and the loop that fills a tensor of
+// that shape from them.
 template <size_t n>
 struct Broadcast {
   Dims shape;

@@ -43,7 +43,8 @@ class Tile final : public tfplug::Kernel {
           "multiples must have one element for each dimension of " +
           x.shape().ToString() + ", not " + multiples.ToString());
     }
-    // Treats each dimension as two: the copy, and the position in it.
+    // Treats each dimension as two: the index of the copy, and the position in
+    // it.
     const tfplug::Shape x_shape = x.shape();
     const Dims x_strides = DenseStrides(x_shape.dims());
     tfplug::Shape shape;

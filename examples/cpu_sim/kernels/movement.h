@@ -54,8 +54,8 @@ inline void CopyElements(const Loop<2>& loop, int64_t element_size, char* y,
 
 // ---- On the host -----------------------------------------------------------
 
-// Where a kernel's tensors are. TensorFlow keeps int32 tensors, which are
-// mostly shapes, in host memory.
+// The memory that holds a kernel's tensors. TensorFlow keeps int32 tensors,
+// which are mostly shapes, in host memory.
 enum class Place { kDevice, kHost };
 
 // Returns the bytes of a tensor from its element `first`, which must exist, to
@@ -105,8 +105,8 @@ absl::Status Clear(tfplug::KernelContext& context, const tfplug::Tensor& y) {
   return stream->MemZero(y.memory(), y.byte_size());
 }
 
-// Returns a typed op with the type attribute T of kernels on the device, and
-// with each of `arguments` in host memory.
+// Returns the typed op of a kernel on the device: with the types that are moved
+// there, and with `arguments` in host memory.
 template <class Op, class... Arguments>
 Op MovedOnDevice(Arguments... arguments) {
   Op op = Op().template T<float, double, tfplug::Half, tfplug::BFloat16,
@@ -115,9 +115,9 @@ Op MovedOnDevice(Arguments... arguments) {
   return op;
 }
 
-// Registers a kernel that moves elements: on the device, with only `controls`
-// in host memory, and for int32 in host memory, where `data`, the other inputs
-// and outputs, are as well.
+// Registers two kernels that move elements: one on the device, with only the
+// arguments `controls` in host memory, and one for int32, with `data`, the
+// other inputs and the outputs, in host memory as well.
 template <template <Place> class KernelT, class Op, class... Controls,
           class... Data>
 bool RegisterMovement(std::tuple<Controls...> controls, Data... data) {

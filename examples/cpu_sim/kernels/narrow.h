@@ -27,7 +27,7 @@ template <typename T>
 constexpr bool kIsNarrow =
     std::is_same_v<T, tfplug::Half> || std::is_same_v<T, tfplug::BFloat16>;
 
-// Return an input, or output 0, as float tensors: the original tensor, or a
+// Return an input, or output 0, as a float tensor: the tensor itself, or a
 // temporary one if T is narrow.
 template <typename T>
 absl::StatusOr<tfplug::Tensor> FloatInput(tfplug::KernelContext& context,

@@ -9,16 +9,17 @@
 #include "kernels/loop.h"
 #include "kernels/simd.h"
 
-// Kernels for the element-wise ops of simd.h: of float; of half and bfloat16,
-// which are computed in float and rounded once at the end; a few of int64. Not
-// templates, which would be compiled for each op and each type.
+// Kernels for the elementwise ops of simd.h, for float, for half and bfloat16,
+// which are computed in float and rounded once at the end, and partly for
+// int64. The functions are not templates, which would be compiled for each op
+// and type.
 namespace cpu_sim {
 
 // Runs on the device. Tensor 0 of the loop is y, which is dense.
 void DoBinary(const Loop<3>& loop, Binary op, float* y, const float* a,
               const float* b);
 
-// Whether the op supports int64.
+// Return whether the op supports int64.
 constexpr bool IsOfIntegers(Unary op) {
   return op == Unary::kNeg || op == Unary::kAbs || op == Unary::kSquare;
 }

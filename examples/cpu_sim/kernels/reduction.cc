@@ -145,9 +145,9 @@ class ArgBest final : public tfplug::Kernel {
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor axis_tensor, context.GetInput(1));
     TFPLUG_ASSIGN_OR_RETURN(const Dims axes, ReadAxes(axis_tensor, x.rank()));
     if (axes.size() != 1) {
-      return absl::InvalidArgumentError(
-          "dimension must be a scalar; it has shape " +
-          std::to_string(axes.size()));
+      return absl::InvalidArgumentError("dimension must be a scalar; it has " +
+                                        std::to_string(axes.size()) +
+                                        " elements");
     }
     const int axis = static_cast<int>(axes[0]);
     if (x.dim(axis) == 0) {

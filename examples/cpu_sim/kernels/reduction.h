@@ -95,8 +95,8 @@ void Reduce(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   });
 }
 
-// Sums floats over the same loop, with the vector instructions of this machine
-// and in an order that keeps the rounding error small.
+// Sums floats, with a loop as in Reduce, the vector instructions of this
+// machine, and an order that keeps the rounding error small.
 inline void SumFloats(const Loop<2>& loop, float* y, int64_t size,
                       const float* x) {
   std::fill_n(y, size, 0.0f);
@@ -135,7 +135,7 @@ void ReduceSum(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   }
 }
 
-// Computes means over the same loop.
+// Computes means, with a loop as in Reduce.
 template <typename T>
 void ReduceMean(const Loop<2>& loop, T* y, int64_t size, const T* x) {
   ReduceSum(loop, y, size, x);

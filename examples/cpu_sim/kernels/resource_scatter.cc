@@ -10,8 +10,9 @@
 #include "kernels/combine.h"
 
 // Updates slices of a variable in place, which needs functions that TensorFlow
-// exports in 2.6 to 2.18. In other releases these kernels return an error that
-// names the workaround.
+// exports in 2.6 to 2.18. In other releases tfplug replaces most of these
+// updates before they run; the kernels return an error that names the
+// workaround.
 namespace cpu_sim {
 namespace {
 

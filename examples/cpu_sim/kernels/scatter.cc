@@ -13,7 +13,7 @@ namespace {
 
 namespace ops = tfplug::ops;
 
-// Enqueues an update of y, which no other tensor shares.
+// Enqueues an update of y, whose buffer no other tensor shares.
 template <typename Combine, typename T, typename Index>
 absl::Status Scatter(tfplug::KernelContext& context, const tfplug::Tensor& y,
                      const tfplug::Tensor& indices,

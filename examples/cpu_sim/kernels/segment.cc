@@ -18,7 +18,8 @@ namespace ops = tfplug::ops;
 
 // ---- On the device ---------------------------------------------------------
 
-// How the rows of a segment are combined, and the value of an empty segment.
+// The ways in which the rows of a segment are combined. Initial() is the value
+// of an empty segment.
 template <typename T>
 struct SegmentSum : CombineAdd {
   static T Initial() { return T(0); }

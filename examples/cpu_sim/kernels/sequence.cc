@@ -36,10 +36,10 @@ class Range final : public tfplug::Kernel {
     }
     const auto [start, limit, delta] = bounds;
     if (delta == 0 || (delta > 0 ? start > limit : start < limit)) {
-      return absl::InvalidArgumentError("Range from " + std::to_string(start) +
-                                        " to " + std::to_string(limit) +
-                                        " needs a delta of that sign, not " +
-                                        std::to_string(delta));
+      return absl::InvalidArgumentError(
+          "Range from " + std::to_string(start) + " to " +
+          std::to_string(limit) + " needs a delta in that direction, not " +
+          std::to_string(delta));
     }
     TFPLUG_ASSIGN_OR_RETURN(
         tfplug::Tensor y,
@@ -87,8 +87,7 @@ class LinSpace final : public tfplug::Kernel {
       TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor tensor, context.GetInput(i));
       if (tensor.num_elements() != 1) {
         return absl::InvalidArgumentError(
-            "start, limit and delta must be scalars, not " +
-            tensor.shape().ToString());
+            "start and stop must be scalars, not " + tensor.shape().ToString());
       }
       bounds[i] = tensor.scalar<T>();
     }
@@ -96,7 +95,7 @@ class LinSpace final : public tfplug::Kernel {
                             context.GetInput(ops::LinSpace::num));
     TFPLUG_ASSIGN_OR_RETURN(const Dims num, ReadDims(num_tensor));
     if (num.size() != 1 || num[0] <= 0) {
-      return absl::InvalidArgumentError("Requires num > 0");
+      return absl::InvalidArgumentError("num must be a scalar with num > 0");
     }
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
                             context.AllocateOutput(0, {num[0]}));
@@ -123,10 +122,10 @@ bool RegisterLinSpace() {
           ...);
 }
 
-// ---- OneHot: a new dimension with one element on ----------------------------
+// ---- OneHot: a new dimension with one element `on` --------------------------
 
 // Treats the output as [outer, depth, inner] and indices as [outer, inner]. For
-// an index out of range all elements are off.
+// an index out of range, all elements are `off`.
 template <typename T, typename Index>
 void SetHot(T* y, const Index* indices, const T* on, const T* off,
             int64_t outer, int64_t depth, int64_t inner) {

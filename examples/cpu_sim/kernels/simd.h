@@ -27,8 +27,8 @@ struct Window {
   int64_t pad;
 };
 
-// Images [batch, rows.in, cols.in, depth] to [batch, rows.out, cols.out,
-// depth].
+// Pooling of images [batch, rows.in, cols.in, depth] to [batch, rows.out,
+// cols.out, depth].
 struct Pool2D {
   int64_t batch;
   Window rows;
@@ -36,10 +36,11 @@ struct Pool2D {
   int64_t depth;
 };
 
-// Images [batch, rows.in, cols.in, in_depth] to [batch, rows.out, cols.out,
-// out_depth]; channels of different groups do not mix. The filter is
-// [rows.size, cols.size, in_depth / groups, out_depth]; where each channel is
-// a group, [rows.size, cols.size, in_depth, out_depth / in_depth] is the same.
+// A convolution of images [batch, rows.in, cols.in, in_depth] to [batch,
+// rows.out, cols.out, out_depth]; channels of different groups do not mix. The
+// filter is [rows.size, cols.size, in_depth / groups, out_depth]. If each
+// channel is a group, that has the same layout as [rows.size, cols.size,
+// in_depth, out_depth / in_depth].
 struct Conv2D {
   int64_t batch;
   Window rows;
@@ -88,7 +89,7 @@ struct Conv2DCode {
                           float* dfilter, float* workspace);
 };
 
-// One group for each input channel.
+// Each input channel is a group.
 struct DepthwiseCode {
   void (*forward)(const Conv2D& conv, const Epilogue& epilogue, const float* x,
                   const float* filter, float* y);
@@ -100,8 +101,8 @@ struct DepthwiseCode {
 
 struct PoolCode {
   void (*max)(const Pool2D& pool, const float* x, float* y);
-  // Adds dy to the first element equal to y. `workspace` has a float for each
-  // channel.
+  // Adds dy to the first element of the window that is equal to y. `workspace`
+  // has a float for each channel.
   void (*max_gradient)(const Pool2D& pool, const float* x, const float* y,
                        const float* dy, float* dx, float* workspace);
   // Averages the elements of the image that a window covers.
@@ -161,7 +162,7 @@ enum class Binary {
   kDivNoNan,  // 0 where the divisor is 0
   kMulNoNan,  // 0 where the second factor is 0
   kSquaredDifference,
-  kMaximum,  // NaN if either side is NaN; so is kMinimum
+  kMaximum,  // NaN if either side is NaN, as in kMinimum
   kMinimum,
   // Gradients, computed from the function's output and the incoming gradient.
   kTanhGrad,

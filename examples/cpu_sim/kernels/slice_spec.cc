@@ -36,8 +36,8 @@ class Slicer {
     return absl::OkStatus();
   }
 
-  // A null bound stands for the end of the dimension at that side of the
-  // stride.
+  // A null bound extends the range to the end of the dimension: to the first
+  // element in the direction of the stride (`from`) or to the last (`to`).
   void TakeRange(const int64_t* from, const int64_t* to, int64_t stride) {
     const int64_t size = sizes_[next_];
     const int64_t low = stride > 0 ? 0 : -1;
@@ -100,7 +100,8 @@ absl::StatusOr<Slice> SliceSpec::Apply(DimsView shape,
   const int count = static_cast<int>(begin.size());
   const int rank = static_cast<int>(shape.size());
 
-  // The number of dimensions of the ellipsis; the default one is at the end.
+  // The number of dimensions outside the ellipsis. Without an ellipsis in the
+  // spec, there is one at the end.
   int taken = 0;
   bool ellipsis = false;
   for (int i = 0; i < count; ++i) {
@@ -109,7 +110,7 @@ absl::StatusOr<Slice> SliceSpec::Apply(DimsView shape,
     if (!here && !Has(new_axis_mask_, i)) ++taken;
   }
   if (taken > rank) {
-    return absl::InvalidArgumentError("a slice of " + std::to_string(taken) +
+    return absl::InvalidArgumentError("cannot slice " + std::to_string(taken) +
                                       " dimensions of " +
                                       tfplug::Shape(shape).ToString());
   }

@@ -39,7 +39,7 @@ class SliceKernel : public tfplug::Kernel {
     if (values.shape() != tfplug::Shape(slice.shape)) {
       return absl::InvalidArgumentError(
           "the slice has shape " + tfplug::Shape(slice.shape).ToString() +
-          ", but its values are " + values.shape().ToString());
+          ", but its values have shape " + values.shape().ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Loop<2> loop,

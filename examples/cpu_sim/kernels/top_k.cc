@@ -78,19 +78,19 @@ bool RegisterTopK() {
 
 // ---- InTopKV2: whether fewer than k classes exceed the target ---------------
 
-// A target out of range or a NaN prediction gives false.
+// A target out of range, or a prediction that is not finite, gives false.
 template <typename Index>
 void LookForTargets(bool* in, const float* predictions, const Index* targets,
                     const Index* k, int64_t rows, int64_t classes) {
   for (int64_t r = 0; r < rows; ++r, predictions += classes) {
     const bool is_class = targets[r] >= 0 && targets[r] < classes;
-    bool can_say = is_class && std::isfinite(predictions[targets[r]]);
+    bool is_valid = is_class && std::isfinite(predictions[targets[r]]);
     int64_t better = 0;
-    for (int64_t c = 0; can_say && c < classes; ++c) {
-      can_say = std::isfinite(predictions[c]);
+    for (int64_t c = 0; is_valid && c < classes; ++c) {
+      is_valid = std::isfinite(predictions[c]);
       if (predictions[c] > predictions[targets[r]]) ++better;
     }
-    in[r] = can_say && better < *k;
+    in[r] = is_valid && better < *k;
   }
 }
 

@@ -18,7 +18,8 @@ using tfplug::Use;
 
 constexpr DataType kListType = DataType::kHalf;
 
-// The input and output of an op on lists that hold tensors; -1: none.
+// An op on lists, and the indices of the input and the output that are an
+// element or a tensor of all elements; -1 if there is none.
 struct ListOp {
   const char* op;
   int input;

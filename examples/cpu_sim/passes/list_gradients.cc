@@ -16,8 +16,8 @@ using tfplug::Graph;
 using tfplug::Node;
 using tfplug::Output;
 
-// Whether the node is on this device, or has no device yet (in the body of a
-// function).
+// Returns whether the node is on this device, or has no device yet (in the body
+// of a function).
 bool IsOurs(const tfplug::PassContext& context, Node node) {
   return node.device().empty() || context.IsOnDevice(node.device());
 }
@@ -91,7 +91,7 @@ std::optional<OneElement> AsOneElement(Node node) {
 }
 
 absl::Status LowerSum(Graph& graph, Node node) {
-  // The sum starts with the one input that is not such a list.
+  // The sum starts with the one input that is not a OneElement.
   std::optional<Output> sum;
   std::vector<OneElement> elements;
   for (int i = 0; i < node.num_inputs(); ++i) {

@@ -35,18 +35,18 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The first device address.
+  // Returns the first device address.
   void* base() const { return base_; }
   size_t size() const { return size_; }
 
-  // Whether all of [address, address + bytes) is in this arena.
+  // Returns whether all of [address, address + bytes) is in this arena.
   bool Contains(const void* address, size_t bytes) const {
     // Unsigned: an address below the base is a huge offset.
     const uintptr_t offset = Bits(address) - Bits(base_);
     return offset <= size_ && bytes <= size_ - offset;
   }
 
-  // Whether any byte of [address, address + bytes) is in this arena.
+  // Returns whether any byte of [address, address + bytes) is in this arena.
   bool Overlaps(const void* address, size_t bytes) const {
     if (bytes == 0) return false;
     const uintptr_t offset = Bits(address) - Bits(base_);

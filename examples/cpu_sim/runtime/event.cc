@@ -8,22 +8,22 @@
 
 namespace cpu_sim::rt {
 
-void Moment::Come(absl::Status status) {
+void Moment::Reach(absl::Status status) {
   status_ = std::move(status);
   nanoseconds_ = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::steady_clock::now().time_since_epoch())
           .count());
   // Notifies under the lock, because a waiter may free the moment as soon as it
-  // has come.
+  // is reached.
   std::lock_guard<std::mutex> lock(mutex_);
-  come_.store(true, std::memory_order_release);
+  is_reached_.store(true, std::memory_order_release);
   changed_.notify_all();
 }
 
 void Moment::Await() const {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return HasCome(); });
+  changed_.wait(lock, [this] { return IsReached(); });
 }
 
 absl::StatusOr<std::unique_ptr<Event>> Event::Create() {
@@ -37,7 +37,7 @@ absl::StatusOr<Event::State> Event::Poll() const {
   if (!fault.ok()) return fault;
   const std::shared_ptr<Moment> moment = this->moment();
   if (moment == nullptr) return State::kComplete;
-  if (!moment->HasCome()) return State::kPending;
+  if (!moment->IsReached()) return State::kPending;
   return moment->status().ok() ? State::kComplete : State::kError;
 }
 

@@ -16,23 +16,24 @@ namespace cpu_sim::rt {
 // A point in a stream, which is reached once. Thread-safe.
 class Moment {
  public:
-  // Called once, by the stream's thread, with the stream's status.
-  void Come(absl::Status status);
+  // Marks the moment as reached. Called once, by the stream's thread, with the
+  // stream's status.
+  void Reach(absl::Status status);
 
-  bool HasCome() const { return come_.load(std::memory_order_acquire); }
+  bool IsReached() const { return is_reached_.load(std::memory_order_acquire); }
 
-  // Blocks until the moment has come.
+  // Blocks until the moment is reached.
   void Await() const;
 
-  // The argument of Come(), and the time of that call in nanoseconds of the
-  // monotonic clock. Valid only if HasCome().
+  // The argument of Reach(), and the time of that call in nanoseconds of the
+  // monotonic clock. Valid only if IsReached().
   const absl::Status& status() const { return status_; }
   uint64_t nanoseconds() const { return nanoseconds_; }
 
  private:
   absl::Status status_;
   uint64_t nanoseconds_ = 0;
-  std::atomic<bool> come_{false};
+  std::atomic<bool> is_reached_{false};
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
 };
@@ -54,7 +55,8 @@ class Event {
   // the event.
   absl::StatusOr<State> Poll() const;
 
-  // Blocks until the moment has come, and returns the stream's status then.
+  // Blocks until the moment is reached, and returns the stream's status at that
+  // point.
   absl::Status Synchronize() const;
 
  private:

@@ -65,7 +65,7 @@ inline absl::Status CheckFault(const char* hook) {
 // INVALID_ARGUMENT, without any change, if the text is malformed.
 absl::Status InjectFault(absl::string_view text);
 
-// Whether the pending fault will make further calls fail.
+// Returns whether the pending fault will make further calls fail.
 bool FaultPending();
 
 // Reads the two environment variables. Not thread-safe; called at start-up.
@@ -74,7 +74,7 @@ absl::Status InjectFaultsFromEnvironment();
 // Makes CheckFault fail in children that are forked from now on. Thread-safe.
 void FailAfterFork();
 
-// Whether this process was forked after FailAfterFork().
+// Returns whether this process was forked after FailAfterFork().
 bool IsForkedChild();
 
 }  // namespace cpu_sim::rt

@@ -14,7 +14,7 @@ Heap::Heap(size_t size) {
 }
 
 absl::StatusOr<size_t> Heap::Allocate(size_t bytes) {
-  if (bytes == 0) return absl::InvalidArgumentError("an allocation of 0 bytes");
+  if (bytes == 0) return absl::InvalidArgumentError("cannot allocate 0 bytes");
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > stats_.limit) {  // also keeps the rounding from overflowing
     return absl::ResourceExhaustedError(absl::StrCat(

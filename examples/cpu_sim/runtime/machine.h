@@ -38,7 +38,8 @@ class Machine {
   // Returns a device of this machine, or NOT_FOUND.
   absl::StatusOr<Device*> GetDevice(int ordinal) const;
 
-  // Whether any byte of the range is device memory, managed memory excluded.
+  // Returns whether any byte of the range is device memory, managed memory
+  // excluded.
   bool OverlapsDeviceMemory(const void* address, size_t bytes) const;
 
   // Returns the private address of a range in the memory of one device, or

@@ -239,7 +239,7 @@ std::shared_ptr<Moment> Stream::EnqueueMoment(bool clear) {
         absl::Status status = status_;
         if (clear) status_ = absl::OkStatus();
         lock.unlock();
-        moment->Come(std::move(status));
+        moment->Reach(std::move(status));
         return absl::OkStatus();
       },
       Skip::kNever);

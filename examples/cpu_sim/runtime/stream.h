@@ -98,6 +98,7 @@ class Stream {
     Skip skip;
   };
 
+  // Returns a function that calls f and returns its status, or OK.
   template <typename F>
   static auto Returning(F f) {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
@@ -117,8 +118,8 @@ class Stream {
   // Takes private or host addresses.
   absl::Status EnqueueCopy(void* dst, const void* src, size_t bytes);
   absl::Status EnqueueFill(void* device_dst, uint8_t pattern, size_t bytes);
-  // Enqueues a moment that comes after all work that is in the stream now, and
-  // then clears the stream's error if `clear`.
+  // Enqueues a moment that is reached after all work that is in the stream now.
+  // If `clear`, reaching it clears the stream's error.
   std::shared_ptr<Moment> EnqueueMoment(bool clear);
   void EnqueueWait(std::shared_ptr<Moment> moment);
 

@@ -111,7 +111,7 @@ void Training(const BatchNorm& norm, const float* x, const float* scale,
               const float* offset, const float* moving_mean,
               const float* moving_variance, float* y, float* next_mean,
               float* next_variance, float* mean, float* variance) {
-  if (norm.rows == 0) {  // the mean of no rows
+  if (norm.rows == 0) {  // the mean of no rows is NaN
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (float* vector : {next_mean, next_variance, mean, variance}) {
       std::fill_n(vector, norm.depth, nan);

@@ -8,11 +8,11 @@
 
 #include "kernels/simd.h"
 
-// Shared by the files in this directory, which are compiled once for each level
-// of x86-64. CPU_SIM_LEVEL is the level's name, and `Eigen` expands to a
-// different name for each level. Every level has its own namespaces, and these
-// files must define nothing outside them, because the linker keeps only one of
-// several functions with the same name (a test checks this). Dynamic
+// Declarations for the files in this directory, which are compiled once for
+// each level of x86-64. CPU_SIM_LEVEL is the level's name, and `Eigen` expands
+// to a different name for each level. Every level has its own namespaces, and
+// these files must define nothing outside them, because the linker keeps only
+// one of several functions with the same name (a test checks this). Dynamic
 // initializers are forbidden as well: they would run before a level is chosen.
 
 // Precedes a loop whose output may alias an input exactly but never partially,

@@ -22,7 +22,7 @@ struct Sizes {
   int64_t patch;
 };
 
-// Whether the matrix of patches equals the image.
+// Return whether the matrix of patches equals the image.
 bool IsPointwise(const Window& window) {
   return window.size == 1 && window.stride == 1 && window.out == window.in;
 }
@@ -87,7 +87,7 @@ void GatherPatches(const Conv2D& conv, int64_t group, int64_t first,
   }
 }
 
-// The reverse: adds each patch to its position in the image.
+// The reverse of GatherPatches: adds each patch to its position in the image.
 void ScatterPatches(const Conv2D& conv, int64_t group, int64_t first,
                     int64_t count, const float* patches, float* x) {
   const int64_t size = Sizes(conv).patch;

@@ -91,7 +91,8 @@ void ForEachChannel(const Conv2D& conv, Use use) {
 
 // ---- Multiplier 1: in registers ---------------------------------------------
 
-// The output pixels [begin, end) of a row whose column taps are all inside.
+// Returns the output pixels [begin, end) of a row whose column taps are all
+// inside the image.
 Taps Interior(const Window& cols) {
   const auto is_full = [&](int64_t col) {
     const Taps taps = TapsInside(cols, col);

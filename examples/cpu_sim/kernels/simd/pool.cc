@@ -7,7 +7,7 @@
 namespace cpu_sim::CPU_SIM_LEVEL {
 namespace {
 
-// Calls use(offset in y, tap, offset in x) for each tap of each window that is
+// Calls use(offset in y, offset in x) for each tap of each window that is
 // inside the image, and begin(offset in y, number of taps) before each window.
 template <typename Begin, typename Use>
 void ForEachTap(const Pool2D& pool, Begin begin, Use use) {
