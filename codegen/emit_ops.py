@@ -20,10 +20,10 @@ _KINDS = {"bool": "Bools", "int": "Ints", "float": "Floats",
 _KINDS |= {f"list({k})": v[:-1] + "Lists" for k, v in _KINDS.items()}
 # Names for several types at once, in the order in which set_name joins them.
 _TYPE_GROUPS = {"Floats": ("half", "bfloat16", "float", "double"),
-           "Ints": ("int8", "int16", "int32", "int64"),
-           "Uints": ("uint8", "uint16", "uint32", "uint64"),
-           "Complexes": ("complex64", "complex128"),
-           "Qints": ("qint8", "quint8", "qint16", "quint16", "qint32")}
+                "Ints": ("int8", "int16", "int32", "int64"),
+                "Uints": ("uint8", "uint16", "uint32", "uint64"),
+                "Complexes": ("complex64", "complex128"),
+                "Qints": ("qint8", "quint8", "qint16", "quint16", "qint32")}
 _KEYWORDS = frozenset("""
     alignas alignof and asm auto bitand bitor bool break case catch char class
     compl concept const constexpr consteval constinit continue decltype default
@@ -130,9 +130,12 @@ class OpsEmitter:
             out[f"{name}.h"] = _fill(
                 "op_group.h.in", body="\n\n".join(self.op(op) for op in ops),
                 guard=f"TFPLUG_OPS_{name.upper()}_H_",
-                summary="\n".join(comment(
-                    f"Typed ops of {modules}" if modules else
-                    "Typed ops that only grappler creates"))[3:] + ".")
+                summary="\n// ".join(textwrap.wrap(
+                    (f"Typed ops of TensorFlow's {modules}" if modules else
+                     "Typed ops that only TensorFlow's graph optimizers create")
+                    + ". A comment lists each op's inputs, outputs and attributes "
+                    "other than types; docs/guide/typed_ops.md explains the use.",
+                    77)))
         out["all.h"] = _fill("op_all.h.in", release=self.release,
                              includes="\n".join(
                                  f'#include "tfplug/ops/{name}.h"'

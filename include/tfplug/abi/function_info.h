@@ -217,7 +217,7 @@ inline FunctionInfo DescribeFunction(size_t index) {
   return {name, kFunctionReleases[index]};
 }
 
-// The same for a pointer to a member: &Functions::TF_AssignVariable.
+// Like the function above, for a member such as &Functions::TF_AssignVariable.
 template <class F>
 FunctionInfo DescribeFunction(F Functions::*member) {
   const Functions functions{};

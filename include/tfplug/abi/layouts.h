@@ -21,7 +21,7 @@ struct Layout {
 // Describes the struct `T` in every release:
 //   kName     the C name
 //   kSize     the struct_size of the newest release
-//   kLayouts  every layout, oldest first; the last one is that of `T`
+//   kLayouts  every layout, oldest first; the last one is the layout of `T`
 //
 // Prefer kSize to the constants with the names of the C macros, which are not
 // defined in a file that has included TensorFlow's headers.

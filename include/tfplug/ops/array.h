@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of array_ops, manip_ops.
+// Typed ops of TensorFlow's array_ops, manip_ops. A comment lists each op's
+// inputs, outputs and attributes other than types; docs/guide/typed_ops.md
+// explains the use.
 namespace tfplug::ops {
 
 // BatchMatrixBandPart(input: T, num_lower: int64, num_upper: int64) -> (band:

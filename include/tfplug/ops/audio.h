@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of audio_ops, audio_microfrontend_op.
+// Typed ops of TensorFlow's audio_ops, audio_microfrontend_op. A comment lists
+// each op's inputs, outputs and attributes other than types;
+// docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // AudioMicrofrontend(audio: int16) -> (filterbanks: out_type)

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of data_flow_ops.
+// Typed ops of TensorFlow's data_flow_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // DynamicPartition(data: T, partitions: int32) -> (outputs: num_partitions * T)

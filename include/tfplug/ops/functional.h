@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of functional_ops.
+// Typed ops of TensorFlow's functional_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // Case(branch_index: int32, input: Tin) -> (output: Tout)

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of image_ops.
+// Typed ops of TensorFlow's image_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // AdjustContrast(images: T, contrast_factor: float, min_value: float,

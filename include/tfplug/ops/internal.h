@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops that only grappler creates.
+// Typed ops that only TensorFlow's graph optimizers create. A comment lists
+// each op's inputs, outputs and attributes other than types;
+// docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // _FusedBatchNormEx(x: T, scale: U, offset: U, mean: U, variance: U,

@@ -8,7 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of list_ops.
+// Typed ops of TensorFlow's list_ops. A comment lists each op's inputs, outputs
+// and attributes other than types; docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // EmptyTensorList(element_shape: shape_type, max_num_elements: int32) ->

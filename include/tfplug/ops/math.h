@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of math_ops, bitwise_ops, special_math_ops, clustering_ops.
+// Typed ops of TensorFlow's math_ops, bitwise_ops, special_math_ops,
+// clustering_ops. A comment lists each op's inputs, outputs and attributes
+// other than types; docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // Abs(x: T) -> (y: T)

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of nn_ops, candidate_sampling_ops, ctc_ops.
+// Typed ops of TensorFlow's nn_ops, candidate_sampling_ops, ctc_ops. A comment
+// lists each op's inputs, outputs and attributes other than types;
+// docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // AllCandidateSampler(true_classes: int64) -> (sampled_candidates: int64,

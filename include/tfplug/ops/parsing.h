@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of parsing_ops.
+// Typed ops of TensorFlow's parsing_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // DecodeCSV(records: string, record_defaults: OUT_TYPE) -> (output: OUT_TYPE)

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of uniform_quant_ops.
+// Typed ops of TensorFlow's uniform_quant_ops. A comment lists each op's
+// inputs, outputs and attributes other than types; docs/guide/typed_ops.md
+// explains the use.
 namespace tfplug::ops {
 
 // UniformDequantize(input: Tin, scales: float, zero_points: int32) -> (output:

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of ragged_array_ops, ragged_conversion_ops, ragged_math_ops.
+// Typed ops of TensorFlow's ragged_array_ops, ragged_conversion_ops,
+// ragged_math_ops. A comment lists each op's inputs, outputs and attributes
+// other than types; docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // RaggedCross(ragged_values: ragged_values_types, ragged_row_splits:

@@ -8,8 +8,10 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of random_ops, random_index_shuffle_ops, stateful_random_ops,
-//   stateless_random_ops, stateless_random_ops_v2.
+// Typed ops of TensorFlow's random_ops, random_index_shuffle_ops,
+// stateful_random_ops, stateless_random_ops, stateless_random_ops_v2. A comment
+// lists each op's inputs, outputs and attributes other than types;
+// docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // Multinomial(logits: T, num_samples: int32) -> (output: output_dtype)

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of resource_variable_ops.
+// Typed ops of TensorFlow's resource_variable_ops. A comment lists each op's
+// inputs, outputs and attributes other than types; docs/guide/typed_ops.md
+// explains the use.
 namespace tfplug::ops {
 
 // AssignAddVariableOp(resource: resource, value: dtype) -> ()

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of rnn_ops, cudnn_rnn_ops.
+// Typed ops of TensorFlow's rnn_ops, cudnn_rnn_ops. A comment lists each op's
+// inputs, outputs and attributes other than types; docs/guide/typed_ops.md
+// explains the use.
 namespace tfplug::ops {
 
 // BlockLSTM(seq_len_max: int64, x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf:

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of sparse_ops, set_ops, count_ops.
+// Typed ops of TensorFlow's sparse_ops, set_ops, count_ops. A comment lists
+// each op's inputs, outputs and attributes other than types;
+// docs/guide/typed_ops.md explains the use.
 namespace tfplug::ops {
 
 // DenseCountSparseOutput(values: T, weights: output_type) -> (output_indices:

@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of spectral_ops.
+// Typed ops of TensorFlow's spectral_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // BatchFFT(input: complex64) -> (output: complex64)

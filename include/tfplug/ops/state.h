@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of state_ops.
+// Typed ops of TensorFlow's state_ops. A comment lists each op's inputs,
+// outputs and attributes other than types; docs/guide/typed_ops.md explains the
+// use.
 namespace tfplug::ops {
 
 // Assign(ref: Ref(T), value: T) -> (output_ref: Ref(T))

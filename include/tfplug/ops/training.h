@@ -8,7 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// Typed ops of training_ops, sdca_ops.
+// Typed ops of TensorFlow's training_ops, sdca_ops. A comment lists each op's
+// inputs, outputs and attributes other than types; docs/guide/typed_ops.md
+// explains the use.
 namespace tfplug::ops {
 
 // ApplyAdaMax(var: Ref(T), m: Ref(T), v: Ref(T), beta1_power: T, lr: T, beta1:

@@ -9,7 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-// The sets of types that type attributes allow. The functions of Op call Check.
+// The sets of types that type attributes allow. The functions of Op call Check,
+// which does not compile if a type is not allowed.
 namespace tfplug::ops::types {
 
 struct Any {
