@@ -4,7 +4,7 @@
   compile_fail_test.py COMPILE_COMMANDS DIRECTORY COMPILER [FLAG]...
 
 Each *.cc in DIRECTORY lists texts that the compiler's errors must contain, one
-`// expect: TEXT` per line, and the number of errors that it may cause at most,
+`// expect: TEXT` per line, and may limit the number of errors with
 `// expect-errors: NUMBER`. At least one file, marked `// expect-success`, must
 compile, which shows that the flags are right. In the directory `device`, two
 files that each register a device must not link.
@@ -58,7 +58,7 @@ def check(compile_command, case):
 
 
 def check_link(compile_command, good):
-    """Checks that two files of one library cannot register a device each."""
+    """Checks that two files of one library cannot each register a device."""
     with tempfile.TemporaryDirectory() as scratch:
         objects = [f"{scratch}/a.o", f"{scratch}/b.o"]
         for output in objects:
@@ -73,7 +73,7 @@ def check_link(compile_command, good):
             return f"one file alone does not link: {text}"
         code, text = run([compile_command[0]] + library + objects)
         if code == 0 or not re.search("multiple definition.*SE_InitPlugin", text):
-            return f"linking two files gives another result: {text}"
+            return f"unexpected result of linking two files: {text}"
     return None
 
 

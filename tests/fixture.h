@@ -27,8 +27,9 @@ struct StringMaker<std::vector<std::string>> {
 namespace tfplug {
 
 // A platform that is registered with the fake of TensorFlow, and its device 0.
-// Checks at the end that the plug-in made no mistake and leaked no TF_Status.
-// The release has TF_Log, so the log can be read.
+// The destructor checks that the plug-in made no mistake and leaked no
+// TF_Status. The fake is TensorFlow 2.18, which has TF_Log, so tests can read
+// the log.
 template <class PlatformT>
 class Fixture {
  public:

@@ -34,7 +34,7 @@ def main():
     everything = "".join(
         p.read_text() for p in sorted(include.rglob("*.h"))
         if p.relative_to(include).parts[0] not in ("abi", "testing", "ops"))
-    # Lists are read through a macro that adds the word.
+    # A macro in attr_reader.h appends "List" to the names of these functions.
     called = set(re.findall(r"\bTF_\w+", everything))
     called |= {n + "List" for n in called if "GetAttr" in n}
 

@@ -11,7 +11,7 @@
 
 namespace tfplug::testing {
 
-// A fake of TensorFlow that checks at its end that no object has leaked.
+// A fake of TensorFlow whose destructor checks that no object has leaked.
 class LeakCheckedFake {
  public:
   explicit LeakCheckedFake(const FakeOptions& options = {}) : fake_(options) {}
@@ -26,6 +26,8 @@ class LeakCheckedFake {
   const ScopedFakeTensorFlow fake_;
 };
 
+// Checks that `run` returns the failure of each call of TensorFlow and leaks
+// nothing. See TryEachFault.
 template <class Run>
 void FailEachCall(Run&& run) {
   CHECK(TryEachFault(std::forward<Run>(run)) == absl::OkStatus());

@@ -34,13 +34,14 @@ class Trace {
     std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(calls_, {});
   }
+  // Records a call of `hook`, and fails if `fail` names it.
   absl::Status Reach(const std::string& hook, const void* self,
                      const void* event) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       calls_.push_back({hook, self, event});
     }
-    // Gives other threads the chance to interleave.
+    // Gives other threads a chance to run.
     std::this_thread::yield();
     return hook == fail ? absl::InternalError(hook) : absl::OkStatus();
   }

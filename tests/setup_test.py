@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that tools/lib/setup.sh trusts only cached builds that are as they were
-built, and installs only packages with known checksums.
+"""Checks that tools/lib/setup.sh uses only cached builds whose files are unchanged,
+and installs only packages with known checksums.
 
   setup_test.py PROJECT_ROOT
 """
@@ -85,7 +85,7 @@ class PackagesTest(unittest.TestCase):
             if not package.lstrip().startswith("#"):
                 self.assertRegex(package, r"^[\w.-]+==\S+ .*--hash=sha256:\w{64}")
 
-    def test_the_sandbox_of_apt_is_kept(self):
+    def test_apt_keeps_its_sandbox(self):
         self.assertNotIn("Sandbox", SETUP.read_text())
 
 

@@ -24,14 +24,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<](tfplug/[^">]+)[">]', re.M)
 
 
 def directory(header):
-    """The directory of 'tfplug/base/shape.h' ('base'); 'umbrella' for
-    headers directly in tfplug/."""
+    """Returns the directory of a header: 'base' for 'tfplug/base/shape.h',
+    'umbrella' for headers directly in tfplug/."""
     parts = pathlib.PurePath(header).parts
     return parts[1] if len(parts) > 2 else "umbrella"
 
 
 def read_includes(root):
-    """{header: [headers it includes]}, as paths that begin with tfplug/."""
+    """Returns {header: [included headers]}; paths begin with tfplug/."""
     include = root / "include"
     return {
         path.relative_to(include).as_posix(): INCLUDE.findall(path.read_text())
@@ -40,14 +40,14 @@ def read_includes(root):
 
 
 def block_after(text, title):
-    """The lines of the first fenced block after the heading `title`."""
+    """Returns the lines of the first fenced block after the heading `title`."""
     section = text.split(f"\n## {title}\n", 1)[1]
     return section.split("```", 2)[1].split("\n", 1)[1].strip().splitlines()
 
 
 def read_rules(page):
-    """{directory: {directories it may include}} and the internal headers
-    that other directories may include."""
+    """Returns {directory: {directories that it may include}} and the set of
+    internal headers that other directories may include."""
     rules, shared = {}, set()
     for line in block_after(page, "Include direction"):
         name, _, rest = line.partition(":")
@@ -88,7 +88,7 @@ def check_edges(includes, rules, shared):
 
 
 def find_cycle(edges):
-    """A cycle as a list of nodes whose last equals its first, or None."""
+    """Returns a cycle, a list of nodes that ends with its first node, or None."""
     done, path = set(), []
 
     def visit(node):
@@ -113,7 +113,7 @@ def find_cycle(edges):
 
 
 def check_map(root, page, tracked):
-    """The first table whose rows begin with a path in back quotes."""
+    """Checks the table of `page` whose rows begin with a directory."""
     text = (root / page).read_text()
     listed = [path.rstrip("/")
               for path in re.findall(r"^\| `([\w./-]+/)` \|", text, re.M)]
@@ -121,7 +121,7 @@ def check_map(root, page, tracked):
         return [f"{page}: has no map of directories"]
     wrong = [f"{page}: `{path}/` does not exist"
              for path in listed if path not in tracked]
-    # A parent that is listed with a child lists all of its children.
+    # A table that lists a directory must list all of its siblings, too.
     for parent in {str(pathlib.PurePath(p).parent) for p in listed}:
         siblings = {p for p in tracked - {"."}
                     if str(pathlib.PurePath(p).parent) == parent}
@@ -133,7 +133,7 @@ def check_map(root, page, tracked):
 
 
 def check_names(root, page):
-    """Every path and every `Class::Function` of the page is in the tree."""
+    """Checks that every path and every `Class::Function` in `page` exists."""
     text = (root / page).read_text()
     sources = "".join(p.read_text() for folder in ("include", "examples")
                       for p in sorted((root / folder).rglob("*"))
@@ -173,10 +173,10 @@ def main():
     includes = read_includes(root)
     rules, shared = read_rules(page)
     wrong = check_edges(includes, rules, shared)
-    for what, edges in (("headers", includes), ("directories", rules)):
+    for kind, edges in (("headers", includes), ("directories", rules)):
         cycle = find_cycle(edges)
         if cycle:
-            wrong.append(f"cycle of {what}: {' -> '.join(cycle)}")
+            wrong.append(f"cycle of {kind}: {' -> '.join(cycle)}")
     files = subprocess.run(["git", "-C", str(root), "ls-files"], check=True,
                            text=True, stdout=subprocess.PIPE).stdout.split()
     tracked = {str(parent) for f in files if (root / f).exists()

@@ -6,7 +6,7 @@ libm, libstdc++ and libgcc_s and nothing else:
 
 A plug-in shares a process with TensorFlow, which exports tens of thousands of C++
 symbols. A symbol that the plug-in exports or leaves undefined may be bound to one
-of those, and another library that it needs may be loaded in another version.
+of those, and a library that it needs may already be loaded in another version.
 
 A plug-in built --without-flags also exports its own classes and Abseil's. Only the
 symbols of namespace tfplug are errors.

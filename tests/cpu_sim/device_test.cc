@@ -27,7 +27,7 @@ std::unique_ptr<Machine> MakeMachine(bool strict = true) {
 
 sigjmp_buf after_fault;
 
-// Whether touch() accesses memory that this process must not access.
+// Returns whether touch() accesses memory that this process cannot access.
 template <typename F>
 bool Faults(F touch) {
   struct sigaction handler = {}, previous;
@@ -43,8 +43,8 @@ bool FaultsAt(const volatile char* address) {
   return Faults([=] { (void)*address; });
 }
 
-// Runs check() in a forked child, and returns whether it returned true within
-// 20 seconds.
+// Runs check() in a forked child, and returns whether check() returned true
+// within 20 seconds.
 template <typename F>
 bool HoldsInChild(F check) {
   const pid_t child = fork();
@@ -187,7 +187,7 @@ TEST_CASE("Device: 0 bytes are a valid size") {
   CHECK(device.CopyOnDevice(nullptr, nullptr, 0).ok());
 }
 
-TEST_CASE("Machine: its options are read from the environment") {
+TEST_CASE("Machine: options are read from the environment") {
   CHECK(OptionsFromEnvironment()->devices == 2);
   CHECK(OptionsFromEnvironment()->strict);
   setenv("CPU_SIM_DEVICES", "3", 1);

@@ -47,7 +47,8 @@ constexpr std::pair<Binary, BinaryFunction> kBinaries[] = {
     {Binary::kReciprocalGrad, [](double y, double dy) { return -dy * y * y; }},
 };
 
-// Random values between 0.1 and 1, optionally with both signs.
+// Returns random values with magnitudes between 0.1 and 1, all of them positive
+// if `positive`.
 Floats DrawFarFromZero(int64_t size, bool positive) {
   Floats values = Draw(size);
   for (float& v : values) {

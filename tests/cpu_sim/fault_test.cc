@@ -9,7 +9,7 @@
 namespace cpu_sim::rt {
 namespace {
 
-TEST_CASE("faults: after some calls, for some calls, at one place") {
+TEST_CASE("faults: hook, after and times select the calls that fail") {
   REQUIRE(InjectFault("hook=a,after=1,times=2").ok());
   CHECK(CheckFault("b").ok());
   CHECK(CheckFault("a").ok());
@@ -20,7 +20,7 @@ TEST_CASE("faults: after some calls, for some calls, at one place") {
   CHECK(CheckFault("a").ok());
 }
 
-TEST_CASE("faults: every kind") {
+TEST_CASE("faults: every kind of failure") {
   REQUIRE(InjectFault("hook=a,kind=oom").ok());
   CHECK(CheckFault("a").code() == absl::StatusCode::kResourceExhausted);
   REQUIRE(InjectFault("hook=a,kind=throw").ok());

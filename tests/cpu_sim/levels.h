@@ -13,12 +13,13 @@
 
 #include "kernels/simd.h"
 
-// Helpers for tests of each SIMD level that this machine supports.
+// Helpers for tests that run at each SIMD level that this machine supports.
 namespace cpu_sim {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
+// Returns random values between -1 and 1.
 inline Floats Draw(int64_t size) {
   static std::mt19937 random(7);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -27,7 +28,7 @@ inline Floats Draw(int64_t size) {
   return values;
 }
 
-// Memory filled with a non-zero pattern, followed by a guard.
+// The memory for a result, filled with 77, and a guard behind it.
 struct Output {
   explicit Output(int64_t size) : values(static_cast<size_t>(size) + 16, 77) {}
   float* data() { return values.data(); }

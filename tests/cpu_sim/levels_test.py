@@ -29,7 +29,7 @@ def main():
         if not any("cpu_sim" in name for name in names):
             sys.exit(f"{library} defines no symbol of cpu_sim")
         for name in names:
-            # A reference to the data of an exception handler, no code.
+            # A reference to the data of an exception handler, not code.
             if not name.startswith("DW.ref."):
                 owners[name].append(library)
     shared = {n: l for n, l in owners.items() if len(l) > 1}

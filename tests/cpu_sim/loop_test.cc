@@ -11,8 +11,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// Returns the elements read by broadcasting `from`, which holds 0, 1, 2, ...,
-// to `to`.
+// Returns the elements that are read when a tensor of shape `from`, which holds
+// 0, 1, 2, ..., is broadcast to shape `to`.
 std::vector<int64_t> Broadcast(const Shape& from, const Shape& to) {
   const Loop<2> loop = MakeBroadcastLoop<2>(to, {from}).value();
   std::vector<int64_t> read(static_cast<size_t>(ElementCount(to)), -1);
@@ -52,7 +52,7 @@ TEST_CASE("Loop: merges contiguous dimensions") {
   CHECK(MakeBroadcastLoop<2>(shape, {shape})->row_size() == 24);
   CHECK(MakeBroadcastLoop<2>(shape, {Shape{3, 4}})->rank == 2);
   CHECK(MakeBroadcastLoop<2>(shape, {Shape{3, 1}})->rank == 3);
-  // Ten dimensions merge into two; nine cannot be merged.
+  // Ten dimensions merge into two; nine alternating ones do not merge.
   CHECK(MakeBroadcastLoop<2>(Shape(10, 2), {Shape(5, 2)})->rank == 2);
   const Shape alternating = {1, 2, 1, 2, 1, 2, 1, 2, 1};
   CHECK_FALSE(MakeBroadcastLoop<2>(Shape(9, 2), {alternating}).ok());

@@ -62,7 +62,8 @@ TEST_CASE("gemm") {
   });
 }
 
-// Calls use(index in x, in filter, in y) for each product of a convolution.
+// Calls use(index in x, index in filter, index in y) for each product of a
+// convolution.
 template <typename Use>
 void ForEachProduct(const Conv2D& conv, Use use) {
   const Window &rows = conv.rows, &cols = conv.cols;

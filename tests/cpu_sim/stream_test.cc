@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an exception in a task becomes an error") {
 TEST_CASE_FIXTURE(Fixture,
                   "Stream: one waits for another without blocking the host") {
   Stream other(device_);
-  std::vector<int> order;  // guarded by the dependency
+  std::vector<int> order;  // ordered by the dependency
   Gate gate(stream_);
   REQUIRE(stream_.Launch([&] { order.push_back(1); }).ok());
   REQUIRE(other.WaitFor(stream_).ok());
@@ -150,7 +150,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(order == std::vector<int>{1, 2});
 }
 
-TEST_CASE_FIXTURE(Fixture, "Stream: its own task cannot wait for it") {
+TEST_CASE_FIXTURE(Fixture, "Stream: a task cannot wait for its own stream") {
   absl::Status stream_status, device_status;
   REQUIRE(stream_
               .RunOnHost([&] {
@@ -228,7 +228,8 @@ TEST_CASE_FIXTURE(Fixture, "Timer: measures the work between its two points") {
   CHECK_FALSE(timer.Nanoseconds().ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "faults: when enqueueing, and on the device") {
+TEST_CASE_FIXTURE(Fixture,
+                  "faults: in the enqueueing call, and on the device") {
   void* a = device_.Allocate(4).value();
   int host = 0;
   REQUIRE(InjectFault("hook=memcpy_htod,kind=oom").ok());

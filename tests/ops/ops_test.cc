@@ -54,7 +54,7 @@ class MatMul : public tfplug::Kernel {
   bool transpose_a_ = false;
 };
 
-// Returns the number of values, and the axis, which follows them.
+// Outputs the number of values and the axis, an input that follows a list.
 class ConcatV2 : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext& context) override {
@@ -164,7 +164,7 @@ class Fixture {
     REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
     return *std::move(kernel);
   }
-  testing::ScopedFakeTensorFlow core_;
+  testing::ScopedFakeTensorFlow tensorflow_;
   std::unique_ptr<testing::Host> host_ =
       testing::Host::Register(&SE_InitPlugin).value();
   testing::FakeDevice* const device_ = host_->Device(0).value();

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// A pass over protobuf messages for TensorFlow's CPU device, run by
-// tests/tensorflow/test_proto.py. It parses, copies, reflects and prints with
-// the plug-in's libprotobuf, in a process with TensorFlow's libprotobuf.
+// SPDX-License-Identifier: Apache-2.0 A pass over protobuf messages for
+// TensorFlow's CPU device, run by tests/tensorflow/test_proto.py. It parses,
+// copies, prints and uses reflection with the plug-in's libprotobuf, in a
+// process with TensorFlow's libprotobuf.
 #include <google/protobuf/text_format.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 namespace proto = tfplug::proto;
 
-// Replaces Rint by Ceil. Uses text format and reflection.
+// Replaces Rint with Ceil. Uses text format and reflection.
 struct RintToCeil : tfplug::MessagePass {
   absl::Status Rewrite(proto::GraphDef& graph,
                        const tfplug::PassContext& /*context*/) override {
@@ -28,7 +28,7 @@ struct RintToCeil : tfplug::MessagePass {
       if (!google::protobuf::TextFormat::ParseFromString(text, &copy) ||
           copy.GetReflection()->FieldSize(
               copy, copy.GetDescriptor()->FindFieldByName("input")) == 0) {
-        return absl::InternalError("a node is not what it was: " + text);
+        return absl::InternalError("text format changed a node: " + text);
       }
       node = copy;
       node.set_op("Ceil");

@@ -138,7 +138,7 @@ TEST_CASE("an attribute is converted to a message and back") {
         std::vector<int64_t>{7});
 }
 
-// ---- Passes
+// ---- Passes ----------------------------------------------------------------
 
 int rewrites = 0;
 struct ReluToElu : MessagePass {

@@ -88,7 +88,7 @@ bool Same(const PartialShape& shape, const proto::TensorShapeProto& want) {
   return true;
 }
 
-TEST_CASE("properties of a tensor") {
+TEST_CASE("TensorProperties are read as protobuf reads them") {
   ForEachRandom<proto::OpInfo::TensorProperties>(
       [](const proto::OpInfo::TensorProperties& want, absl::string_view bytes) {
         const TensorProperties properties = TensorProperties::Parse(bytes);
@@ -117,7 +117,7 @@ void CheckArgs(
   }
 }
 
-TEST_CASE("the signature of an op") {
+TEST_CASE("an OpSignature is read as protobuf reads an OpDef") {
   ForEachRandom<proto::OpDef>([](const proto::OpDef& want,
                                  absl::string_view bytes) {
     const OpSignature op = OpSignature::Parse(bytes);
@@ -191,7 +191,7 @@ std::string Elements(const proto::TensorProto& tensor) {
   }
 }
 
-TEST_CASE("a constant") {
+TEST_CASE("a Constant is read as protobuf reads a TensorProto") {
   google::protobuf::LogSilencer quiet;
   Random random(2);
   int read = 0;
