@@ -151,7 +151,7 @@ def check_names(root, page):
 
 
 def check_visibility(root):
-    """The order of a header's marks: includes (i), push ((), namespaces (n), pop ())."""
+    """Checks the order of each header's marks: includes, push, namespaces, pop."""
     marks = {"#include": "i", "#pragma GCC visibility push(hidden)": "(",
              "namespace ": "n", "}  // namespace": "n",
              "#pragma GCC visibility pop": ")"}

@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(Fixture, "Stream: an exception in a task becomes an error") {
 TEST_CASE_FIXTURE(Fixture,
                   "Stream: one waits for another without blocking the host") {
   Stream other(device_);
-  std::vector<int> order;  // ordered by the dependency
+  std::vector<int> order;  // the dependency orders the accesses
   Gate gate(stream_);
   REQUIRE(stream_.Launch([&] { order.push_back(1); }).ok());
   REQUIRE(other.WaitFor(stream_).ok());

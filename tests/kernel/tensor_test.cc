@@ -68,8 +68,8 @@ TEST_CASE("access with a wrong type, rank or size throws") {
   const Tensor x = Make({2, 3}, std::vector<float>(6));
   CHECK_THROWS_WITH_AS(x.flat<int32_t>(),
                        "elements were accessed as int32, but the tensor is "
-                       "float[2,3]; check its "
-                       "type and shape, or add a TypeConstraint to the kernel",
+                       "float[2,3]; check its type and shape, "
+                       "or add a TypeConstraint to the kernel",
                        std::invalid_argument);
   CHECK_THROWS_AS((x.view<float, 3>()), std::invalid_argument);
   CHECK_THROWS_AS(x.scalar<float>(), std::invalid_argument);

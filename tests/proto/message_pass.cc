@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 A pass over protobuf messages for
-// TensorFlow's CPU device, run by tests/tensorflow/test_proto.py. It parses,
-// copies, prints and uses reflection with the plug-in's libprotobuf, in a
-// process with TensorFlow's libprotobuf.
+// SPDX-License-Identifier: Apache-2.0
+// A pass over protobuf messages for TensorFlow's CPU device, run by
+// tests/tensorflow/test_proto.py. It parses, copies, prints and uses reflection
+// with the plug-in's libprotobuf, in a process with TensorFlow's libprotobuf.
 #include <google/protobuf/text_format.h>
 
 #include <string>

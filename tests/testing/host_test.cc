@@ -85,10 +85,10 @@ TEST_CASE_FIXTURE(BrokenFixture, "mistakes that make TensorFlow abort") {
         "SP_Platform::name is null");
   CHECK(ErrorWithParams([](Params& p) { p.platform->type = nullptr; }) ==
         "SP_Platform::type is null");
-  CHECK(ErrorWithParams([](Params& p) { p.platform->type = "my-device"; }) ==
-        "'my-device' must begin with a capital letter and contain capital "
-        "letters "
-        "and underscores only");
+  CHECK(
+      ErrorWithParams([](Params& p) { p.platform->type = "my-device"; }) ==
+      "SP_Platform::type is 'my-device', but must begin with a capital letter "
+      "and contain only capital letters and underscores");
   CHECK(ErrorWithParams([](Params& p) {
           p.platform_fns->destroy_device_fns = nullptr;
         }) == "SP_PlatformFns::destroy_device_fns is null");

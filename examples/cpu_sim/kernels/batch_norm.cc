@@ -64,7 +64,7 @@ class BatchNormKernel : public tfplug::Kernel {
   }
 
   // Allocates a tensor for a result with the channels last. Returns an empty
-  // Tensor if the output has them last itself.
+  // Tensor if the output itself has the channels last.
   absl::StatusOr<tfplug::Tensor> MakeTemp(tfplug::KernelContext& context,
                                           const tfplug::Shape& shape) const {
     if (!channels_first_) return tfplug::Tensor();

@@ -39,7 +39,7 @@ struct Pool2D {
 // A convolution of images [batch, rows.in, cols.in, in_depth] to [batch,
 // rows.out, cols.out, out_depth]; channels of different groups do not mix. The
 // filter is [rows.size, cols.size, in_depth / groups, out_depth]. If each
-// channel is a group, that has the same layout as [rows.size, cols.size,
+// channel is a group, its layout is the same as that of [rows.size, cols.size,
 // in_depth, out_depth / in_depth].
 struct Conv2D {
   int64_t batch;

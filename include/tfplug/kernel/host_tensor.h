@@ -44,8 +44,8 @@ struct Releaser {
 // Returns a tensor that uses `data`, `size` bytes of the author's memory.
 // INVALID_ARGUMENT if the tensor needs more. `release(data, size)` is called
 // exactly once, on any thread, when nothing refers to the memory any more. If
-// the call fails, or if `data` is not aligned to TensorAlignment() and
-// TensorFlow therefore copies it, that is before the call returns.
+// the function fails, or if TensorFlow copies `data` because it is not aligned
+// to TensorAlignment(), `release` has been called when the function returns.
 template <class Release>
 absl::StatusOr<Tensor> WrapHostTensor(DataType dtype, const Shape& shape,
                                       void* data, size_t size,

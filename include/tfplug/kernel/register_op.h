@@ -25,8 +25,9 @@ inline bool RegisterOp(OpDef def) {
 
 }  // namespace tfplug
 
-// TFPLUG_REGISTER_OP(tfplug::OpDef("MyOp").Input("x: float")...); Use it at
-// namespace scope, in any number of files of the library. It defines
+// TFPLUG_REGISTER_OP(tfplug::OpDef("MyOp").Input("x: float")...);
+//
+// Use it at namespace scope, in any number of files of the library. It defines
 // TF_InitKernel.
 #define TFPLUG_REGISTER_OP(...) \
   TFPLUG_INTERNAL_REGISTER_OP(__COUNTER__, __VA_ARGS__)

@@ -44,8 +44,8 @@ template <class StreamT>
 struct VariableCode {
   static constexpr VariableUpdate kUpdate = VariableUpdate::kAdd;
 
-  // Enqueues a copy of a variable's value. TensorFlow calls it before a change
-  // in place of a variable whose buffer another tensor shares.
+  // Enqueues a copy of a variable's value. TensorFlow calls it before an
+  // in-place change of a variable whose buffer another tensor shares.
   static absl::Status Copy(KernelContext& context, const Tensor& from,
                            Tensor& to) {
     const auto stream = context.GetStream<StreamT>();

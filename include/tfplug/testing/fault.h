@@ -23,7 +23,7 @@ namespace tfplug::testing {
 //   CHECK(fault.failed() == "TF_AllocateTemp");
 class Fault {
  public:
-  // Fails call number `call`, whichever function it calls; 0 fails none.
+  // Fails call number `call` of any function; 0 fails none.
   explicit Fault(int64_t call) : Fault("", call) {}
   // Fails call number `call` of `function`.
   explicit Fault(std::string function, int64_t call = 1) {

@@ -58,9 +58,9 @@ using IfOpEnum = std::enable_if_t<IsOpEnum<E>()>;
 template <class E>
 inline constexpr std::string_view kKind = LastName(SpellingOf<E>());
 
-// Return whether the kind is one of arguments. An argument has a fixed index
-// (Inputs), follows a list, so that its index depends on the node (LateInputs),
-// is a list (InputLists), or is a reference (RefInputs).
+// Return whether enumerators of this kind are inputs, or outputs. An argument
+// has a fixed index (Inputs), follows a list, so that its index depends on the
+// node (LateInputs), is a list (InputLists), or is a reference (RefInputs).
 constexpr bool IsInput(std::string_view kind) {
   return kind == "Inputs" || kind == "LateInputs" || kind == "InputLists" ||
          kind == "RefInputs";

@@ -38,14 +38,15 @@ inline absl::Status RequireFields(const char* struct_name, size_t struct_size,
 }
 
 // Requires the form [A-Z][A-Z_]*.
-inline absl::Status ValidateDeviceType(absl::string_view type) {
+inline absl::Status ValidateDeviceType(absl::string_view field,
+                                       absl::string_view type) {
   bool ok = !type.empty() && type[0] != '_';
   for (const char c : type) ok = ok && (c == '_' || (c >= 'A' && c <= 'Z'));
   if (ok) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "'" + std::string(type) +
-      "' must begin with a capital letter and contain capital letters and "
-      "underscores only");
+      "SP_Platform::" + std::string(field) + " is '" + std::string(type) +
+      "', but must begin with a capital letter and contain only capital "
+      "letters and underscores");
 }
 
 inline absl::Status Validate(
@@ -60,8 +61,8 @@ inline absl::Status Validate(const capi::SP_Platform& platform) {
   absl::Status status = RequireFields(
       "SP_Platform", platform.struct_size,
       {{"name", platform.name != nullptr}, {"type", platform.type != nullptr}});
-  if (status.ok()) status = ValidateDeviceType(platform.name);
-  if (status.ok()) status = ValidateDeviceType(platform.type);
+  if (status.ok()) status = ValidateDeviceType("name", platform.name);
+  if (status.ok()) status = ValidateDeviceType("type", platform.type);
   return status;
 }
 
