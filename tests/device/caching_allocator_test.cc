@@ -38,7 +38,7 @@ class CachingPlatform
 };
 
 TEST_CASE_FIXTURE(Fixture<CachingPlatform>,
-                  "CachingAllocator: used by TensorFlow") {
+                  "CachingAllocator: serves TensorFlow's calls") {
   CHECK_FALSE(device().has_unified_memory());
   const DeviceMemory memory = device().Allocate(1000);
   const DeviceMemory other = device().Allocate(1000);
@@ -106,7 +106,7 @@ TEST_CASE("CachingAllocator: a small remainder is not split off") {
 }
 
 TEST_CASE(
-    "CachingAllocator: a size of zero, and sizes beyond the address space") {
+    "CachingAllocator: size 0 is null; sizes beyond the address space fail") {
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
@@ -149,7 +149,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "CachingAllocator: every kind of failure in every call of the driver") {
+    "CachingAllocator: survives each kind of failure in each driver call") {
   for (int failure = Driver::kExhausted; failure <= Driver::kThrows;
        ++failure) {
     for (int fail_at = 0; fail_at < 16; ++fail_at) {
@@ -213,7 +213,7 @@ TEST_CASE("CachingAllocator: errors of the driver are returned unchanged") {
   CHECK(driver.live.empty());
 }
 
-TEST_CASE("CachingAllocator: the limit") {
+TEST_CASE("CachingAllocator: the limit caps regions and usage") {
   Driver driver;
   driver.capacity = 1 << 20;
   driver.options.limit = 10000;
@@ -227,8 +227,8 @@ TEST_CASE("CachingAllocator: the limit") {
   CHECK(caching.Usage()->free == 10000 - 2 * 4096);
   CHECK(caching.Allocate(1793, 0).status().message() ==
         "out of device memory allocating 1793 bytes: 8192 bytes in use, 8192 "
-        "reserved in 1 region, largest free block 0, limit 10000: "
-        "CachingAllocatorOptions::limit");
+        "reserved in 1 region, largest free block 0, limit 10000: another "
+        "region would exceed CachingAllocatorOptions::limit");
   CHECK(caching.Allocate(1000, 0).ok());
   CHECK(driver.in_use == 8192 + 1792);
   CHECK(caching.Deallocate(memory).ok());
@@ -335,7 +335,7 @@ TEST_CASE("CachingAllocator: a stray pointer is an error and changes nothing") {
   CHECK(caching.Allocate(2 << 20, 0)->opaque() == memory.opaque());
 }
 
-TEST_CASE("CachingAllocator: errors when the driver deallocates") {
+TEST_CASE("CachingAllocator: a failed deallocation is returned or logged") {
   testing::ScopedFakeTensorFlow fake(Fixture<CachingPlatform>::WithLog());
   testing::LogCapture log;
   Driver driver;
@@ -366,7 +366,7 @@ TEST_CASE("CachingAllocator: releases all regions when it is destroyed") {
   CHECK(driver.live.empty());
 }
 
-TEST_CASE("CachingAllocator: refuses an invalid rounding") {
+TEST_CASE("CachingAllocator: rejects an invalid rounding") {
   for (uint64_t rounding : {0, 32, 96, 257}) {
     Driver driver;
     driver.options.rounding = rounding;

@@ -18,12 +18,12 @@ struct Chunk {
   uintptr_t address = 0;
   uint64_t size = 0;       // in bytes
   uint64_t requested = 0;  // before rounding; 0 if the chunk is free
-  uint32_t region = 0;     // index in CachingHeap::regions_
+  uint32_t region = 0;     // index in HeapRegions
   uint32_t before = 0;     // the neighbors in the region, by address
   uint32_t after = 0;
-  // Depends on the state of the chunk. Free: the subtrees in FreeChunks. In
-  // use: `left` is the next chunk in the hash bucket. Unused record: `left` is
-  // the next unused record.
+  // The meaning depends on the state of the chunk. Free: the subtrees in
+  // FreeChunks. In use: `left` is the next chunk in the hash bucket. Unused
+  // record: `left` is the next unused record.
   uint32_t left = 0;
   uint32_t right = 0;
   uint32_t priority = 0;  // in FreeChunks; random, constant for each record
@@ -38,8 +38,8 @@ class ChunkTable {
   Chunk& operator[](uint32_t chunk) { return chunks_[chunk]; }
   const Chunk& operator[](uint32_t chunk) const { return chunks_[chunk]; }
 
-  // Allocates records for the next `count` calls of New. If it throws, nothing
-  // has changed.
+  // Allocates records for the next `count` calls of New. If that throws,
+  // nothing has changed.
   void Reserve(size_t count) {
     if (unused_count_ < count) Grow();
   }
