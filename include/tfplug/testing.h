@@ -2,7 +2,7 @@
 #ifndef TFPLUG_TESTING_H_
 #define TFPLUG_TESTING_H_
 
-// Everything for testing a plug-in in process, without TensorFlow.
+// Everything for testing a plug-in in one process, without TensorFlow.
 // ScopedFakeTensorFlow replaces the C API that TensorFlow exports. Host calls a
 // device plug-in as TensorFlow does, FakeKernel and KernelRun call a kernel,
 // and GraphHost calls a graph optimizer. Fault makes calls fail, and LeakCheck

@@ -22,7 +22,7 @@ Struct Distinct() {
   return result;
 }
 
-TEST_CASE("the newest layout is the last one and equals the struct's") {
+TEST_CASE("the last layout is the newest, which is that of the struct") {
   CHECK(StructInfo<SP_StreamExecutor>::kSize == sizeof(SP_StreamExecutor));
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].size == 296);
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].last == std::string());
@@ -50,7 +50,7 @@ TEST_CASE("the stream executor of 2.5 is filled by field name") {
   CHECK(old.struct_size == 264);
   CHECK((old.allocate == newest.allocate));
   CHECK((old.synchronize_all_activity == newest.synchronize_all_activity));
-  // 24 bytes further back in the newest layout.
+  // The newest layout has this field 24 bytes later.
   CHECK((old.host_callback == newest.host_callback));
   CHECK(offsetof(SP_StreamExecutor_2_5, host_callback) == 256);
   CHECK(offsetof(SP_StreamExecutor, host_callback) == 280);
@@ -92,7 +92,7 @@ TEST_CASE("each function is looked up by name") {
   CHECK(names.back() == "TF_ZerosLikeVariant");
 }
 
-TEST_CASE("DescribeFunction takes a pointer to a member") {
+TEST_CASE("DescribeFunction accepts a pointer to a member or an index") {
   const FunctionInfo gone = DescribeFunction(&Functions::TF_AssignVariable);
   CHECK(gone.name == std::string("TF_AssignVariable"));
   CHECK(gone.releases.since.minor == 6);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The committed files are what codegen/ generates, and the check finds differences.
+"""Tests that the committed files are what codegen/ generates, and that generate.py
+--check finds differences.
 
-Each test changes one thing in a copy of the project.
+Most tests change one thing in a copy of the project.
 """
 
 import pathlib
@@ -124,7 +125,7 @@ class CodegenTest(unittest.TestCase):
         self.assertIn("[SP_StreamExecutor.get_event_status]: no `thread`",
                       output)
 
-    def test_no_field_of_the_device_side_is_without_its_row(self):
+    def test_every_field_of_the_device_side_has_a_row(self):
         page = (ROOT / "docs/reference/device_abi.md").read_text(encoding="utf-8")
         for header in (ROOT / "include/tfplug/abi").glob("s[ep]_*.h"):
             text = header.read_text(encoding="utf-8")

@@ -9,8 +9,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// Tests that each pointer that the framework passes to TensorFlow is filled or
-// null as codegen/device_api.ini and graph_api.ini describe.
+// Tests that each pointer that tfplug passes to TensorFlow is filled or null as
+// codegen/device_api.ini and graph_api.ini describe.
 namespace tfplug {
 namespace {
 
@@ -28,8 +28,8 @@ void CheckFields(const Struct& filled, bool overrides_all) {
   }
 }
 
-TEST_CASE_TEMPLATE("the structs of a device", PlatformT, recording::Platform,
-                   minimal::Platform) {
+TEST_CASE_TEMPLATE("the structs of a device are filled as described", PlatformT,
+                   recording::Platform, minimal::Platform) {
   constexpr bool kOverridesAll = std::is_same_v<PlatformT, recording::Platform>;
   using DeviceT = typename PlatformT::Device;
   Fixture<PlatformT> fixture;
@@ -48,7 +48,7 @@ T Sized() {
   return value;
 }
 
-TEST_CASE("the parameters of SE_InitPlugin") {
+TEST_CASE("the parameters of SE_InitPlugin are filled as described") {
   testing::ScopedFakeTensorFlow fake;
   auto platform = Sized<capi::SP_Platform>();
   auto platform_fns = Sized<capi::SP_PlatformFns>();
@@ -67,7 +67,7 @@ struct Optimizer : GraphOptimizer<> {
   static constexpr char kDeviceType[] = "RECORDER";
 };
 
-TEST_CASE("the structs of a graph optimizer") {
+TEST_CASE("the structs of a graph optimizer are filled as described") {
   testing::ScopedFakeTensorFlow fake;
   auto optimizer = Sized<capi::TP_Optimizer>();
   auto configs = Sized<capi::TP_OptimizerConfigs>();

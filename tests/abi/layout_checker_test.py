@@ -18,7 +18,7 @@ import layout_test  # noqa: E402
 
 # (header, text, replacement, expected error)
 MISTAKES = [
-    # Two fields of the same type are swapped: only the offsets change.
+    # None: main swaps two fields of the same type, so that only offsets change.
     ("sp_device.h", "const char* hardware_name", "const char* swapped_name",
      None),
     ("sp_device.h", "void* ext;", "int64_t ext;",
@@ -91,7 +91,7 @@ def main():
             failures.append(f"{header}, `{new}`: expected `{words}`, got "
                             f"{complaints or 'nothing'}")
     print("\n".join(failures) or
-          f"all {len(MISTAKES)} mistakes are found")
+          f"All {len(MISTAKES)} mistakes are found.")
     return 1 if failures else 0
 
 

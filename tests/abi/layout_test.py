@@ -3,7 +3,7 @@
 
 Generates a C++ file that includes both (ours are in a namespace) and consists of
 static_asserts: every size, offset, field type, enum value, size macro and function
-signature of that release. The test is to compile it.
+signature of that release. The release passes if this file compiles.
 
 A failure means that codegen/abi_history.json does not describe the ABI of this
 TensorFlow: add the release to the history, run codegen/generate.py, and review
@@ -110,7 +110,7 @@ class LayoutTest:
         for header in HEADERS:
             if (self.include / "tensorflow/c" / header).exists():
                 add(f'#include "tensorflow/c/{header}"')
-        # The size macros' names are constants in our headers.
+        # Our headers define constants with the names of the size macros.
         for macro, raws in self.model.macros.items():
             if macro.startswith("GO_") or not self.macro_value(macro):
                 continue
@@ -129,7 +129,7 @@ class LayoutTest:
                                f"{macro} differs from ours")
 
     def macro_value(self, macro):
-        """Returns (value in this release, whether it is the newest one), or None."""
+        """Returns (value in this release, whether the newest release has it), or None."""
         raws = self.model.macros[macro]
         raw = raw_at(raws, self.version)
         return raw and (raw["value"], raw is raws[-1])
@@ -264,7 +264,7 @@ def main():
               "codegen/abi_history.json and run: python3 codegen/generate.py")
         return 1
     print(f"TensorFlow {version}: {test.checks} checks of layout, enums and "
-          "signatures hold.")
+          "signatures passed.")
     return 0
 
 

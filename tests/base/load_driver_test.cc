@@ -31,7 +31,7 @@ TEST_CASE("LoadDriver: the driver binds to its own symbols") {
   CHECK((driver->Find<int(int)>("test_driver_value") == value));
 }
 
-TEST_CASE("Driver: a symbol that the library lacks") {
+TEST_CASE("Driver: a missing symbol is an error with the remedy") {
   DriverOptions options;
   options.remedy = "install vendor-driver 2";
   const auto driver = LoadDriver({TestDriver()}, options);
@@ -45,7 +45,7 @@ TEST_CASE("Driver: a symbol that the library lacks") {
   CHECK((driver->Find<void()>("test_driver_new") == nullptr));
 }
 
-TEST_CASE("LoadDriver: no library can be loaded") {
+TEST_CASE("LoadDriver: the error lists every library that it tried") {
   const absl::Status status =
       LoadDriver({"libno_such_driver.so.1", "/no/such/driver.so"}).status();
   CHECK(absl::IsNotFound(status));

@@ -34,7 +34,7 @@ void CheckRounding(uint32_t codes, uint32_t sign) {
     if (static_cast<float>(T(std::nextafter(middle, 0.0f))) != low ||
         static_cast<float>(T(-std::nextafter(
             middle, std::numeric_limits<float>::infinity()))) != -high) {
-      FAIL_CHECK("beside ", middle);
+      FAIL_CHECK("next to ", middle);
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace tfplug {
 namespace {
 
-TEST_CASE("Shape: elements and text") {
+TEST_CASE("Shape: num_elements and ToString") {
   CHECK(Shape{}.num_elements() == 1);
   CHECK(Shape({2, 0, 3}).num_elements() == 0);
   CHECK(Shape({2, 3}).ToString() == "[2,3]");
@@ -18,7 +18,7 @@ TEST_CASE("Shape: elements and text") {
   CHECK(Shape({2, 3}) != Shape({3, 2}));
 }
 
-TEST_CASE("Shape: more dimensions than fit in the object, and back") {
+TEST_CASE("Shape: grows beyond its inline storage and shrinks again") {
   Shape deep;
   for (int i = 1; i <= 8; ++i) deep.add_dim(i);
   CHECK(deep.ToString() == "[1,2,3,4,5,6,7,8]");
@@ -55,7 +55,7 @@ TEST_CASE("Shape: num_elements is -1 for shapes that no tensor can have") {
   CHECK(Shape(std::vector<int64_t>(255, 1)).num_elements() == -1);
 }
 
-TEST_CASE("PartialShape") {
+TEST_CASE("PartialShape: unknown ranks and dimensions") {
   CHECK(PartialShape().ToString() == "<unknown rank>");
   CHECK(PartialShape(Shape{1, -1}).ToString() == "[1,?]");
   CHECK(!PartialShape(Shape{1, -1}).is_fully_known());

@@ -22,15 +22,15 @@ absl::Status WithPayloads() {
   return status;
 }
 
-TEST_CASE("SetStatus and ToStatus carry every code and its message") {
+TEST_CASE("SetStatus and ToStatus preserve every code and message") {
   ScopedFakeTensorFlow fake;
   for (int code = 0; code <= 16; ++code) {
     CAPTURE(code);
-    const absl::Status in(static_cast<absl::StatusCode>(code), "words");
+    const absl::Status in(static_cast<absl::StatusCode>(code), "text");
     capi::TF_Status c;
     SetStatus(&c, in);
     CHECK(static_cast<int>(c.code) == code);
-    CHECK(c.message == (code == 0 ? "" : "words"));
+    CHECK(c.message == (code == 0 ? "" : "text"));
     CHECK(ToStatus(&c) == in);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver that defines a symbol which the process that loads it exports, too,
-// as a driver with a copy of LLVM does in a process with TensorFlow.
+// A driver that defines a symbol that the process exports, too, like a driver
+// with its own copy of LLVM in a process with TensorFlow.
 extern "C" {
 
 __attribute__((visibility("default"), noinline)) int test_driver_collision() {

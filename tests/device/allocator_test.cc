@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Recording,
   CHECK(host().platform().supports_unified_memory == 1);
 }
 
-TEST_CASE_FIXTURE(Minimal, "the default host memory") {
+TEST_CASE_FIXTURE(Minimal, "the default host memory is aligned") {
   for (uint64_t size : {1, 255, 256, 257, 1000}) {
     CAPTURE(size);
     void* memory = device().AllocateHost(size);
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(Minimal, "the default host memory") {
   device().DeallocateHost(device().AllocateHost(0));
 }
 
-TEST_CASE_FIXTURE(Minimal, "host memory that cannot be allocated") {
+TEST_CASE_FIXTURE(Minimal, "host memory that does not fit is null and logged") {
   for (uint64_t size : {std::numeric_limits<uint64_t>::max(),
                         std::numeric_limits<uint64_t>::max() - 254,
                         std::numeric_limits<uint64_t>::max() - 255}) {

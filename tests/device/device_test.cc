@@ -61,7 +61,7 @@ class AttachedPlatform : public minimal::PlatformOf<Attached> {
 Attached::Attached(AttachedPlatform& platform, int ordinal)
     : name_(platform.driver + std::to_string(ordinal)) {}
 
-TEST_CASE("a device constructed with its platform") {
+TEST_CASE("a device may be constructed with its platform") {
   Fixture<AttachedPlatform> fixture;
   CHECK(fixture.device().hardware_name() == "a driver's 0");
 }
@@ -106,7 +106,7 @@ TEST_CASE(
         Calls{"-Event", "-Stream", "-Memory", "-Device"});
 }
 
-TEST_CASE_FIXTURE(Recording, "the properties of a device") {
+TEST_CASE_FIXTURE(Recording, "the properties of a device reach TensorFlow") {
   CHECK(device().ordinal() == 0);
   CHECK(host().Device(1).value()->ordinal() == 1);
   CHECK(device().hardware_name() == "recorder");
@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(Recording, "the properties of a device") {
   CHECK(device().Gflops() == 2.5);
 }
 
-TEST_CASE("the default properties of a device") {
+TEST_CASE("properties that are not overridden have their defaults") {
   Fixture<minimal::Platform> fixture;
   const capi::SP_Device* device = fixture.device().c_device();
   CHECK_FALSE(device->hardware_name);
@@ -254,7 +254,7 @@ UsingMemory::~UsingMemory() { memory_read_last = device_.answer(); }
 TEST_CASE("an allocator may use the device; a stream may use both") {
   stream_read = memory_read = memory_read_last = 0;
   { Fixture<minimal::PlatformOf<UsingDevice>> fixture; }
-  CHECK(stream_read == 5 * 42);  // TensorFlow's four and the framework's
+  CHECK(stream_read == 5 * 42);  // TensorFlow's four and tfplug's
   CHECK(memory_read == 41);
   CHECK(memory_read_last == 41);
 }
@@ -275,7 +275,7 @@ class WideStream
   Wide wide_;
 };
 
-TEST_CASE("objects whose alignment exceeds that of malloc") {
+TEST_CASE("objects may need a larger alignment than malloc's") {
   Fixture<minimal::PlatformOf<minimal::DeviceOf<WideStream>>> fixture;
   CHECK(WideStream::misaligned == 0);
 }

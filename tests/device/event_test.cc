@@ -22,7 +22,7 @@ static_assert(static_cast<int>(EventStatus::kPending) ==
 static_assert(static_cast<int>(EventStatus::kComplete) ==
               capi::SE_EVENT_COMPLETE);
 
-TEST_CASE("an event's lifetime, and each slot calls its hook") {
+TEST_CASE("an event is created, used through its hooks and destroyed") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto event = fixture.device().CreateEvent().value();

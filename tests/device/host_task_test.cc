@@ -63,9 +63,9 @@ TEST_CASE("a HostTask destroyed before it ran is logged once") {
   CHECK(counter.runs == 0);
   REQUIRE(log.lines().size() == 1);
   CHECK(log.lines()[0] ==
-        "tfplug: host_callback: a HostTask was destroyed before it ran; unless "
-        "RunOnHost returned an error, TensorFlow waits for it forever; run "
-        "each task that RunOnHost accepts");
+        "tfplug: host_callback: a HostTask was destroyed before it ran. Unless "
+        "RunOnHost returned an error, TensorFlow waits for the task forever: "
+        "run each task that RunOnHost accepts");
 }
 
 TEST_CASE("the last owner of a moved HostTask runs it") {

@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(StreamFixture, "RunOnHost receives TensorFlow's task") {
   CHECK(Record::Get().Take() == Calls{Call("RunOnHost", self_)});
 }
 
-TEST_CASE_FIXTURE(StreamFixture, "a stream's lifetime") {
+TEST_CASE_FIXTURE(StreamFixture, "a stream is created and destroyed") {
   const Calls created = {"+Stream", "Stream(0, 0)", "Stream::Init()"};
   auto stream = device().CreateStream().value();
   CHECK(Record::Get().Take() == created);
@@ -138,11 +138,11 @@ TEST_CASE("create_stream_with_options refuses a smaller SP_StreamOptions") {
   Recording fixture(options);
   const auto stream = fixture.device().CreateStream(StreamOptions());
   CHECK(stream.status().code() == absl::StatusCode::kFailedPrecondition);
-  CHECK(stream.status().message() ==
-        "create_stream_with_options: this TensorFlow has a "
-        "SP_StreamOptions of 16 bytes; the first release with "
-        "that struct, 2.22, has 24: install TensorFlow 2.22 or "
-        "newer");
+  CHECK(
+      stream.status().message() ==
+      "create_stream_with_options: this TensorFlow's SP_StreamOptions has 16 "
+      "bytes, fewer than in any release (24 in 2.22): install TensorFlow 2.22 "
+      "or newer");
 }
 
 bool HasBlockHostUntilDone(const testing::Host& host) {
@@ -204,7 +204,7 @@ TEST_CASE_FIXTURE(DefaultsFixture,
   minimal::Trace::Get().fail = "";
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream from many threads at once") {
+TEST_CASE_FIXTURE(DefaultsFixture, "WaitForStream is thread-safe") {
   auto other = device().CreateStream().value();
   minimal::Trace::Get().Take();
   const auto wait = [&](testing::FakeStream& waiting) {
@@ -257,7 +257,8 @@ TEST_CASE_FIXTURE(
   CHECK(calls[1].hook == "BlockHost");
 }
 
-TEST_CASE_FIXTURE(DefaultsFixture, "the timer of a device without one") {
+TEST_CASE_FIXTURE(DefaultsFixture,
+                  "a device without a timer class uses HostTimer") {
   auto timer = device().CreateTimer().value();
   CHECK(timer->Nanoseconds() == 0);
   REQUIRE(log().lines().size() == 1);

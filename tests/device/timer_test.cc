@@ -16,7 +16,7 @@ namespace {
 using recording::Record;
 using Calls = std::vector<std::string>;
 
-TEST_CASE("a timer's lifetime, and its hook") {
+TEST_CASE("a timer is created, read through its hook and destroyed") {
   Fixture<recording::Platform> fixture;
   Record::Get().Take();
   auto timer = fixture.device().CreateTimer().value();

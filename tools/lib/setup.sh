@@ -22,8 +22,8 @@ export TFPLUG_ROOT
 export TFPLUG_BUILD=$TFPLUG_ROOT/build/gcc
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
 ABSEIL_OLDEST=20220623
-# Change these with build_abseil and build_protobuf, so that a build cached by an
-# older recipe is not used.
+# Change these together with build_abseil and build_protobuf, so that a build
+# cached by an older recipe is not used.
 ABSEIL_RECIPE='1: static, position-independent, hidden, C++17'
 PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
 LOCK=$TFPLUG_ROOT/tools/lib/requirements.txt
@@ -52,7 +52,8 @@ quietly() {
   say "$title: done in $((SECONDS - start)) s"
 }
 
-at_least() { printf '%s\n' "$1" "$2" | sort -VC; }  # at_least MINIMUM VERSION
+# at_least MINIMUM VERSION: succeeds if VERSION is not older than MINIMUM.
+at_least() { printf '%s\n' "$1" "$2" | sort -VC; }
 
 # ---- Packages of the machine -------------------------------------------------
 
@@ -128,8 +129,8 @@ manifest() {
     xargs -0 sha256sum)
 }
 
-# is_intact PREFIX: succeeds if a cached build is unchanged and belongs to this
-# user alone.
+# is_intact PREFIX: succeeds if a cached build is unchanged, belongs to this user
+# and is not writable by others.
 is_intact() {
   local foreign
   foreign=$(find "$1" ! -uid "$(id -u)" -o ! -type l -perm /022) &&
@@ -374,7 +375,7 @@ make_venv() {
 set_up() {
   install_packages
   mkdir -p "$CACHE"
-  # One process at a time.
+  # Only one process at a time may change the cache.
   exec 9>"$CACHE/lock"
   flock 9
   # Builds while pip waits for its downloads.
@@ -392,9 +393,9 @@ set_up() {
   export MESON=$TFPLUG_VENV/bin/meson
 }
 
-# configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, again if it
-# was set up with other arguments, another compiler or another Abseil. Omits
-# debug information, which would take a third of the compilers' time.
+# configure DIRECTORY [MESON_ARGUMENT]...: sets up a build directory, or sets it
+# up again if it was set up with other arguments, another compiler or another
+# Abseil. Omits debug information, which would take a third of the compile time.
 configure() {
   local directory=$1 stamp=$1/tfplug-arguments
   shift

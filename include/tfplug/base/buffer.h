@@ -17,8 +17,8 @@
 namespace tfplug {
 
 // Owns a TF_Buffer: bytes passed to or from TensorFlow, usually a serialized
-// protocol buffer. TensorFlow exports the TF_Buffer functions since 2.11;
-// before, New and Copy return UNIMPLEMENTED. Move-only.
+// protocol buffer. TensorFlow has exported the TF_Buffer functions since 2.11;
+// in older releases, New and Copy return UNIMPLEMENTED. Move-only.
 class Buffer {
  public:
   Buffer() = default;
@@ -47,6 +47,7 @@ class Buffer {
   std::string ToString() const { return std::string(bytes()); }
 
   capi::TF_Buffer* get() const { return buffer_.get(); }
+  // Gives up ownership: the caller deletes the buffer or passes it on.
   capi::TF_Buffer* release() { return buffer_.release(); }
 
  private:

@@ -53,8 +53,8 @@ enum class DataType {
   kFloat4E2m1fn = capi::TF_FLOAT4_E2M1FN,
 };
 
-// Offset of reference types (the variables of TensorFlow 1): the value of a
-// reference type is that of the type it refers to, plus this.
+// TensorFlow 1's variables have reference types. The value of a reference type
+// is this offset plus the value of the type that it refers to.
 inline constexpr int kRefTypeOffset = 100;
 
 constexpr bool IsRefType(DataType type) {
@@ -119,8 +119,8 @@ constexpr DataTypeInfo InfoOf(DataType type) {
 }
 
 // Recognizes std::complex and similar types: two values of value_type, with
-// real() and imag(). Including <complex> would make these headers take about a
-// tenth longer to compile.
+// real() and imag(). An #include of <complex> would add about a tenth to the
+// compile time of these headers.
 template <class T, class = void>
 struct ComplexType {
   static constexpr DataType kType = DataType(0);

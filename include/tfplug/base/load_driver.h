@@ -18,8 +18,8 @@
 namespace tfplug {
 
 struct DriverOptions {
-  // Tells users how to install the driver, at the end of error messages:
-  // "install ocl-icd-libopencl1".
+  // Tells users how to install the driver, such as "install
+  // ocl-icd-libopencl1". Every error message ends with this text.
   std::string remedy = "install the device's driver or a newer version of it";
   // Whether to load the library with RTLD_DEEPBIND; see LoadDriver.
   bool deep_bind = true;
@@ -30,7 +30,8 @@ struct DriverOptions {
 // library.
 class Driver {
  public:
-  // Sets `*function`, a pointer to a function, to `symbol` of the library:
+  // Looks up `symbol` in the library and stores its address in `*function`, a
+  // pointer to a function:
   //
   //   decltype(&clGetPlatformIDs) get_platform_ids;
   //   status.Update(driver.Get("clGetPlatformIDs", &get_platform_ids));
@@ -53,7 +54,7 @@ class Driver {
     return reinterpret_cast<Function*>(dlsym(library_, symbol));
   }
 
-  // The path of the library that was loaded.
+  // Returns the path of the library that was loaded.
   const std::string& path() const { return path_; }
 
  private:
@@ -75,8 +76,9 @@ class Driver {
 
 namespace internal {
 
-// The runtimes of sanitizers replace functions such as malloc, and abort if a
-// library is loaded with RTLD_DEEPBIND, which would bypass them.
+// Returns whether the runtime of a sanitizer is in the process. It replaces
+// functions such as malloc, and aborts if a library is loaded with
+// RTLD_DEEPBIND, which would bypass them.
 inline bool HasSanitizerRuntime() {
   for (const char* symbol : {"__asan_init", "__tsan_init", "__msan_init"}) {
     if (dlsym(RTLD_DEFAULT, symbol) != nullptr) return true;
@@ -86,8 +88,8 @@ inline bool HasSanitizerRuntime() {
 
 }  // namespace internal
 
-// Loads the first library in `names` that can be loaded. The dynamic loader
-// searches for file names as it does for the libraries that a program links.
+// Loads the first library in `names` that can be loaded. A name without a slash
+// is searched for like the libraries with which a program is linked.
 // Call it in Platform::Init: if Init fails, TensorFlow runs without the device,
 // and the log contains the error.
 //
@@ -115,7 +117,7 @@ inline absl::StatusOr<Driver> LoadDriver(const std::vector<std::string>& names,
       const bool has_path = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
       return Driver(library, has_path ? map->l_name : name, options.remedy);
     }
-    // The loader's text names the library, or the dependency that is missing.
+    // dlerror() names the library, or the dependency that is missing.
     const char* const reason = dlerror();
     message += (reason != nullptr ? reason : name) + std::string("; ");
   }

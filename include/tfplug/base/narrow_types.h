@@ -29,12 +29,12 @@ inline float FloatOf(uint32_t bits) {
   return value;
 }
 
-// Which codes represent infinities and NaN.
+// Selects the codes that represent infinities and NaN.
 enum class Special {
   kIeee,      // infinities and NaNs as in IEEE 754
-  kNan,       // the highest code is NaN; no infinity: overflow gives NaN
+  kNan,       // the highest code is NaN; no infinity, overflow gives NaN
   kUnsigned,  // the code of -0 is NaN, and there is no -0; no infinity
-  kNone,      // neither: overflow gives the largest number
+  kNone,      // no infinity and no NaN; overflow gives the largest number
 };
 
 // A format of one sign bit, `kExponent` bits of exponent and `kMantissa` bits

@@ -69,7 +69,7 @@ class Shape {
     return ABSL_PREDICT_TRUE(signs >= 0) ? count : -1;
   }
 
-  // Returns a text such as "[2,3]"; an unknown dimension is "?".
+  // Returns a string such as "[2,3]"; an unknown dimension is "?".
   std::string ToString() const {
     std::string text = "[";
     for (int64_t dim : dims_) {
@@ -104,9 +104,10 @@ class PartialShape {
   PartialShape(Shape dims) : dims_(std::move(dims)) {}
 
   bool has_rank() const { return dims_.has_value(); }
-  // -1 if unknown.
+  // Returns the rank, or -1 if it is unknown.
   int rank() const { return has_rank() ? dims_->rank() : -1; }
-  // -1 if unknown. Requires has_rank().
+  // Returns the size of dimension `i`, or -1 if it is unknown. Requires
+  // has_rank().
   int64_t dim(int i) const { return dims_->dim(i); }
   bool is_fully_known() const {
     if (!has_rank()) return false;
@@ -115,7 +116,7 @@ class PartialShape {
     }
     return true;
   }
-  // Unknown dimensions are -1. Requires has_rank().
+  // Returns the dimensions; unknown ones are -1. Requires has_rank().
   const Shape& shape() const { return *dims_; }
 
   std::string ToString() const {

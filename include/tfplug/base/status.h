@@ -17,9 +17,9 @@
 // google.rpc.Code, so that codes need no translation.
 namespace tfplug {
 
-// Writes the code, the message and, where TF_SetPayload exists (since 2.7), the
-// payloads of `status` to `*to`. TensorFlow takes a payload as a C string, so a
-// payload with a NUL byte is omitted.
+// Writes `status` to `*to`: the code, the message and, where TF_SetPayload
+// exists (since 2.7), the payloads. TensorFlow takes a payload as a C string,
+// so a payload with a NUL byte is omitted.
 inline void SetStatus(capi::TF_Status* to, const absl::Status& status) {
   const auto& tensorflow = internal::tensorflow;
   tensorflow.TF_SetStatus(to, static_cast<capi::TF_Code>(status.code()),

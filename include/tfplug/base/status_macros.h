@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Optional macros for authors whose code base has none like them.
+// Optional macros, for authors whose code base has no such macros.
 
 // Evaluates `expression`, an absl::Status. Unless it is OK, returns it from the
 // enclosing function.
@@ -24,7 +24,7 @@
 // enclosing function unless it is OK, otherwise moves the value into
 // `declaration`:
 //
-//   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.input(0));
+//   TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
 //
 // The StatusOr is destroyed before `declaration` is initialized. The macro uses
 // a statement expression, an extension of g++ and clang.

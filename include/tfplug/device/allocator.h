@@ -25,7 +25,7 @@ namespace tfplug {
 inline constexpr uint64_t kRequiredAlignment = 256;
 
 // The fields of SP_AllocatorStats, all in bytes except num_allocs. Report only
-// values that you have counted: users tune their programs by them.
+// values that you have counted: users tune their programs with these values.
 struct AllocatorStats {
   int64_t num_allocs = 0;
   int64_t bytes_in_use = 0;
@@ -56,7 +56,7 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // Called once after construction; a failure fails create_device.
+  // Called once after construction. If it fails, so does create_device.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------
@@ -64,8 +64,8 @@ class Allocator {
   // allocate: returns `size` bytes of device memory, aligned to
   // kRequiredAlignment; `memory_space` is 0 in every release so far. Return
   // ResourceExhausted (or throw std::bad_alloc) if memory has run out; the
-  // error reaches the user. Every failure is logged, because the C slot has no
-  // status. Memory that is not aligned is released and counts as a failure.
+  // user then sees this error. Every failure is logged, because the C slot has
+  // no status. Memory that is not aligned is released and counts as a failure.
   virtual absl::StatusOr<DeviceMemory> Allocate(uint64_t size,
                                                 int64_t memory_space) = 0;
 

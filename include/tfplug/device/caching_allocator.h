@@ -39,9 +39,9 @@ constexpr bool HasUnifiedMemory() {
   return kAllocates;
 }
 
-// Holds the Source of a CachingAllocator and forwards the hooks that are not
-// cached. It overrides the hooks of unified memory exactly if Source does,
-// because the overrides determine which C slots are filled.
+// Holds the Source of a CachingAllocator and forwards the hooks for memory that
+// is not cached. It overrides the hooks of unified memory if and only if Source
+// does, because the overrides determine which C slots are filled.
 template <class Source, bool kUnified = HasUnifiedMemory<Source>()>
 class CachingSource : public Allocator {
  public:
@@ -79,33 +79,31 @@ class CachingSource<Source, true> : public CachingSource<Source, false> {
 
 // An Allocator that obtains large regions from `Source`, the author's allocator
 // that calls the driver, and divides them: best fit, with free neighbors
-// merged. Regions are returned to the driver only when memory runs out. Use it
-// on platforms with PlatformOptions::use_bfc_allocator off, where the device's
-// allocator allocates every tensor; it is then the "custom allocator" of RFC
-// 257:
+// merged. Regions stay cached until memory runs out. Use it on platforms with
+// PlatformOptions::use_bfc_allocator off, where the device's allocator (RFC
+// 257's "custom allocator") allocates every tensor:
 //
 //   class Device
 //       : public tfplug::Device<Stream, tfplug::CachingAllocator<Memory>> {
 //
 // Source need not be fast. It is constructed as if it were the device's
 // allocator, with `Device&` or without arguments. All other hooks are forwarded
-// to it; the platform has unified memory exactly if Source has it.
+// to it; the platform supports unified memory if and only if Source does.
 //
 // Order: memory can be allocated again as soon as it is deallocated, while work
 // that uses it may still be queued. TensorFlow's BFC allocator does the same.
-// The work of the new owner runs after that: a device has one compute stream,
-// and TensorFlow makes its copy streams wait for it. A kernel that uses memory
-// on a stream of its own must order that stream in the same way, or must not
-// release the memory before its work is done.
+// This is safe because the work of the new owner runs later: a device has one
+// compute stream, and TensorFlow makes its copy streams wait for it. A kernel
+// that uses memory on a stream of its own must order that stream in the same
+// way, or must not release the memory before its work is done.
 //
 // For the same reason, Source's Deallocate must wait for the work of the device
 // unless the driver's function does so. It is called when memory runs out, by
 // ReleaseFreeRegions, and when the device is destroyed.
 //
-// Threads: any, several at once; one lock per device. Source's Allocate,
-// Deallocate and Usage are called with the lock held, so one at a time, and
+// Threads: any, several at once; each object has one lock. Source's Allocate,
+// Deallocate and Usage are called with the lock held, hence one at a time, and
 // must not call the CachingAllocator.
-// must not call back.
 template <class Source>
 class CachingAllocator : public internal::CachingSource<Source> {
  public:
@@ -139,9 +137,9 @@ class CachingAllocator : public internal::CachingSource<Source> {
     return heap_.Deallocate(memory);
   }
 
-  // All fields are counted. The bytes in use are requests rounded up, plus
-  // remainders of chunks that were too small to be split off. Both limits are
-  // CachingAllocatorOptions::limit.
+  // Returns exact values for all fields. The bytes in use are the requests,
+  // rounded up, plus remainders that were too small to be split off. Both
+  // limits are CachingAllocatorOptions::limit.
   absl::StatusOr<AllocatorStats> Stats() override {
     std::lock_guard<std::mutex> lock(mutex_);
     return heap_.Stats();

@@ -9,9 +9,9 @@
 
 namespace tfplug {
 
-// All sizes are in bytes. To change a default, add this function to the
-// allocator that CachingAllocator wraps; it is called once, after that
-// allocator's Init:
+// The settings of a CachingAllocator; all sizes are in bytes. To change a
+// default, add this function to the allocator that CachingAllocator wraps. It
+// is called once, after that allocator's Init:
 //
 //   tfplug::CachingAllocatorOptions CachingOptions();
 struct CachingAllocatorOptions {
@@ -20,8 +20,8 @@ struct CachingAllocatorOptions {
   // regions have that alignment.
   uint64_t rounding = 256;
   // The size of the first region. Each further region is twice as large as the
-  // one before, up to `largest_region`. A larger allocation gets a region of
-  // its own size.
+  // one before, up to `largest_region`. An allocation larger than the next
+  // region gets a region of its own size.
   uint64_t first_region = uint64_t{2} << 20;
   uint64_t largest_region = uint64_t{256} << 20;
   // The maximum total size of all regions; unlimited by default.
@@ -33,11 +33,11 @@ struct CachingAllocatorOptions {
 struct CachingSizeClass {
   uint64_t min_size = 0;
   int64_t num_allocs = 0;       // allocations so far
-  int64_t chunks_in_use = 0;    // allocations that are live
-  int64_t bytes_in_use = 0;     // their sizes
-  int64_t bytes_requested = 0;  // their sizes before rounding
-  int64_t free_chunks = 0;      // cached
-  int64_t free_bytes = 0;
+  int64_t chunks_in_use = 0;    // live allocations
+  int64_t bytes_in_use = 0;     // total size of the live allocations
+  int64_t bytes_requested = 0;  // the same before rounding
+  int64_t free_chunks = 0;      // cached chunks
+  int64_t free_bytes = 0;       // total size of the cached chunks
 };
 
 }  // namespace tfplug

@@ -53,8 +53,8 @@ class Device {
 
   virtual ~Device() = default;
 
-  // Called once after construction. A failure fails create_device, and with it
-  // the operation for which TensorFlow needed the device.
+  // Called once after construction. If it fails, so do create_device and the
+  // operation for which TensorFlow needed the device.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_Device ---------------------------------------------------------
@@ -68,8 +68,8 @@ class Device {
 
   // ---- SP_DeviceFns ------------------------------------------------------
 
-  // get_numa_node: returns the NUMA node of the device, or -1 if it is not
-  // known. TensorFlow logs a line for each device that returns -1. Default: 0.
+  // get_numa_node: returns the NUMA node of the device, or -1 if it is unknown,
+  // which TensorFlow logs for each device. Default: 0.
   virtual int32_t NumaNode() { return 0; }
   // get_memory_bandwidth: returns the bandwidth of the device's memory in bytes
   // per second. Default: null.

@@ -9,7 +9,7 @@
 
 namespace tfplug {
 
-// SE_EventStatus, with the same values.
+// The status of an event, with the values of SE_EventStatus.
 enum class EventStatus {
   kUnknown = 0,
   kError = 1,
@@ -28,7 +28,7 @@ class Event {
  public:
   virtual ~Event() = default;
 
-  // Called once after construction; a failure fails create_event.
+  // Called once after construction. If it fails, so does create_event.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------
@@ -36,8 +36,8 @@ class Event {
   // get_event_status: returns whether the last recorded point has been reached.
   // After kUnknown, or an error status, which is logged, tfplug calls BlockHost
   // and reports kComplete if it succeeds, otherwise kError. TensorFlow aborts
-  // on kError: return it if the work before the event failed, not if polling
-  // failed. Thread: polling; must not block.
+  // on kError: return it only if the work before the event failed, not if
+  // polling failed. Thread: polling; must not block.
   virtual absl::StatusOr<EventStatus> Poll() = 0;
 
   // block_host_for_event: blocks the calling thread until the recorded point

@@ -49,8 +49,8 @@ class HostTask {
   }
   absl::Status operator()() { return Run(); }
 
-  // Returns the C function and its argument and gives up the task, for a driver
-  // whose callbacks are C functions. The driver's callback must then call
+  // Gives up the task and returns its C function and argument, for a driver
+  // whose callbacks are C functions. The driver's callback must then run
   // HostTask(callback_fn, callback_arg).Run().
   std::pair<capi::SE_StatusCallbackFn, void*> Release() {
     return {std::exchange(callback_fn_, nullptr), callback_arg_};
@@ -63,9 +63,9 @@ class HostTask {
   }
   [[gnu::cold, gnu::noinline]] static void LogDropped() {
     internal::LogError("host_callback",
-                       "a HostTask was destroyed before it ran; unless "
-                       "RunOnHost returned an error, TensorFlow waits for it "
-                       "forever; run each task that RunOnHost accepts");
+                       "a HostTask was destroyed before it ran. Unless "
+                       "RunOnHost returned an error, TensorFlow waits for the "
+                       "task forever: run each task that RunOnHost accepts");
   }
 
   capi::SE_StatusCallbackFn callback_fn_;

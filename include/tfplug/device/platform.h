@@ -47,9 +47,9 @@ class Platform {
  public:
   using Device = DeviceT;
 
-  // Whether Python replaces the updates of variables for which the device has
-  // no kernel, such as v[1].assign(x) and, in TensorFlow 2.19 to 2.21,
-  // v.assign_add(x), by a read, a computation and an assignment (see
+  // Whether tfplug makes Python replace updates of variables for which the
+  // device has no kernel by a read, a computation and an assignment:
+  // v[1].assign(x) and, in TensorFlow 2.19 to 2.21, v.assign_add(x) (see
   // docs/guide/kernels.md, "Variables"). Define it as false in the derived
   // class to leave TensorFlow's Python functions unchanged.
   static constexpr bool kWrapsPythonUpdates = true;

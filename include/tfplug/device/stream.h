@@ -18,11 +18,11 @@
 namespace tfplug {
 
 // The options with which TensorFlow creates a stream (SP_StreamOptions, since
-// 2.22). Passed to a Stream that has a constructor (Device&, StreamOptions).
-// Older releases pass no options.
+// 2.22), for a Stream with a constructor from (Device&, StreamOptions). Older
+// releases pass no options.
 struct StreamOptions {
   bool has_priority = false;
-  int priority = 0;
+  int priority = 0;  // in the device's own units
 };
 
 // A queue of work on the device (SP_Stream). Work on one stream runs in order;
@@ -47,7 +47,7 @@ class Stream {
 
   virtual ~Stream() = default;
 
-  // Called once after construction; a failure fails create_stream.
+  // Called once after construction. If it fails, so does create_stream.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_StreamExecutor -------------------------------------------------

@@ -23,7 +23,7 @@ class Timer {
  public:
   virtual ~Timer() = default;
 
-  // Called once after construction; a failure fails create_timer.
+  // Called once after construction. If it fails, so does create_timer.
   virtual absl::Status Init() { return absl::OkStatus(); }
 
   // ---- SP_TimerFns -------------------------------------------------------

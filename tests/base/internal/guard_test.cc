@@ -13,8 +13,8 @@
 #include "minimal_device.h"
 #include "recording_device.h"
 
-// However a hook fails, TensorFlow receives a status or the failure value of
-// the slot, nothing leaks, and the next call works.
+// Tests that however a hook fails, TensorFlow receives a status or the failure
+// value of the slot, nothing leaks, and the next call works.
 namespace tfplug {
 namespace {
 
@@ -66,7 +66,8 @@ struct StatusSlot {
   std::function<absl::Status()> call;
 };
 
-TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
+TEST_CASE_FIXTURE(FaultFixture,
+                  "slots with a TF_Status return the error with their name") {
   const auto create = [](auto made) { return made.status(); };
   const std::vector<StatusSlot> slots = {
       {"create_stream", "Stream", [&] { return create(d().CreateStream()); }},
@@ -159,12 +160,13 @@ TEST_CASE_FIXTURE(FaultFixture, "slots with a TF_Status") {
 struct LoggedSlot {
   const char* slot;
   const char* hook;
-  std::function<bool()> call;  // returns whether TensorFlow sees success
+  std::function<bool()> call;  // returns whether TensorFlow receives a success
   bool can_return_status;
 };
 
-TEST_CASE_FIXTURE(FaultFixture,
-                  "slots without a TF_Status: a failure value and a log line") {
+TEST_CASE_FIXTURE(
+    FaultFixture,
+    "slots without a TF_Status return a failure value and log a line") {
   void* const address = recording::Memory::Address(0x100);
   const std::vector<LoggedSlot> slots = {
       {"allocate", "Allocate",
@@ -237,7 +239,7 @@ TEST_CASE_FIXTURE(FaultFixture,
   }
 }
 
-TEST_CASE("the prefix with the slot keeps payloads") {
+TEST_CASE("payloads survive when the slot is prepended") {
   testing::ScopedFakeTensorFlow fake;
   const absl::Status result =
       testing::CallWithStatus([](capi::TF_Status* status) {
@@ -252,7 +254,7 @@ TEST_CASE("the prefix with the slot keeps payloads") {
 }
 
 #if defined(__cpp_exceptions)
-TEST_CASE("value() of a StatusOr that holds an error") {
+TEST_CASE("value() of a StatusOr that holds an error returns that error") {
   testing::ScopedFakeTensorFlow fake;
   const absl::Status result =
       testing::CallWithStatus([](capi::TF_Status* status) {
@@ -266,7 +268,7 @@ TEST_CASE("value() of a StatusOr that holds an error") {
 #endif
 
 #if defined(__cpp_exceptions)
-TEST_CASE("an exception whose what() is null") {
+TEST_CASE("an exception whose what() is null has a placeholder message") {
   struct NoMessage : std::exception {
     const char* what() const noexcept override { return nullptr; }
   };

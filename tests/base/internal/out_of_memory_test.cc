@@ -29,7 +29,7 @@ namespace {
 
 #if defined(__cpp_exceptions)
 
-constexpr char kSlot[] = "a slot with a name that no short string holds";
+constexpr char kSlot[] = "a slot whose name exceeds every small-string buffer";
 
 // Returns the code that TensorFlow receives if a hook fails and the next
 // `allocations` allocations fail as well.
@@ -45,11 +45,12 @@ capi::TF_Code CodeOf(int allocations, Hook hook) {
   return status.code;
 }
 
-TEST_CASE("no memory for an exception's message") {
+TEST_CASE("without memory for an exception's message, the code is correct") {
   testing::ScopedFakeTensorFlow fake;
   const auto throw_bad_alloc = []() -> absl::Status { throw std::bad_alloc(); };
   const auto throw_error = []() -> absl::Status {
-    throw std::runtime_error("a long message that no short string holds");
+    throw std::runtime_error(
+        "a message that exceeds every small-string buffer");
   };
   for (int allocations : {0, 1, 2}) {
     CAPTURE(allocations);
@@ -62,7 +63,7 @@ TEST_CASE("no memory for an exception's message") {
   }
 }
 
-TEST_CASE("no memory for copying a status") {
+TEST_CASE("without memory for a copy, a status is RESOURCE_EXHAUSTED") {
   testing::ScopedFakeTensorFlow fake;
   // Never destroyed, because a status that cannot be copied leaks.
   static const auto& failure = *new absl::Status(absl::DataLossError("lost"));
@@ -74,7 +75,7 @@ TEST_CASE("no memory for copying a status") {
   }
 }
 
-TEST_CASE("no memory for a line in the log") {
+TEST_CASE("without memory for a message, a line is logged nevertheless") {
   testing::FakeOptions options;
   options.release = {2, 18};
   testing::ScopedFakeTensorFlow fake(options);

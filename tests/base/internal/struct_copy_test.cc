@@ -34,7 +34,7 @@ absl::Status RegistrationWith(const HostOptions& options) {
       .status();
 }
 
-TEST_CASE("the fake's struct sizes are those of the releases") {
+TEST_CASE("the fake has the struct sizes of each release") {
   struct Expected {
     Release release;
     size_t platform, stream_executor, stream_options;
@@ -112,7 +112,7 @@ TEST_CASE("a size between two layouts selects the smaller one") {
   }
 }
 
-TEST_CASE("larger structs of a future release: known fields are filled") {
+TEST_CASE("in larger structs of a future release, known fields are filled") {
   HostOptions options;
   options.sizes.registration_params = 100;
   options.sizes.platform = 60;
@@ -144,46 +144,41 @@ TEST_CASE("a struct smaller than in any release is rejected with the remedy") {
   };
   for (const Case& c : {
            Case{&StructSizes::stream_executor, 100,
-                "create_stream_executor: this TensorFlow has a "
-                "SP_StreamExecutor of 100 bytes; the first release with "
-                "that struct, 2.5, has 264: install TensorFlow 2.5 or "
-                "newer"},
-           Case{&StructSizes::stream_executor, 263,
-                "create_stream_executor: this TensorFlow has a "
-                "SP_StreamExecutor of 263 bytes; the first release with "
-                "that struct, 2.5, has 264: install TensorFlow 2.5 or "
-                "newer"},
-           Case{&StructSizes::platform, 33,
-                "SE_InitPlugin: this TensorFlow has a SP_Platform of 33 "
-                "bytes; the first release with that struct, 2.5, has 34: "
+                "create_stream_executor: this TensorFlow's SP_StreamExecutor "
+                "has 100 bytes, fewer than in any release (264 in 2.5): "
                 "install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::registration_params, 56,
-                "SE_InitPlugin: this TensorFlow has a "
-                "SE_PlatformRegistrationParams of 56 bytes; the first "
-                "release with that struct, 2.5, has 64: install "
-                "TensorFlow 2.5 or newer"},
-           Case{&StructSizes::platform_fns, 80,
-                "SE_InitPlugin: this TensorFlow has a SP_PlatformFns of "
-                "80 bytes; the first release with that struct, 2.5, has "
-                "88: install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::device_fns_params, 16,
-                "create_device_fns: this TensorFlow has a "
-                "SE_CreateDeviceFnsParams of 16 bytes; the first release "
-                "with that struct, 2.5, has 24: install TensorFlow 2.5 "
+           Case{&StructSizes::stream_executor, 263,
+                "create_stream_executor: this TensorFlow's SP_StreamExecutor "
+                "has 263 bytes, fewer than in any release (264 in 2.5): "
+                "install TensorFlow 2.5 or newer"},
+           Case{&StructSizes::platform, 33,
+                "SE_InitPlugin: this TensorFlow's SP_Platform has 33 bytes, "
+                "fewer than in any release (34 in 2.5): install TensorFlow 2.5 "
                 "or newer"},
-           Case{&StructSizes::device_fns, 32,
-                "create_device_fns: this TensorFlow has a SP_DeviceFns "
-                "of 32 bytes; the first release with that struct, 2.5, "
-                "has 40: install TensorFlow 2.5 or newer"},
-           Case{&StructSizes::stream_executor_params, 16,
-                "create_stream_executor: this TensorFlow has a "
-                "SE_CreateStreamExecutorParams of 16 bytes; the first "
-                "release with that struct, 2.5, has 24: install "
+           Case{&StructSizes::registration_params, 56,
+                "SE_InitPlugin: this TensorFlow's "
+                "SE_PlatformRegistrationParams has 56 bytes, fewer than in any "
+                "release (64 in 2.5): install TensorFlow 2.5 or newer"},
+           Case{&StructSizes::platform_fns, 80,
+                "SE_InitPlugin: this TensorFlow's SP_PlatformFns has 80 bytes, "
+                "fewer than in any release (88 in 2.5): install TensorFlow 2.5 "
+                "or newer"},
+           Case{&StructSizes::device_fns_params, 16,
+                "create_device_fns: this TensorFlow's SE_CreateDeviceFnsParams "
+                "has 16 bytes, fewer than in any release (24 in 2.5): install "
                 "TensorFlow 2.5 or newer"},
+           Case{&StructSizes::device_fns, 32,
+                "create_device_fns: this TensorFlow's SP_DeviceFns has 32 "
+                "bytes, fewer than in any release (40 in 2.5): install "
+                "TensorFlow 2.5 or newer"},
+           Case{&StructSizes::stream_executor_params, 16,
+                "create_stream_executor: this TensorFlow's "
+                "SE_CreateStreamExecutorParams has 16 bytes, fewer than in any "
+                "release (24 in 2.5): install TensorFlow 2.5 or newer"},
            Case{&StructSizes::timer_fns, 16,
-                "create_timer_fns: this TensorFlow has a SP_TimerFns of "
-                "16 bytes; the first release with that struct, 2.5, has "
-                "24: install TensorFlow 2.5 or newer"},
+                "create_timer_fns: this TensorFlow's SP_TimerFns has 16 bytes, "
+                "fewer than in any release (24 in 2.5): install TensorFlow 2.5 "
+                "or newer"},
        }) {
     HostOptions options;
     options.sizes.*c.struct_size = c.size;
@@ -192,8 +187,7 @@ TEST_CASE("a struct smaller than in any release is rejected with the remedy") {
   }
 }
 
-TEST_CASE(
-    "a device struct that is too small is refused and the device released") {
+TEST_CASE("a device struct that is too small is rejected, and nothing leaks") {
   for (size_t StructSizes::*struct_size :
        {&StructSizes::device_params, &StructSizes::device}) {
     testing::ScopedFakeTensorFlow tensorflow;

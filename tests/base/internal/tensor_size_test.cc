@@ -10,7 +10,7 @@
 namespace tfplug::internal {
 namespace {
 
-TEST_CASE("CheckedSize: elements and bytes") {
+TEST_CASE("CheckedSize: counts elements and bytes") {
   const auto check = [](DataType dtype, const Shape& shape, int64_t elements,
                         size_t bytes) {
     const auto size = CheckedSize(dtype, shape);
@@ -28,7 +28,7 @@ TEST_CASE("CheckedSize: elements and bytes") {
   check(DataType::kInt8, Shape(std::vector<int64_t>(254, 1)), 1, 1);
 }
 
-TEST_CASE("CheckedSize: shapes that no tensor can have") {
+TEST_CASE("CheckedSize: rejects shapes that no tensor can have") {
   const auto message = [](DataType dtype, const Shape& shape) {
     const absl::Status status = CheckedSize(dtype, shape).status();
     CHECK(absl::IsInvalidArgument(status));
@@ -52,7 +52,7 @@ TEST_CASE("CheckedSize: shapes that no tensor can have") {
         "exceeds the range of int64");
 }
 
-TEST_CASE("CheckedSize: types without a size") {
+TEST_CASE("CheckedSize: rejects types without a fixed size") {
   for (DataType dtype : {DataType::kResource, DataType::kVariant, DataType(0),
                          DataType(99), DataType(101)}) {
     CHECK(CheckedSize(dtype, {2}).status() ==

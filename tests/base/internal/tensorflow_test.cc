@@ -33,7 +33,7 @@ std::string CaptureStderr(Function function) {
 }
 
 // Must run first, because LoadTensorFlow caches its result.
-TEST_CASE("LoadTensorFlow: false without TensorFlow in the process") {
+TEST_CASE("LoadTensorFlow: returns false without TensorFlow in the process") {
   testing::WithCanary<capi::SE_PlatformRegistrationParams> params(64);
   capi::TF_Status status;
   const std::string text = CaptureStderr([&] {
@@ -48,7 +48,7 @@ TEST_CASE("LoadTensorFlow: false without TensorFlow in the process") {
   CHECK_FALSE(internal::LoadTensorFlow());
 }
 
-TEST_CASE("FindInProcess: a symbol that exists and one that does not") {
+TEST_CASE("FindInProcess: finds a symbol or returns null") {
   CHECK(internal::FindInProcess("malloc") != nullptr);
   CHECK(internal::FindInProcess("TF_NewStatus") == nullptr);
 }

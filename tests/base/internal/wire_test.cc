@@ -21,7 +21,7 @@ bool SkipsGroups(int depth, int limit) {
   return SkipValue(bytes.data() + 1, end, MakeTag(1, kGroupType), limit) == end;
 }
 
-TEST_CASE("SkipValue: groups nested up to the limit") {
+TEST_CASE("SkipValue: skips groups nested up to the limit") {
   for (int limit : {1, 2, kMaxWireDepth - 1, kMaxWireDepth}) {
     CAPTURE(limit);
     CHECK(SkipsGroups(limit, limit));
@@ -43,7 +43,7 @@ TEST_CASE("SkipValue: a group must end with its own field number") {
   CHECK_FALSE(skips("\x0e\x0c"));
 }
 
-TEST_CASE("WireReader: fields, and the first malformed one") {
+TEST_CASE("WireReader: reads fields up to the first malformed one") {
   std::string bytes;
   AppendField(bytes, 1, 300);
   AppendField(bytes, 2, "text");

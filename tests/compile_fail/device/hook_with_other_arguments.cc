@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a hook of this class has other arguments
+// expect: the arguments or the result of a hook of this class
 // expect-errors: 1
 #include "minimal_device.h"
 

@@ -11,8 +11,8 @@
 #include "fixture.h"
 #include "minimal_device.h"
 
-// TensorFlow does not make copies of constants wait for kernels; tfplug orders
-// these copies and no others.
+// Tests that tfplug orders the copies of constants, which TensorFlow does not
+// make wait for kernels, and no other copies.
 namespace tfplug {
 namespace {
 
@@ -119,8 +119,7 @@ TEST_CASE_FIXTURE(Uploads, "another thread's dependency is ignored") {
   Take();
   CHECK(Copy().ok());
   CHECK(Take() == kOrdered);
-  // Another thread's copy does not consume this thread's
-  // dependency.
+  // Another thread's copy does not consume this thread's dependency.
   CHECK(h2d().WaitForStream(compute()).ok());
   std::thread([&] { CHECK(Copy().ok()); }).join();
   Take();
@@ -186,7 +185,8 @@ TEST_CASE_FIXTURE(UploadFixture<Immediate>, "a device can turn the waits off") {
   CHECK(Take() == Calls{"h2d copies"});
 }
 
-TEST_CASE_FIXTURE(Uploads, "copies while streams are created and destroyed") {
+TEST_CASE_FIXTURE(Uploads,
+                  "copies are safe while streams are created and destroyed") {
   std::atomic<bool> done{false};
   std::thread others([&] {
     while (!done) CHECK(device().CreateStream().ok());

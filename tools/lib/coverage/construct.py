@@ -2,8 +2,8 @@
 """Constructs kernels of the device without running them.
 
 TensorFlow's registry contains the types of a kernel, but not the values of other
-attributes that the kernel accepts, such as data_format. A kernel rejects these when it
-is constructed, and TensorFlow constructs the kernels of all nodes of a graph
+attributes that the kernel accepts, such as data_format. A kernel rejects other values
+when it is constructed, and TensorFlow constructs the kernels of all nodes of a graph
 before it runs any. Each node is therefore put behind a Switch that is never
 taken.
 """
@@ -57,7 +57,7 @@ class Constructor:
 
     @functools.cached_property
     def runs_nested_xla(self):
-        """Whether a function that XLA must compile runs on the device when another
+        """Returns whether a function that XLA must compile runs on the device when another
         function calls it, because the plug-in has a graph pass such as tfplug's
         default pass DisableXla."""
         if not self.device:

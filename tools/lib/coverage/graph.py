@@ -32,7 +32,7 @@ class Node:
 
     @property
     def pinned(self):
-        """The device type that the model itself requests, or ""."""
+        """Returns the device type that the model itself requests, or ""."""
         spec = device_lib.DeviceSpec.from_string(self.definition.device)
         return spec.device_type or ""
 
@@ -70,7 +70,7 @@ def nodes_of(concrete, name, layers):
 
 
 def _must_compile(definition):
-    """Whether a NodeDef or FunctionDef can be run by XLA only."""
+    """Returns whether only XLA can run a NodeDef or FunctionDef."""
     return (_MUST_COMPILE in definition.attr and
             definition.attr[_MUST_COMPILE].b)
 

@@ -21,8 +21,8 @@ BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp")
 _NO_UPDATE = "write v.assign(v + delta) there"
 _NO_VARIANTS = "a recurrent layer with unroll=True does not need it"
-# Ops, whether of variants, the C function that a kernel for them needs and that
-# some releases lack, and the workaround.
+# Rows: ops; whether only for variants; the C function that a kernel for them needs
+# and that some releases lack; the workaround.
 _NEEDED = (
     (UPDATES, False, "TF_AssignUpdateVariable", _NO_UPDATE),
     (("ZerosLike",), True, "TF_ZerosLikeVariant", _NO_VARIANTS),

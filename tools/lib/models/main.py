@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs whole Keras models: see tools/models. tests/tensorflow/harness.py runs
-each model in its own process. TFPLUG_CPU_SIM selects another plug-in than the built
-one."""
+each model in its own process. TFPLUG_CPU_SIM selects a plug-in other than the one
+in the build directory."""
 
 import argparse
 import pathlib

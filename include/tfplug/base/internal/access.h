@@ -8,8 +8,8 @@
 
 namespace tfplug::internal {
 
-// The only friend of the public classes. It gives the library's own code access
-// to members that authors have no use for. A class grants access with
+// The only friend of the public classes. It gives tfplug's own code access to
+// members that authors do not need. A class grants access with
 //
 //   friend struct internal::Access;
 //
@@ -24,15 +24,14 @@ struct Access {
     return T(std::forward<Args>(args)...);
   }
 
-  // ---- device/: Allocator, Device, Stream; kernel/: KernelContext; graph/:
-  // Node
+  // ---- Allocator, Device, Stream, KernelContext, Node ----------------------
 
   template <class T>
   static auto& state(T& object) {
     return object.state_;
   }
 
-  // ---- kernel/: Kernel, AsyncKernel, ShapeInference, OpDef -----------------
+  // ---- Kernel, AsyncKernel, ShapeInference, OpDef --------------------------
 
   template <class KernelBase>
   static auto& run_cache(KernelBase& kernel) {
@@ -47,7 +46,7 @@ struct Access {
     return def.declared_outputs_;
   }
 
-  // ---- patterns/: Pattern, Matched, Replacement, Rule ----------------------
+  // ---- Pattern, Matched, Replacement, Rule ---------------------------------
 
   template <class Pattern>
   static const auto& output(const Pattern& pattern) {

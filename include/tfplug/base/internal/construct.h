@@ -13,7 +13,8 @@
 #pragma GCC visibility push(hidden)
 
 // tfplug itself constructs and destroys the author's objects, so their exact
-// types are fixed at compile time: no call is virtual, nor is the destructor's.
+// types are fixed at compile time, and no call is virtual, not even that of the
+// destructor.
 namespace tfplug::internal {
 
 template <class T>
@@ -76,7 +77,7 @@ Owned<T> Construct(Arguments&&... arguments) {
   return Owned<T>(object);
 }
 
-// Constructs a T and calls its Init hook. Returns the error of Init.
+// Constructs a T and calls its Init hook. Returns Init's error, if any.
 template <class T, class... Arguments>
 absl::StatusOr<Owned<T>> Create(Arguments&&... arguments) {
   Owned<T> object = Construct<T>(static_cast<Arguments&&>(arguments)...);
@@ -109,8 +110,9 @@ absl::Status CreateHandle(Handle* to, Arguments&&... arguments) {
   return status;
 }
 
-// Destroys `object`, which TensorFlow's handle owned; does nothing for null.
-// Logs an exception of the destructor under the C name `slot`.
+// Destroys `object`, which a handle of TensorFlow's owned; does nothing for
+// null. An exception of the destructor is logged with the name of the C field
+// `slot`.
 template <class T>
 void Destroy(const char* slot, T* object) {
   if (object == nullptr) return;

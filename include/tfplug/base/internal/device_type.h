@@ -18,8 +18,8 @@ constexpr bool IsDeviceType(const char* name) {
 }
 
 // Returns whether `type` contains "CPU". TensorFlow's graph optimizers treat
-// every such device as the CPU, and replace its ops with ops that only the CPU
-// has.
+// every such device as the CPU, and replace its ops with ops for which only the
+// CPU has kernels.
 constexpr bool IsTakenForCpu(const char* type) {
   for (; *type != '\0'; ++type) {
     if (type[0] == 'C' && type[1] == 'P' && type[2] == 'U') return true;

@@ -33,10 +33,10 @@ namespace tfplug::internal {
 // Converts the exception being handled to a status. The message is empty if
 // there is not enough memory for it.
 //
-// noexcept, as are the functions below that call it: if they could throw, each
-// trampoline would save a register on its fast path to clean up after them. The
-// exception with which pthread_exit unwinds the stack therefore ends here, and
-// glibc aborts; a hook must return.
+// It is noexcept, like the functions below that call it: if they could throw,
+// each trampoline would save a register on its fast path to clean up after
+// them. The exception with which pthread_exit unwinds the stack therefore ends
+// here, and glibc aborts; a hook must return.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -74,6 +74,8 @@ namespace tfplug::internal {
   return annotated;
 }
 
+// Writes `status` to `*to`, with the name of the slot. Without enough memory
+// for the message, writes RESOURCE_EXHAUSTED and the slot alone.
 [[gnu::cold, gnu::noinline]] inline void Fail(capi::TF_Status* to,
                                               const absl::Status& status,
                                               const char* slot) noexcept {
@@ -90,7 +92,7 @@ namespace tfplug::internal {
 }
 
 // A trampoline (the static function in a C slot) contains one call of one of
-// these functions for each way of failing. The status is passed as an owning
+// these functions for each kind of failure. The status is passed as an owning
 // pointer: the address of a status in the trampoline's frame would occupy a
 // register on the fast path.
 [[gnu::cold, gnu::noinline]] inline void FailWith(capi::TF_Status* to,
@@ -124,9 +126,9 @@ union Returned {
   ~Returned() {}
 };
 
-// A value that a trampoline needs again after the hook. `volatile` forces it
-// into a stack slot: the frame exists anyway for the result of the hook, while
-// a callee-saved register would have to be saved first.
+// Holds a value that a trampoline needs again after the hook. `volatile` forces
+// it into a stack slot: the frame exists anyway for the result of the hook,
+// while a callee-saved register would have to be saved first.
 template <class T>
 using StackSlot = volatile T;
 

@@ -13,10 +13,11 @@
 
 #pragma GCC visibility push(hidden)
 
-// Reads a serialized NodeDef: some attributes of a kernel's node are returned
-// by no C function, or by none in some releases.
+// Reads a serialized NodeDef, for attributes of a kernel's node that no C
+// function returns, at least in some releases.
 namespace tfplug::internal {
 
+// Returns the op of the node, or "" if it has none or the bytes are malformed.
 inline absl::string_view NodeDefOp(absl::string_view node_def) {
   for (WireReader node(node_def); node.Next();) {
     if (node.number() == 2) return node.bytes();
@@ -39,15 +40,15 @@ inline std::optional<absl::string_view> FindAttr(absl::string_view node_def,
   return std::nullopt;
 }
 
-// Field numbers of AttrValue and of its ListValue.
+// The field numbers of AttrValue and of its ListValue.
 inline constexpr int kListField = 1;
 inline constexpr int kShapeField = 7;
 inline constexpr int kFunctionField = 10;
 inline constexpr int kShapeInListField = 7;
 inline constexpr int kFunctionInListField = 9;
 
-// Returns the contents of `number`, the only field of an AttrValue, or nullopt
-// if it has another field.
+// Returns the contents of field `number` of an AttrValue, or nullopt if the
+// AttrValue is empty or has another field.
 inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
                                                   int number) {
   WireReader value(attr_value);
@@ -55,8 +56,9 @@ inline std::optional<absl::string_view> AttrField(absl::string_view attr_value,
   return value.bytes();
 }
 
-// Returns the elements of a list of messages in field `number` of a ListValue,
-// or nullopt if `attr_value` is not a list or has elements of another type.
+// Returns the elements of a list of messages: those in field `number` of the
+// ListValue. Returns nullopt if `attr_value` is not a list or has elements of
+// another type.
 inline std::optional<std::vector<absl::string_view>> AttrListField(
     absl::string_view attr_value, int number) {
   const auto list = AttrField(attr_value, kListField);
@@ -71,6 +73,7 @@ inline std::optional<std::vector<absl::string_view>> AttrListField(
   return elements;
 }
 
+// Parses a TensorShapeProto. Malformed bytes end the shape early.
 inline PartialShape ParseShape(absl::string_view shape_proto) {
   Shape shape;
   bool has_rank = true;

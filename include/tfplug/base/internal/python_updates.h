@@ -17,19 +17,21 @@
 // Updates of variables in Python. TensorFlow 2.19 to 2.21 export no function
 // with which a kernel can update a variable, and no release exports one for
 // slices or for the states of random generators. LowerVariableUpdates rewrites
-// graphs, but graph passes see neither an eager call such as step.assign_add(1)
-// nor a function of fewer than four nodes, and TensorFlow fails to place an op
-// without a kernel before a pass runs. In a Python process, tfplug therefore
-// wraps each Python function that creates such an op. For a variable on this
-// device, the wrapper reads the value, computes the new one and assigns it; the
-// device has kernels for all three. Calls for other devices are unchanged.
+// graphs, but graph passes receive neither an eager call such as
+// step.assign_add(1) nor a function of fewer than four nodes, and TensorFlow
+// places ops, which fails without a kernel, before a pass runs. In a Python
+// process, tfplug therefore wraps each Python function that creates such an op.
+// For a variable on this device, the wrapper reads the value, computes the new
+// one and assigns it; the device has kernels for all three. Calls for other
+// devices are unchanged.
 //
 // Unlike the op, the sequence is not atomic: if two threads update one variable
 // at the same time, an update can be lost.
 namespace tfplug::internal {
 
-// `kept` is a set of pairs, the op and the variable's type, for which the
-// device has a kernel.
+// Defines the Python function that wraps TensorFlow's functions. `kept` is a
+// set of pairs of an op and a variable's type for which the device has a
+// kernel; calls of these ops are left unchanged.
 inline constexpr char kPythonUpdates[] = R"py(
 def wrap_variable_updates(device_type, kept):
   import functools
@@ -45,7 +47,7 @@ def wrap_variable_updates(device_type, kept):
   marker = f"/device:{device_type}:"
 
   def on_copy(original, value, args, kwargs):
-    """Runs the op on a copy in host memory: (result, new value)."""
+    """Runs the op on a copy in host memory; returns (result, new value)."""
     with ops.device("CPU:0"):
       copy = variables.var_handle_op(dtype=value.dtype, shape=value.shape,
                                      shared_name=context.anonymous_name())
@@ -55,7 +57,8 @@ def wrap_variable_updates(device_type, kept):
 
   def wrap(module, op, function, update=None, read=None):
     """Wraps module.function, which creates `op`. `update` computes the new
-    value of the variable, `read` a result; with neither, on_copy does."""
+    value of the variable, `read` a result; without either, on_copy computes
+    both."""
     original = getattr(module, function, None)
     if original is None:
       return
@@ -86,7 +89,7 @@ def wrap_variable_updates(device_type, kept):
     setattr(module, function, call)
 
   def rows(scatter):
-    """A scatter of rows as one of TensorScatter..."""
+    """Returns an update that scatters rows with a TensorScatter... op."""
     def update(value, indices, updates):
       indices = ops.convert_to_tensor(indices)
       updates = ops.convert_to_tensor(updates, dtype=value.dtype)
@@ -146,8 +149,8 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
       run == nullptr || is_initialized() == 0) {
     return absl::OkStatus();
   }
-  // exec with a namespace of its own, because PyRun_SimpleString runs the
-  // program in the user's __main__.
+  // PyRun_SimpleString runs code in the user's __main__, so the program runs in
+  // exec with a namespace of its own.
   std::string program = "exec(r'''" + std::string(kPythonUpdates) +
                         "wrap_variable_updates(\"" + device_type + "\", {";
   for (const auto& [op, type] : kept) {
@@ -160,8 +163,10 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
   release(state);
   if (result == 0) return absl::OkStatus();
   return absl::InternalError(
-      "cannot prepare updates of variables on " + device_type +
-      " in Python, whose error is above; v.assign(...) works nevertheless");
+      "cannot wrap TensorFlow's Python functions that update variables on " +
+      device_type +
+      "; Python printed the reason above. Use v.assign(v + delta) instead of "
+      "v.assign_add(delta)");
 }
 
 }  // namespace tfplug::internal

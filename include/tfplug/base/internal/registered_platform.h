@@ -15,14 +15,15 @@ const void* TypeTag() {
   return &tag;
 }
 
-// The platform that this library registers, filled when the library is loaded.
+// Describes the platform that this library registers; filled when the library
+// is loaded.
 struct RegisteredPlatform {
   // The device type for kernels that are registered without one.
   const char* device_type = nullptr;
   // TypeTag<Stream>() of the platform's stream class, which a kernel's
   // GetStream must name.
   const void* stream_type = nullptr;
-  // WrapPythonUpdates; null if the platform opts out.
+  // &WrapPythonUpdates, or null if the platform opts out.
   decltype(&WrapPythonUpdates) wrap_python_updates = nullptr;
 };
 inline RegisteredPlatform registered_platform;

@@ -13,18 +13,18 @@
 
 #pragma GCC visibility push(hidden)
 
-// TensorFlow and the plug-in may come from different releases. TensorFlow sets
-// struct_size, which identifies its layout and the size of the memory that it
+// TensorFlow may be older or newer than these headers. It sets struct_size,
+// which identifies the layout of its struct and the size of the memory that it
 // allocated.
 namespace tfplug::internal {
 
 [[gnu::cold, gnu::noinline]] inline absl::Status RefuseLayout(
     const char* struct_name, size_t size, const capi::Layout& oldest) {
   return absl::FailedPreconditionError(
-      std::string("this TensorFlow has a ") + struct_name + " of " +
-      std::to_string(size) + " bytes; the first release with that struct, " +
-      oldest.first + ", has " + std::to_string(oldest.size) +
-      ": install TensorFlow " + oldest.first + " or newer");
+      std::string("this TensorFlow's ") + struct_name + " has " +
+      std::to_string(size) + " bytes, fewer than in any release (" +
+      std::to_string(oldest.size) + " in " + oldest.first +
+      "): install TensorFlow " + oldest.first + " or newer");
 }
 
 // Returns the newest layout in these headers that fits into TensorFlow's

@@ -25,8 +25,8 @@ struct TensorSize {
   size_t bytes = 0;
 };
 
-// Stores the number of elements in `*count`; the fast path, which allocates
-// nothing. Returns false if no tensor can have `shape`; CheckShape then returns
+// Stores the number of elements in `*count`. Allocates nothing, for the fast
+// path. Returns false if no tensor can have `shape`; CheckShape then returns
 // the error.
 inline bool CountElements(const Shape& shape, int64_t* count) {
   *count = shape.num_elements();

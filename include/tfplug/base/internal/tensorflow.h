@@ -34,8 +34,8 @@ inline void* FindInProcess(const char* name) {
 }
 
 // Fills `tensorflow` on the first call; every entry point calls this function.
-// Returns false if the process has no TensorFlow: then even TF_SetStatus, which
-// could report the error, is missing. Thread-safe.
+// Returns false if the process has no TensorFlow; the caller must log the
+// error, because TF_SetStatus is missing, too. Thread-safe.
 inline bool LoadTensorFlow() {
   static const bool loaded = [] {
     if (tensorflow.TF_SetStatus == nullptr)

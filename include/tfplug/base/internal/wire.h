@@ -132,8 +132,8 @@ class WireReader {
   explicit WireReader(absl::string_view bytes)
       : p_(bytes.data()), end_(p_ + bytes.size()) {}
 
-  // Advances to the next field. Returns false at the end and where the bytes
-  // are malformed; ok() distinguishes the two.
+  // Advances to the next field. Returns false at the end, and if the bytes are
+  // malformed; ok() distinguishes the two.
   bool Next() {
     if (p_ == end_ || !ok_) return false;
     field_ = p_;
@@ -151,20 +151,20 @@ class WireReader {
   bool Is(uint32_t number, WireType type) const {
     return tag_ == MakeTag(number, type);
   }
-  // The value of a varint field; 0 for other wire types.
+  // Returns the value of a varint field; 0 for other wire types.
   uint64_t varint() const {
     uint64_t value = 0;
     if (type() == kVarintType) ReadVarint(value_, end_, &value);
     return value;
   }
-  // The bytes of a field that is not a varint.
+  // Returns the bytes of a field that is not a varint.
   absl::string_view bytes() const {
     const char* from = value_;
     uint32_t length;
     if (type() == kBytesType) from = ReadLength(from, end_, &length);
     return absl::string_view(from, static_cast<size_t>(p_ - from));
   }
-  // The whole field, including the tag.
+  // Returns the whole field, including the tag.
   absl::string_view field() const {
     return absl::string_view(field_, static_cast<size_t>(p_ - field_));
   }

@@ -45,10 +45,10 @@ template <class A, class B>
 inline constexpr bool kSameSignature =
     std::is_same_v<typename Signature<A>::Type, typename Signature<B>::Type>;
 
-// One function for each base class B. Its result type is a bool_constant: true
-// if every hook of T has the signature that it has in B. If a hook in T is
-// private or overloaded, overload resolution selects the function with the
-// result void.
+// There is one function for each base class B. Its result type is a
+// bool_constant, which is true if every hook of T has the signature that it has
+// in B. If a hook in T is private or overloaded, overload resolution selects
+// the function that returns void.
 #define TFPLUG_INTERNAL_SAME(name) \
   kSameSignature<decltype(&T::name), decltype(&B::name)>
 template <class T, class B>
@@ -122,10 +122,11 @@ constexpr bool HooksAreValid() {
   if constexpr (std::is_void_v<Result>) {
     return false;
   } else {
-    static_assert(Result::value,
-                  "tfplug: a hook of this class has other arguments or another "
-                  "result than in its base class, and so overrides nothing; "
-                  "write `override` after it to see which");
+    static_assert(
+        Result::value,
+        "tfplug: the arguments or the result of a hook of this class "
+        "differ from the base class's, so the hook overrides nothing; "
+        "mark every hook `override`, and the compiler names it");
     return Result::value;
   }
 }

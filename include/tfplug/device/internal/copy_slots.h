@@ -112,9 +112,9 @@ struct CopySlots {
   }
 
  private:
-  // memcpy_htod for a copy that TensorFlow has not ordered. It is a separate
-  // function because, with the wait in memcpy_htod itself, copies that need no
-  // wait would take more instructions.
+  // Implements memcpy_htod for a copy that TensorFlow has not ordered. This is
+  // a separate function because, with the wait in memcpy_htod itself, copies
+  // that need no wait would take more instructions.
   [[gnu::noinline]] static void WaitAndCopy(
       const capi::SP_Device* device, capi::SP_Stream stream,
       capi::SP_DeviceMemoryBase* device_dst, const void* host_src,

@@ -10,8 +10,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// State that tfplug keeps in an author's objects. It is the one private member
-// of each base class, and is accessed through internal::Access::state.
+// The state that tfplug keeps in an author's objects. It is the only private
+// data member of each base class, and is accessed through
+// internal::Access::state.
 namespace tfplug::internal {
 
 // State of a tfplug::Stream.
@@ -23,8 +24,8 @@ struct StreamState {
   std::mutex fence_mutex;
   Owned<EventT> fence;
 
-  // The default of WaitForStream: `waiting` waits for `other`, to which this
-  // state belongs. Any thread.
+  // Implements the default of WaitForStream: `waiting` waits for `other`, to
+  // which this state belongs. Thread-safe.
   template <class StreamT>
   absl::Status LetWait(StreamT& waiting, StreamT& other) {
     {

@@ -49,7 +49,7 @@ struct EventSlots {
 
   // TensorFlow 2.21 ignores this status and polls the event anyway, and the
   // event must not be complete before the work is. After a failure, this
-  // therefore waits for all work of the device.
+  // function therefore waits for all work of the device.
   static void record_event(const capi::SP_Device* device,
                            capi::SP_Stream stream, capi::SP_Event event,
                            capi::TF_Status* status) {

@@ -15,6 +15,8 @@
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/device/caching_allocator_options.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Obtains the regions of a CachingHeap from `Source`, the author's allocator, and
@@ -193,5 +195,7 @@ class HeapRegions {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_HEAP_REGIONS_H_

@@ -12,6 +12,8 @@
 #include "tfplug/device/caching_allocator_options.h"
 #include "tfplug/device/internal/heap_chunks.h"
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug::internal {
 
 // Counts the chunks of a CachingHeap, in total and for each power of two.
@@ -79,5 +81,7 @@ class HeapStatistics {
 };
 
 }  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_DEVICE_INTERNAL_HEAP_STATISTICS_H_

@@ -100,7 +100,7 @@ struct MemorySlots {
            capi::StructInfo<capi::SP_DeviceMemoryBase>::kSize;
   }
 
-  // Returns the number of bytes past the last aligned address.
+  // Returns the distance in bytes from the aligned address below `memory`.
   static uintptr_t OffsetOf(const void* memory) {
     return reinterpret_cast<uintptr_t>(memory) % kRequiredAlignment;
   }

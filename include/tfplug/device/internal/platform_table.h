@@ -32,7 +32,7 @@
 
 namespace tfplug::internal {
 
-// SP_DeviceFns.
+// The trampolines of SP_DeviceFns.
 template <class DeviceT>
 struct DeviceFnsTable {
   using H = Handles<DeviceT>;
@@ -69,8 +69,8 @@ struct DeviceFnsTable {
   }
 };
 
-// SP_PlatformFns. SP_Platform::ext is the author's Platform, or null if it
-// could not be constructed; the platform then has no devices.
+// The trampolines of SP_PlatformFns. SP_Platform::ext is the author's Platform,
+// or null if it could not be constructed; the platform then has no devices.
 template <class PlatformT>
 struct PlatformFnsTable {
   using DeviceT = typename PlatformT::Device;
@@ -208,7 +208,8 @@ struct PlatformFnsTable {
     return absl::OkStatus();
   }
 
-  // Passes the Platform, too, if the Device has such a constructor.
+  // Creates a Device from the Platform and the ordinal if it has such a
+  // constructor, otherwise from the ordinal alone or without arguments.
   static absl::StatusOr<Owned<DeviceT>> CreateDevice(PlatformT* platform,
                                                      int ordinal) {
     if constexpr (std::is_constructible_v<DeviceT, PlatformT&, int>) {

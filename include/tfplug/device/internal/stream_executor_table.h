@@ -15,7 +15,7 @@
 
 namespace tfplug::internal {
 
-// SP_StreamExecutor for an author's Device. The base classes have one
+// Makes the SP_StreamExecutor of an author's Device. The base classes have one
 // trampoline for each C field, with the field's name. A trampoline recovers the
 // author's object from the handle and calls the hook within a guard, which
 // converts failures to the C result.

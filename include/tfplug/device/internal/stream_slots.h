@@ -18,7 +18,8 @@
 
 namespace tfplug::internal {
 
-// The trampolines of SP_StreamExecutor for streams, and for waiting for them.
+// The trampolines of SP_StreamExecutor for streams, synchronization and host
+// tasks.
 template <class DeviceT>
 struct StreamSlots {
   using H = Handles<DeviceT>;

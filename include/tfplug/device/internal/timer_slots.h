@@ -47,7 +47,7 @@ struct TimerSlots {
   }
 };
 
-// SP_TimerFns.
+// The trampolines of SP_TimerFns.
 template <class DeviceT>
 struct TimerFnsTable {
   using H = Handles<DeviceT>;

@@ -51,7 +51,7 @@ inline const void* CurrentThread() {
 #endif
 }
 
-// Marks the thread whose next copy on a stream has been ordered by TensorFlow.
+// Marks the thread whose next copy on a stream TensorFlow has ordered.
 // Relaxed atomics suffice: only a thread itself stores its address, so it never
 // reads a stale one; if another thread overwrites the mark, the only cost is a
 // needless wait.
@@ -82,7 +82,7 @@ class StreamList {
     std::lock_guard<std::mutex> lock(mutex_);
     streams_.push_back(stream);
   }
-  // Returns once no other thread waits for `stream`.
+  // Removes `stream` once no other thread is making a stream wait for it.
   void Remove(StreamT* stream) {
     std::lock_guard<std::mutex> lock(mutex_);
     streams_.erase(std::remove(streams_.begin(), streams_.end(), stream),
