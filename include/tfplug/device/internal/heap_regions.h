@@ -19,9 +19,9 @@
 
 namespace tfplug::internal {
 
-// Obtains the regions of a CachingHeap from `Source`, the author's allocator, and
-// decides their sizes. The destructor releases them. Sizes are in bytes. Not
-// thread-safe.
+// Obtains the regions of a CachingHeap from `Source`, the author's allocator,
+// and decides their sizes. The destructor releases them. Sizes are in bytes.
+// Not thread-safe.
 template <class Source>
 class HeapRegions {
  public:
