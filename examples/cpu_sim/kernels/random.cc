@@ -8,7 +8,8 @@
 #include "kernels/host_tensor.h"
 #include "kernels/philox.h"
 
-// Derives key and counter from a seed; distributions.cc uses them.
+// Ops that derive a key and a counter from a seed, for the ops of
+// distributions.cc.
 namespace cpu_sim {
 namespace {
 

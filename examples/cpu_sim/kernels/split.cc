@@ -27,8 +27,8 @@ absl::Status SetPart(tfplug::KernelContext& context, int i,
   return Move<place>(context, loop, y, 0, x, first);
 }
 
-// Splits x along `axis` into parts of these sizes, which add up to dimension
-// `axis`.
+// Splits x along `axis` into parts of these sizes, whose sum is the size of
+// that dimension.
 template <Place place>
 absl::Status SplitBySizes(tfplug::KernelContext& context,
                           const tfplug::Tensor& x, int axis,

@@ -23,8 +23,8 @@ namespace tfplug {
 
 // One run of a kernel (TF_OpKernelContext): its inputs (run_inputs.h), outputs
 // (run_outputs.h) and description (run_info.h), and, declared here, temporary
-// memory and the stream. Valid during Compute only, or until an AsyncRun is
-// finished; used by one thread at a time.
+// memory and the stream. Valid during Compute or, in an AsyncKernel, until the
+// AsyncRun is finished. Only one thread may use it at a time.
 //
 // The functions that nearly every run calls are always inlined, so that the
 // compiler sees through the StatusOr and removes it.

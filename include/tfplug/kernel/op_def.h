@@ -171,7 +171,7 @@ class OpDef {
   int deprecated_since_ = 0;
   std::string deprecation_;
   ShapeFunction shape_fn_ = nullptr;
-  int* declared_outputs_ = nullptr;  // Of shape_fn_.
+  int* declared_outputs_ = nullptr;  // for shape_fn_
 };
 
 }  // namespace tfplug

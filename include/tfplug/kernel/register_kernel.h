@@ -33,6 +33,7 @@ bool RegisterKernel(KernelDef def) {
 
 // TFPLUG_REGISTER_KERNEL(Relu, tfplug::KernelDef("Relu")
 //                                  .TypeConstraint<float>("T"));
+//
 // Use it at namespace scope, in any number of files of the library. It defines
 // TF_InitKernel.
 #define TFPLUG_REGISTER_KERNEL(kernel, ...) \

@@ -67,7 +67,7 @@ class RunInputs : public RunInfo<> {
  protected:
   using RunInfo<>::RunInfo;
 
-  // TensorFlow returns a tensor exactly when its status is OK.
+  // TensorFlow returns a tensor if and only if the status is OK.
   [[gnu::always_inline]] absl::StatusOr<Tensor> TakeTensor(
       capi::TF_Tensor* tensor) {
     if (ABSL_PREDICT_FALSE(tensor == nullptr)) {

@@ -135,8 +135,8 @@ absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
   return lock;
 }
 
-// Returns the value of the variable that input `input` refers to, for changes
-// in place under a VariableLock. Pass `is_variant` for a variable of type
+// Returns the value of the variable that input `input` refers to, for in-place
+// changes under a VariableLock. Pass `is_variant` for a variable of type
 // variant.
 template <class Code>
 absl::StatusOr<Tensor> GetVariableTensor(KernelContext& context, int input,

@@ -29,7 +29,7 @@ inline int64_t LiveTensorCount() { return Counted<capi::TF_Tensor>::live; }
 class LeakCheck {
  public:
   // Returns INTERNAL, with types and counts, if there are more or fewer objects
-  // than at the construction.
+  // than when this LeakCheck was constructed.
   absl::Status Check() const {
     const Counts now = Count();
     std::string leaks;

@@ -52,7 +52,7 @@ inline const TF_Tensor& InputTensor(TF_OpKernelContext* context, int i) {
 inline TF_Tensor MakeTensorLike(const TF_Tensor& tensor) {
   return MakeTensor(tensor.dtype, tensor.dims);
 }
-// Copies a value that has other readers, before a change in place.
+// Copies a value that has other readers, before an in-place change.
 inline void PrepareToUpdate(TF_OpKernelContext* context, Variable& variable,
                             CopyFunction copy) {
   TF_Tensor& value = *variable.value;
