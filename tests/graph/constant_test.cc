@@ -83,13 +83,13 @@ TEST_CASE("Every form of a TensorProto is parsed") {
     AppendField(tensor, 5, Bytes(Floats{1, 2}));
     CHECK(Elements<float>(tensor) == Floats{1, 2, 2, 2});
   }
-  SUBCASE("no stored elements: zeros") {
+  SUBCASE("zeros if no elements are stored") {
     CHECK(Elements<float>(Tensor(DataType::kFloat, {2})) == Floats{0, 0});
   }
   SUBCASE("no elements") {
     CHECK(Elements<float>(Tensor(DataType::kFloat, {0, 3})).empty());
   }
-  SUBCASE("int32, also negative") {
+  SUBCASE("int32, including negative values") {
     std::string tensor = Tensor(DataType::kInt32, {3});
     std::string packed;
     internal::AppendVarint(packed, 7);

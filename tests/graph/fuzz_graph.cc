@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzer of Graph. For arbitrary bytes, Graph must not crash and must agree
-// with protobuf, also after edits. CONTRIBUTING.md describes longer runs.
+// Fuzzes Graph: for arbitrary bytes, it must not crash and must agree with
+// protobuf, also after edits. CONTRIBUTING.md describes longer runs.
 #include <cstdio>
 #include <cstdlib>
 

@@ -184,7 +184,7 @@ class GraphOracle {
   std::string Functions(Random& random, bool edit) {
     auto& functions = graph_.GetFunctions();
     if (message_.library().function().empty()) {
-      return functions.empty() ? "" : "functions where there are none";
+      return functions.empty() ? "" : "functions in a graph that has none";
     }
     auto& defs = *message_.mutable_library()->mutable_function();
     if (static_cast<int>(functions.size()) != defs.size()) {
@@ -201,7 +201,7 @@ class GraphOracle {
         std::string problem = CompareNode(node, def.node_def(k++));
         if (!problem.empty()) return absl::StrCat("in a function: ", problem);
       }
-      if (k < def.node_def_size()) return "nodes of a function";
+      if (k < def.node_def_size()) return "missing nodes in a function";
       if (!edit || k == 0) continue;
       const int at = static_cast<int>(Below(random, k));
       proto::NodeDef& node_def = *def.mutable_node_def(at);
@@ -330,7 +330,7 @@ class GraphOracle {
       }
     }
     if (inputs != node.num_inputs() || controls != node.num_controls()) {
-      return "how many inputs";
+      return "the number of inputs";
     }
     // Counts the uses without Graph's lists.
     int uses = 0;
@@ -343,10 +343,10 @@ class GraphOracle {
     for (Use use : node.uses()) {
       ++found;
       if (!use.is_control() && use.node.input(use.input).node != node) {
-        return "a use that is none";
+        return "a use that does not refer to the node";
       }
     }
-    if (found != uses || node.num_uses() != uses) return "how many uses";
+    if (found != uses || node.num_uses() != uses) return "the number of uses";
     return graph_.FindNode(def.name()) == node ? "" : "FindNode";
   }
 
@@ -586,10 +586,12 @@ inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
   const bool parsed = ParseGraphDef(bytes, &message);
   absl::StatusOr<Graph> graph = Graph::Parse(bytes);
   if (!graph.ok()) {
-    return parsed ? "protobuf accepts this: " + graph.status().ToString() : "";
+    if (!parsed) return "";
+    return "Graph rejects bytes that protobuf accepts: " +
+           graph.status().ToString();
   }
   if (graph->ToString() != bytes)
-    return "without edits other bytes are written";
+    return "a graph without edits is written differently";
   for (Node node : graph->nodes()) {
     node.GetAttr<Shape>("shape").IgnoreError();
     node.GetAttr<std::vector<float>>("T").IgnoreError();
@@ -611,7 +613,7 @@ inline std::string CheckGraph(absl::string_view bytes, uint32_t seed,
     }
     function.body.TopologicalOrder().IgnoreError();
   }
-  if (graph->changed()) return "a graph without edits has changed";
+  if (graph->changed()) return "changed() is true without edits";
   if (!parsed) return "";
   GraphOracle oracle(*graph, message);
   std::string problem = oracle.Compare();

@@ -163,7 +163,7 @@ TEST_CASE("status() reports duplicate and missing names") {
   CHECK(missing.ToString() == InGraph({NodeDef("a", "Y", {"b:1"})}));
 }
 
-TEST_CASE("Handles stay valid") {
+TEST_CASE("Handles stay valid when nodes are added and removed") {
   Graph graph = Parsed(InGraph({NodeDef("a", "X"), NodeDef("b", "X"),
                                 NodeDef("c", "X"), NodeDef("d", "X")}));
   const Node d = graph.FindNode("d");
@@ -191,18 +191,20 @@ TEST_CASE("An edit that fails gives the reason and changes nothing") {
     return std::string(status.message());
   };
   CHECK(message(graph.RemoveNode(a)) ==
-        "RemoveNode: node 'a' (X) is still used by 'b'");
+        "RemoveNode: node 'a' (X) is still used by 'b'; redirect its uses "
+        "first, with ReplaceUses() or ReplaceNode()");
   CHECK(message(graph.RemoveNode({})) == "RemoveNode: the node is null");
   CHECK(message(graph.AddNode("a", "X").status()) ==
-        "AddNode: a node 'a' exists already; UniqueName() returns a free name");
+        "AddNode: a node 'a' already exists; UniqueName() returns a free name");
   CHECK(absl::IsInvalidArgument(graph.AddNode("", "X").status()));
   CHECK(message(b.SetInput(0, foreign)) ==
         "node 'b' (Y): an input must come from a node of the same graph, but "
-        "this node is in another graph");
+        "the source is in another graph");
   CHECK(message(b.SetInput(3, a)) ==
-        "node 'b' (Y): it has 1 inputs; input 3 cannot be set to output 0");
+        "node 'b' (Y): cannot set input 3 to output 0 of node 'a': it has 1 "
+        "inputs, and outputs begin with 0");
   CHECK(message(b.RemoveInput(1)) ==
-        "node 'b' (Y): it has 1 inputs; there is no input 1");
+        "node 'b' (Y): cannot remove input 1: it has 1 inputs");
   CHECK(message(b.SetName("a")) ==
         "node 'b' (Y): cannot be renamed to 'a': another node has that name");
   CHECK(absl::IsInvalidArgument(graph.ReplaceUses({a, -1}, b)));
@@ -305,14 +307,14 @@ TEST_CASE("Names that an input could not refer to are rejected") {
   Graph graph;
   const Node a = graph.AddNode("a", "X").value();
   CHECK(graph.AddNode("b:1", "X").status().message() ==
-        "AddNode: the name of a node cannot be 'b:1', which as an input refers "
+        "AddNode: the name of a node cannot be 'b:1': as an input, it refers "
         "to an output of node 'b'");
   CHECK(graph.AddNode("^b", "X").status().message() ==
-        "AddNode: the name of a node cannot be '^b', which as an input refers "
+        "AddNode: the name of a node cannot be '^b': as an input, it refers "
         "to a control edge from node 'b'");
   CHECK(a.SetName("a:3").message() ==
-        "node 'a' (X): cannot be renamed: the name of a node cannot be 'a:3', "
-        "which as an input refers to an output of node 'a'");
+        "node 'a' (X): cannot be renamed: the name of a node cannot be 'a:3': "
+        "as an input, it refers to an output of node 'a'");
   CHECK(absl::IsInvalidArgument(a.SetName("")));
   CHECK(graph.num_nodes() == 1);
   CHECK(a.name() == "a");

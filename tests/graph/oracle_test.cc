@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares Graph with protobuf messages, for random valid and invalid graphs
-// and random edits. The fuzzers do the same for longer.
+// and random edits. The fuzzer does the same for longer.
 #include <string>
 
 #include "doctest/doctest.h"
@@ -9,7 +9,7 @@
 namespace tfplug::testing {
 namespace {
 
-// Every other name ends with a digit, which takes another path when parsed.
+// Every other name ends with a digit; such names are parsed by other code.
 std::string Name(uint32_t i) {
   return absl::StrCat("node", i, i % 2 == 0 ? "" : "/x");
 }

@@ -43,7 +43,7 @@ std::string OpDefBytes() {
          field(3, field(1, "y") + field(6, "Ts")) +
          field(4, field(1, "T") + field(2, "type") + field(3, "default")) +
          field(4, field(1, "N") + field(2, "int")) + number(17, 1) +
-         number(18, 1) + field(5, "a summary that is passed over");
+         number(18, 1) + field(5, "a summary, which is skipped");
 }
 
 // Returns a GraphDef with one node and a library with one function.
@@ -213,7 +213,7 @@ TEST_CASE("a failed request is not repeated") {
   CHECK(absl::IsResourceExhausted(context.status()));
 }
 
-TEST_CASE("missing TensorFlow functions are UNIMPLEMENTED") {
+TEST_CASE("a missing TensorFlow function results in UNIMPLEMENTED") {
   LeakCheckedFake fake({{2, 21},
                         {"TF_GetNodesToPreserveList", "TF_InferStatically",
                          "TF_NewFunctionLibraryDefinition"}});

@@ -95,7 +95,7 @@ TEST_CASE("Every edit of the control inputs of a wide node") {
   const Node other = graph.AddNode("other", "NoOp").value();
   for (Node node : x) REQUIRE(other.AddControl(node).ok());
   CHECK(other.num_controls() == kMany);
-  // Replaces each one by a new node, then all new ones by one.
+  // Replaces each source with a new node, then all new nodes with one node.
   for (size_t i = 0; i < x.size(); ++i) {
     const Node y = graph.AddNode(absl::StrCat("y", i), "Const").value();
     REQUIRE(graph.ReplaceNode(x[i], y).ok());
@@ -231,7 +231,7 @@ TEST_CASE("Random edits of one node's inputs") {
   }
 }
 
-TEST_CASE("A range of inputs stays valid while they are edited") {
+TEST_CASE("A range of inputs stays valid while the inputs are edited") {
   Graph graph = Graph::Parse(WideGraph("", 4)).value();
   const std::vector<Node> x = Sources(graph);
   const Node wide = graph.FindNode("wide");

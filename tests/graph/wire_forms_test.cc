@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that Graph accepts all bytes that protobuf parses as a GraphDef, and
-// gives them the same meaning, with hand-written encodings that serializers do
-// not write.
+// gives them the same meaning. The bytes are hand-written encodings that
+// serializers do not produce.
 #include <string>
 
 #include "doctest/doctest.h"

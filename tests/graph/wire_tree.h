@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the bytes of a GraphDef into a tree of fields, and changes it
-// randomly, so that the result has unusual encodings, of which the wire format
-// forbids some. For the fuzzer and for tests with many unusual graphs.
+// randomly. The result has unusual encodings, some of which the wire format
+// forbids. For the fuzzer and for tests with many unusual graphs.
 #ifndef TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
 #define TFPLUG_TESTS_GRAPH_WIRE_TREE_H_
 

@@ -26,7 +26,7 @@ absl::Status Run(Graph& graph) {
   return DisableXla().Run(graph, PassContext("SIM", "", &item));
 }
 
-TEST_CASE("calls on the device, or on none yet, are not compiled") {
+TEST_CASE("calls on the device, or not yet placed, are not compiled") {
   testing::ScopedFakeTensorFlow fake;
   Graph graph;
   AddCall(graph, "stateful", "StatefulPartitionedCall", kSimDevice);

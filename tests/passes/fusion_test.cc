@@ -43,12 +43,12 @@ TEST_CASE_FIXTURE(Fixture, "a type without a kernel is not fused") {
 TEST_CASE_FIXTURE(Fixture, "an addend is a bias if its shape is known to fit") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"});
-  SUBCASE("a vector, on either side") {
+  SUBCASE("a vector as the first addend") {
     Add("sum", "AddV2", {"b", "product"});
     State("product", {-1, 5});
     State("b", {5});
   }
-  SUBCASE("reshaped to a row") {
+  SUBCASE("a vector that is reshaped to a row") {
     Add("row", "Reshape", {"b", "v"});
     Add("sum", "AddV2", {"product", "row"});
     State("product", {-1, 5});
@@ -69,16 +69,16 @@ TEST_CASE_FIXTURE(Fixture, "a constant row is a bias") {
   CHECK(Text() == "sum = _FusedMatMul(x, w, sum/Const)");
   CHECK(Constant::Read(graph.FindNode("sum/Const"))->shape() == Shape{2});
 }
-TEST_CASE_FIXTURE(Fixture, "addends that are not a bias") {
+TEST_CASE_FIXTURE(Fixture, "other addends are not a bias") {
   const Rules rules(FusionRules());
   Add("product", "MatMul", {"x", "w"});
   Add("sum", "AddV2", {"product", "b"});
-  SUBCASE("of unknown shape") {}
+  SUBCASE("a value of unknown shape") {}
   SUBCASE("a scalar") {
     State("product", {-1, 5});
     State("b", Shape{});
   }
-  SUBCASE("one element, broadcast") {
+  SUBCASE("one element that is broadcast") {
     State("product", {-1, 5});
     State("b", {1});
   }
@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(Fixture, "addends that are not a bias") {
     State("product", {5, 5});
     State("b", {5, 1});
   }
-  SUBCASE("of unknown depth") {
+  SUBCASE("a vector of unknown size") {
     State("product", {-1, -1});
     State("b", {-1});
   }
@@ -106,14 +106,14 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(Run(rules) == "0");
 }
 
-TEST_CASE_FIXTURE(Fixture, "convolutions") {
+TEST_CASE_FIXTURE(Fixture, "a convolution with a bias is fused") {
   const Rules rules(FusionRules());
   std::string fused;
   SUBCASE("Conv2D") {
     AddConv("Conv2D", {"x", "w"});
     fused = "_FusedConv2D";
   }
-  SUBCASE("depthwise") {
+  SUBCASE("DepthwiseConv2dNative") {
     AddConv("DepthwiseConv2dNative", {"x", "w"});
     fused = "_FusedDepthwiseConv2dNative";
   }
@@ -127,23 +127,23 @@ TEST_CASE_FIXTURE(Fixture, "convolutions") {
   CHECK(node.GetAttr<std::string>("padding").value() == "VALID");
   CHECK(node.HasAttr("TArgs") == (fused == "_FusedConv2D"));
 }
-TEST_CASE_FIXTURE(Fixture, "convolutions that are not fused") {
+TEST_CASE_FIXTURE(Fixture, "some convolutions are not fused") {
   const Rules rules(FusionRules());
-  SUBCASE("channels first") {
+  SUBCASE("a convolution in NCHW") {
     AddConv("Conv2D", {"x", "w"}).SetAttr("data_format", "NCHW");
     AddBias("bias", "conv");
   }
-  SUBCASE("a bias of channels first") {
+  SUBCASE("a BiasAdd in NCHW") {
     AddConv("Conv2D", {"x", "w"});
     AddBias("bias", "conv").SetAttr("data_format", "NCHW");
   }
-  SUBCASE("depthwise with explicit paddings") {
+  SUBCASE("a depthwise convolution with explicit paddings") {
     AddConv("DepthwiseConv2dNative", {"x", "w"}).SetAttr("padding", "EXPLICIT");
     AddBias("bias", "conv");
   }
   CHECK(Run(rules) == "0");
 }
-TEST_CASE_FIXTURE(Fixture, "a convolution with batch normalization") {
+TEST_CASE_FIXTURE(Fixture, "a batch normalization is fused for inference") {
   const Rules rules(FusionRules());
   for (const char* name : {"scale", "offset", "mean", "variance"}) {
     Add(name, "Placeholder");
@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(Fixture, "a convolution with batch normalization") {
     norm.SetAttr("is_training", true);
     CHECK(Run(rules) == "0");
   }
-  SUBCASE("the statistics are used") {
+  SUBCASE("inference whose statistics are used") {
     Add("mean2", "Neg", {"norm:1"});
     CHECK(Run(rules) == "0");
   }

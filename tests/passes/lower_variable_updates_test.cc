@@ -15,8 +15,8 @@
 namespace tfplug {
 namespace {
 
-const testing::FakeOptions kWithout{{2, 21},
-                                    {}};  // No functions for variables.
+// TensorFlow without and with the functions that update variables.
+const testing::FakeOptions kWithout{{2, 21}, {}};
 const testing::FakeOptions kWith{{2, 18}, {}};
 
 struct NoKernel : Kernel {
@@ -207,7 +207,7 @@ TEST_CASE("without a kernel for both types, the CPU updates slices") {
   CHECK(graph.FindNode("other/read").device() == kSimDevice);
 }
 
-TEST_CASE("names that are already used") {
+TEST_CASE("added nodes do not take a name that is already used") {
   testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
@@ -220,7 +220,7 @@ TEST_CASE("names that are already used") {
               "a/read_1 = ReadVariableOp(v, ^a/read)", "v = VarHandleOp()"});
 }
 
-TEST_CASE("unordered updates of one variable are ordered") {
+TEST_CASE("unordered updates of one variable become ordered") {
   testing::ScopedFakeTensorFlow fake(kWithout);
   Graph graph;
   Add(graph, "v", "VarHandleOp");
@@ -285,7 +285,7 @@ TEST_CASE("no edge is added between the branches of a condition") {
         "always/read = ReadVariableOp(v, ^x)");
 }
 
-TEST_CASE("a cycle is an error that names it, and the graph is unchanged") {
+TEST_CASE("a cycle is an error that names its nodes and changes nothing") {
   testing::ScopedFakeTensorFlow fake(kWithout);
   Graph built;
   Add(built, "v", "VarHandleOp");
@@ -352,7 +352,7 @@ TEST_CASE("updates with TensorFlow's functions and a kernel are left alone") {
     CHECK(graph.FindNode("i/add").device() == kCpuDevice);
     CHECK(graph.FindNode("i/read").device() == kSimDevice);
   }
-  SUBCASE("a sum without a kernel waits until it is placed") {
+  SUBCASE("an unplaced update without a kernel for the sum is left alone") {
     testing::ScopedFakeTensorFlow fake(kWithout);
     Graph graph;
     make(graph, "");
@@ -373,7 +373,7 @@ TEST_CASE("a graph without updates is left unchanged") {
   CHECK(!graph.changed());
 }
 
-TEST_CASE("the device type in a device name") {
+TEST_CASE("the device type is read from a device name") {
   using internal::DeviceTypeOf;
   CHECK(DeviceTypeOf(kSimDevice) == "SIM");
   CHECK(DeviceTypeOf("/device:SIM:*") == "SIM");

@@ -31,11 +31,11 @@ struct NormFixture : Fixture {
 TEST_CASE_FIXTURE(NormFixture, "a normalization is folded into the filter") {
   std::string op;
   Shape shape;
-  SUBCASE("of output channels") {
+  SUBCASE("Conv2D, by output channel") {
     op = "Conv2D";
     shape = {2, 1, 1, 2};
   }
-  SUBCASE("depthwise: of input channels and multipliers") {
+  SUBCASE("DepthwiseConv2dNative, by input channel and multiplier") {
     op = "DepthwiseConv2dNative";
     shape = {2, 1, 2, 1};
   }
@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(
   CHECK(Run(rules) == "1");
   CHECK(Elements("norm/Const_1") == Floats{10 + 99, 20 + 201});
 }
-TEST_CASE_FIXTURE(NormFixture, "normalizations that are not folded") {
+TEST_CASE_FIXTURE(NormFixture, "some normalizations are not folded") {
   SUBCASE("training") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
     AddConv("Conv2D", {"x", "filter"});
@@ -91,8 +91,8 @@ TEST_CASE_FIXTURE(NormFixture, "normalizations that are not folded") {
     AddConv("Conv2D", {"x", "filter"});
     AddNorm("conv");
     CHECK(Explain(rules, "norm")
-              .find("'scale' has shape [2], but there are 3 channels") !=
-          std::string::npos);
+              .find("node 'scale' (Const) has shape [2], but there are 3 "
+                    "channels") != std::string::npos);
   }
   SUBCASE("a convolution with other uses") {
     AddConst("filter", Constant::Of(Shape{1, 1, 1, 2}, Floats{1, 1}));
@@ -111,9 +111,11 @@ TEST_CASE_FIXTURE(NormFixture,
     AddConv(op, {"x", "filter"});
     Add("mul", "Mul", {"factors", "conv"});
   };
-  SUBCASE("of output channels") { add("Conv2D", {2, 1, 1, 2}); }
-  SUBCASE("depthwise") { add("DepthwiseConv2dNative", {2, 1, 2, 1}); }
-  SUBCASE("not one factor per channel") {
+  SUBCASE("Conv2D") { add("Conv2D", {2, 1, 1, 2}); }
+  SUBCASE("DepthwiseConv2dNative") {
+    add("DepthwiseConv2dNative", {2, 1, 2, 1});
+  }
+  SUBCASE("unless the number of factors is wrong") {
     add("Conv2D", {1, 1, 1, 4});
     CHECK(Run(rules) == "0");
     return;
@@ -136,7 +138,7 @@ TEST_CASE_FIXTURE(PadFixture,
                   "a Pad becomes explicit padding of the convolution") {
   std::string op;
   SUBCASE("Conv2D") { op = "Conv2D"; }
-  SUBCASE("depthwise") { op = "DepthwiseConv2dNative"; }
+  SUBCASE("DepthwiseConv2dNative") { op = "DepthwiseConv2dNative"; }
   AddPad({0, 0, 0, 1, 2, 3, 0, 0});
   AddConv(op, {"pad", "w"});
   CHECK(Run(rules) == "1");
@@ -148,33 +150,33 @@ TEST_CASE_FIXTURE(PadFixture,
   CHECK(conv.GetAttr<Ints>("strides").value() == Ints{1, 2, 2, 1});
   CHECK(conv.GetAttr<std::string>("data_format").value() == "NHWC");
 }
-TEST_CASE_FIXTURE(PadFixture, "Pads that are not folded") {
-  SUBCASE("of channels") {
+TEST_CASE_FIXTURE(PadFixture, "some Pads are not folded") {
+  SUBCASE("a Pad of channels") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 1});
     AddConv("Conv2D", {"pad", "w"});
   }
-  SUBCASE("of the batch") {
+  SUBCASE("a Pad of the batch") {
     AddPad({1, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"});
   }
-  SUBCASE("of channels in NCHW") {
+  SUBCASE("a Pad of channels in NCHW") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"}).SetAttr("data_format", "NCHW");
   }
-  SUBCASE("negative") {
+  SUBCASE("a Pad with negative paddings") {
     AddPad({0, 0, -1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"});
   }
-  SUBCASE("before a convolution with padding of its own") {
+  SUBCASE("a Pad before a convolution that pads") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"}).SetAttr("padding", "SAME");
   }
-  SUBCASE("that a gradient needs") {
+  SUBCASE("a Pad that a gradient needs") {
     AddPad({0, 0, 1, 1, 1, 1, 0, 0});
     AddConv("Conv2D", {"pad", "w"});
     Add("grad", "Conv2DBackpropFilter", {"pad", "v", "x"});
   }
-  SUBCASE("not constant") {
+  SUBCASE("a Pad with paddings that are not constant") {
     Add("pad", "Pad", {"x", "v"});
     AddConv("Conv2D", {"pad", "w"});
   }
@@ -182,7 +184,7 @@ TEST_CASE_FIXTURE(PadFixture, "Pads that are not folded") {
 }
 
 // ---- CancelTransposes ----
-TEST_CASE_FIXTURE(Fixture, "inverse transposes are removed") {
+TEST_CASE_FIXTURE(Fixture, "only transposes without an effect are removed") {
   const Rules rules(CancelTransposesRules());
   const auto add = [&](const std::vector<int32_t>& p,
                        const std::vector<int32_t>& q) {
@@ -193,15 +195,15 @@ TEST_CASE_FIXTURE(Fixture, "inverse transposes are removed") {
     Add("user", "Neg", {"t2"});
   };
   std::string count = "0";
-  SUBCASE("inverse") {
+  SUBCASE("inverse permutations") {
     add({0, 2, 3, 1}, {0, 3, 1, 2});
     count = "1";
   }
-  SUBCASE("inverse, with a negative axis") {
+  SUBCASE("inverse permutations with a negative axis") {
     add({0, 2, 3, 1}, {0, -1, 1, 2});
     count = "1";
   }
-  SUBCASE("twice a permutation that is its own inverse") {
+  SUBCASE("the same permutation twice, which is its own inverse") {
     add({1, 0}, {1, 0});
     count = "1";
   }
@@ -209,11 +211,11 @@ TEST_CASE_FIXTURE(Fixture, "inverse transposes are removed") {
     add({0, 1}, {0, 1});
     count = "1";
   }
-  SUBCASE("twice a permutation that is not its own inverse") {
+  SUBCASE("the same permutation twice, which is not its own inverse") {
     add({1, 2, 0}, {1, 2, 0});
   }
-  SUBCASE("of different ranks") { add({1, 0}, {1, 0, 2}); }
-  SUBCASE("not a permutation") { add({0, 0}, {0, 0}); }
+  SUBCASE("permutations of different ranks") { add({1, 0}, {1, 0, 2}); }
+  SUBCASE("constants that are not permutations") { add({0, 0}, {0, 0}); }
   SUBCASE("one identity") {
     add({1, 0, 2}, {0, 1, 2});
     CHECK(Run(rules) == "1");
@@ -251,7 +253,7 @@ TEST_CASE_FIXTURE(Fixture, "redundant casts are removed") {
   CHECK(Text() == "user = Neg(x)");
   CHECK(run(T::kInt8, T::kBfloat16, T::kInt8) == "1");
   CHECK(run(T::kInt32, T::kDouble, T::kInt32) == "1");
-  // A cast to the same type is removed alone.
+  // A single cast to the same type is removed.
   CHECK(run(T::kFloat, T::kFloat, T::kFloat) == "1");
   CHECK(run(T::kHalf, T::kFloat, T::kFloat) == "1");
   CHECK(Text() == "c1 = Cast(x)\nuser = Neg(c1)");
@@ -264,7 +266,7 @@ TEST_CASE_FIXTURE(Fixture, "redundant casts are removed") {
   CHECK(run(T::kInt8, T::kUint8, T::kInt8) == "0");
   CHECK(run(T::kFloat, T::kBool, T::kFloat) == "0");
 }
-TEST_CASE("lossless casts") {
+TEST_CASE("a cast is lossless if the new type holds every value") {
   using T = DataType;
   CHECK(IsLosslessCast(T::kUint8, T::kInt16));
   CHECK_FALSE(IsLosslessCast(T::kUint8, T::kInt8));

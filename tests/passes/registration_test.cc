@@ -139,7 +139,7 @@ struct Throwing : GraphOptimizer<> {
   static constexpr char kDeviceType[] = "SIM";
   static OptimizerSettings Settings() { throw std::bad_alloc(); }
 };
-TEST_CASE("Settings() that throws") {
+TEST_CASE("an exception from Settings() is reported") {
   LeakCheckedFake fake;
   CHECK(absl::IsResourceExhausted(Register<Throwing>().status()));
 }
@@ -188,7 +188,7 @@ TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
   scope.AddKernel<float, int64_t>("BroadcastTo");
   CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Default);
 
-  SUBCASE("unless every type has one") {
+  SUBCASE("it stays on if every type has a kernel") {
     scope.AddKernel<float>("AddN");
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Off);  // int64
@@ -199,12 +199,12 @@ TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);
   }
-  SUBCASE("unless the author turns it on") {
+  SUBCASE("it stays on if the author turns it on") {
     Mine::settings.arithmetic_optimization = Toggle::kOn;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_On);
   }
-  SUBCASE("unless keep_to_own_kernels is off") {
+  SUBCASE("it stays on if keep_to_own_kernels is off") {
     Mine::settings.keep_to_own_kernels = false;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);
@@ -232,7 +232,7 @@ TEST_CASE("rewriters do not touch sums of tensor lists") {
       "T", {DataType::kVariant}));
   CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
   scope.AddKernel<float>("AddN");
-  // Mul, Assign, AssignAdd
+  // The rewrites to Mul, Assign and AssignAdd.
   CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).size() == 3);
 }
 

@@ -135,8 +135,8 @@ struct AttrCodec<std::vector<T>> {
   }
 };
 
-// The type as which SetAttr() stores a T: strings as std::string, integers as
-// int64_t, floating-point numbers as float, and other types as they are.
+// The type to which SetAttr() converts a T: std::string for strings, int64_t
+// for integers, float for floating-point numbers, and T for other types.
 template <class T>
 using AttrTypeFor = std::conditional_t<
     std::is_convertible_v<const T&, absl::string_view>, std::string,

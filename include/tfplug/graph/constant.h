@@ -29,12 +29,13 @@ namespace tfplug {
 // Types without a fixed size (string, resource, variant) are not supported.
 //
 // If the last elements of a tensor are equal, as in a splat, TensorFlow can
-// store their value once. A Constant keeps that form until GetElements() or
-// GetBytes(), so parsing takes no time or memory for the repetitions.
+// store their value once. A Constant keeps that form, and only GetElements()
+// and GetBytes() expand it, so parsing takes no time or memory for the
+// repetitions.
 class Constant {
  public:
-  // Constructs a constant from elements in row-major order, which must be as
-  // many as the shape has.
+  // Constructs a constant from as many elements as the shape has, in row-major
+  // order.
   template <class T>
   static Constant Of(Shape shape, const std::vector<T>& elements) {
     Constant constant;
@@ -50,7 +51,7 @@ class Constant {
   static absl::StatusOr<Constant> Read(const Node& node);
   // Sets the attributes `dtype` and `value` of a Const node.
   void Write(const Node& node) const;
-  // Reads the shape of `node` alone; does not validate the elements.
+  // Reads only the shape of `node`'s value; does not validate the elements.
   static absl::StatusOr<Shape> ReadShape(const Node& node);
 
   // Parses a serialized tensorflow.TensorProto, in any of its forms.
@@ -83,7 +84,8 @@ class Constant {
     CopyTo(reinterpret_cast<char*>(elements.data()));
     return elements;
   }
-  // Returns the same elements with another shape, which must have as many.
+  // Returns the same elements with another shape, which must have the same
+  // number of elements.
   Constant Reshaped(Shape shape) const {
     Constant constant = *this;
     constant.shape_ = std::move(shape);

@@ -56,7 +56,7 @@ class FunctionLibrary {
 
   // TensorFlow's table of ops, with or without the graph's functions.
   struct Table {
-    std::optional<absl::Status> status;  // Of Construct(), once called.
+    std::optional<absl::Status> status;  // Construct()'s result, once called.
     std::unique_ptr<capi::TF_FunctionLibraryDefinition, Deleter> definitions;
   };
 

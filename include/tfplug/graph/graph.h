@@ -31,9 +31,9 @@ namespace tfplug {
 
 struct GraphFunction;
 
-// Memory for a Graph's tables, which the next Graph reuses. Must outlive the
-// Graphs that use it. Reused only if they exist one after the other. Not
-// thread-safe.
+// Memory for a Graph's tables. A Graph returns the memory when it is destroyed,
+// and the next one reuses it; Graphs that exist at the same time do not share
+// it. Must outlive the Graphs that use it. Not thread-safe.
 class GraphWorkspace {
  public:
   GraphWorkspace() = default;
@@ -51,7 +51,7 @@ class Graph {
   Graph() : Graph(nullptr) {}
   // Parses a serialized GraphDef, whose bytes must outlive the Graph.
   // INVALID_ARGUMENT if the bytes are malformed, or if there are more than
-  // 2^31 - 1, which is the limit of TensorFlow.
+  // 2^31 - 1 of them, which is TensorFlow's limit.
   //
   // Parsing makes one pass over the bytes, which finds names and ops. The
   // tables of names, inputs and uses, and the topological order, are built for
@@ -63,8 +63,8 @@ class Graph {
     if (!status.ok()) return status;
     return graph;
   }
-  // Parses a temporary string, such as another graph's ToString(), which the
-  // Graph then owns.
+  // Parses a temporary string, such as the result of another graph's
+  // ToString(). The Graph owns the string afterwards.
   template <class String,
             class = std::enable_if_t<std::is_same_v<String, std::string>>>
   static absl::StatusOr<Graph> Parse(String&& graph_def,
@@ -80,7 +80,7 @@ class Graph {
   ~Graph();
 
   int64_t num_nodes() const { return state_->num_live(); }
-  // An upper bound of Node::id(), exclusive. Ids are never reused.
+  // The exclusive upper bound of Node::id(). Ids are never reused.
   uint32_t max_id() const { return state_->size(); }
   bool has_op(absl::string_view op) const {
     const uint32_t id = state_->op_table().Find(op);
@@ -127,13 +127,14 @@ class Graph {
   // Removes a node and its inputs. FAILED_PRECONDITION, naming a user, if
   // another node uses it.
   absl::Status RemoveNode(Node node);
-  // Makes the data inputs that come from `from` come from `to`, except for
-  // inputs of the node of `to`, so that it can be inserted after `from`.
+  // Redirects the data inputs that come from `from` to `to`, except for inputs
+  // of `to`'s own node, so that this node can be inserted after `from`.
   absl::Status ReplaceUses(Output from, Output to);
-  // Makes all inputs that come from an output of `from`, and control inputs,
-  // come from the same output of `to`, except for inputs of `to` itself.
+  // Redirects all data inputs that come from an output of `from` to the same
+  // output of `to`, and all control inputs that come from `from` to `to`,
+  // except for inputs of `to` itself.
   absl::Status ReplaceNode(Node from, Node to);
-  // Replaces the whole graph by another serialized GraphDef, which the Graph
+  // Replaces the whole graph with another serialized GraphDef, which the Graph
   // then owns. Invalidates all nodes. Fails like Parse().
   absl::Status Replace(std::string graph_def);
 
@@ -145,14 +146,14 @@ class Graph {
   // name, or an input refers to a missing node; TensorFlow would reject such a
   // graph. RESOURCE_EXHAUSTED: see Check().
   const absl::Status& status() const { return state_->status(); }
-  // Validates a graph before it is written: all names; after Replace(), also
-  // all inputs; after edits, also the size. RESOURCE_EXHAUSTED if it exceeds
-  // 2^31 - 1 bytes. Returns status().
+  // Validates the graph before it is written: all names; after Replace(), also
+  // all inputs; after edits, also the size. RESOURCE_EXHAUSTED if the size
+  // exceeds 2^31 - 1 bytes. Returns status().
   const absl::Status& Check();
   // Returns the size of the edited GraphDef in bytes.
   size_t ByteSize();
-  // Writes exactly ByteSize() bytes to `to`. Call ByteSize() after the last
-  // edit and before this.
+  // Writes exactly ByteSize() bytes to `to`. Requires a call to ByteSize()
+  // after the last edit.
   void WriteTo(char* to) { internal::GraphWriter(*state_).Write(to); }
   std::string ToString() {
     std::string bytes(ByteSize(), '\0');
@@ -189,7 +190,7 @@ class Graph {
   std::unordered_map<std::string, int> suffixes_;  // Used by UniqueName().
 };
 
-// A function of a graph's library. In its body, arguments are nodes of op _Arg
+// A function in a graph's library. In its body, arguments are nodes of op _Arg
 // and results are nodes of op _Retval with one input; these cannot be removed.
 // Output ports have names: see Node::NamedOutput().
 struct GraphFunction {
@@ -314,8 +315,8 @@ inline absl::Status Graph::CheckNode(Node node, const char* edit) const {
   return absl::InvalidArgumentError(absl::StrCat(
       edit, ": ",
       !node ? "the node is null"
-            : absl::StrCat("node '", node.name(), "' is ",
-                           Has(node) ? "removed" : "in another graph")));
+            : absl::StrCat("node '", node.name(), "' ",
+                           Has(node) ? "was removed" : "is in another graph")));
 }
 
 inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
@@ -323,7 +324,7 @@ inline absl::StatusOr<Node> Graph::AddNode(absl::string_view name,
   if (FindNode(name)) {
     return absl::AlreadyExistsError(
         absl::StrCat("AddNode: a node '", name,
-                     "' exists already; UniqueName() returns a free name"));
+                     "' already exists; UniqueName() returns a free name"));
   }
   if (absl::Status status = state_->CheckName(name); !status.ok()) {
     return absl::InvalidArgumentError(
@@ -347,14 +348,17 @@ inline absl::Status Graph::RemoveNode(Node node) {
   if (state_->is_boundary(node.id())) {
     return absl::FailedPreconditionError(
         absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
-                     ") is an argument or result of the function"));
+                     ") is an argument or result of the function and cannot "
+                     "be removed"));
   }
   if (node.num_uses() > 0) {
     for (Use use : node.uses()) {
       if (use.node == node) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("RemoveNode: node '", node.name(), "' (", node.op(),
-                       ") is still used by '", use.node.name(), "'"));
+                       ") is still used by '", use.node.name(),
+                       "'; redirect its uses first, with ReplaceUses() or "
+                       "ReplaceNode()"));
     }
   }
   internal::GraphEditor(*state_).Remove(node.id());

@@ -19,7 +19,7 @@
 namespace tfplug {
 
 // TensorFlow's information about the graph that it optimizes
-// (TF_GrapplerItem), read at first use and cached. Not thread-safe.
+// (TF_GrapplerItem), read on first use and cached. Not thread-safe.
 class GraphItem {
  public:
   using Names = std::vector<std::string>;

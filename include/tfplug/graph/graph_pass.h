@@ -20,17 +20,17 @@ namespace tfplug {
 //   };
 //   TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", DropNoise);
 //
-// A pass is constructed without arguments for each optimization of a graph or
-// of a function's body, runs about twice (TensorFlow iterates) on one thread,
-// and is destroyed. Concurrent optimizations have separate objects. Do not keep
-// references to a graph from one Run() to the next.
+// For each optimization of a graph or of a function's body, a pass is
+// constructed without arguments, runs about twice (TensorFlow iterates) on one
+// thread, and is destroyed. Concurrent optimizations have separate objects. Do
+// not keep references to a graph from one Run() to the next.
 class GraphPass {
  public:
   virtual ~GraphPass() = default;
 
-  // optimize_func: may edit `graph`. If this returns an error or throws,
-  // TensorFlow logs the error with the name of this class, and runs the graph
-  // as it was before all passes.
+  // Implements optimize_func. May edit `graph`. If this returns an error or
+  // throws, TensorFlow logs the error with the name of this class, and runs the
+  // graph as it was before all passes.
   virtual absl::Status Run(Graph& graph, const PassContext& context) = 0;
 };
 

@@ -123,7 +123,7 @@ class GraphProperties {
     }
   };
   struct Inference {
-    std::optional<absl::Status> status;  // Of the inference, once it ran.
+    std::optional<absl::Status> status;  // Set when the inference has run.
     std::unique_ptr<capi::TF_GraphProperties, Deleter> properties;
   };
   using ByName = std::map<std::string, List, std::less<>>;
@@ -156,8 +156,8 @@ class GraphProperties {
   static absl::Status Unknown(absl::string_view node, const char* what) {
     return absl::NotFoundError(
         std::string("TensorFlow has no properties of the ") + what +
-        "s of node '" + std::string(node) + "': it has no " + what +
-        "s, or a pass added or changed the node without setting them");
+        "s of node '" + std::string(node) + "': the node has no " + what +
+        "s, or a pass added or changed it without setting its properties");
   }
 
   absl::StatusOr<capi::TF_GraphProperties*> Infer(Inference& inference,

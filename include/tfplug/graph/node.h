@@ -29,8 +29,8 @@ struct Output;
 // Stands for a control edge where an input's index or a port is expected.
 inline constexpr int kControl = -1;
 
-// A handle to a node of a Graph, of the size of two pointers. It stays valid as
-// long as the Graph, across all edits except Graph::Replace(). A
+// A handle to a node of a Graph, the size of two pointers. It stays valid as
+// long as the Graph exists, across all edits except Graph::Replace(). A
 // default-constructed Node is null: only operator bool and comparisons are
 // valid. A removed node keeps its last name and attributes.
 //
@@ -40,7 +40,7 @@ inline constexpr int kControl = -1;
 // ALREADY_EXISTS and names the node.
 //
 // Each operation takes time logarithmic in the number of the node's inputs,
-// unless its comment says otherwise.
+// unless its comment states otherwise.
 class Node : public NodeContent {
  public:
   Node() = default;
@@ -49,8 +49,8 @@ class Node : public NodeContent {
 
   // ---- Edges ----
 
-  // The data inputs, in the order of the op's definition. The node of an input
-  // is null if the graph has no node of its name; see Graph::status().
+  // The data inputs, in the order of the op's definition. The source of an
+  // input is null if the graph has no node of that name; see Graph::status().
   InputRange inputs() const;
   int num_inputs() const { return Count(false); }
   Output input(int i) const;
@@ -67,8 +67,8 @@ class Node : public NodeContent {
   // GraphDef; added edges come last. The graph may be edited during a loop over
   // them.
   UseRange uses() const;
-  // Only the data edges from output `port`, or, with kControl, only the control
-  // edges.
+  // Restricts uses() to the data edges from output `port` or, with kControl, to
+  // the control edges.
   UseRange uses(int port) const;
   int num_uses() const { return static_cast<int>(state_->uses().count(id_)); }
   // Linear in num_uses().
@@ -80,13 +80,13 @@ class Node : public NodeContent {
   absl::Status AddInput(Output from) const;
   // Removes data input `i`. The indices of later inputs decrease by one.
   absl::Status RemoveInput(int i) const;
-  // AddControl does nothing if the control edge exists already, RemoveControl
+  // AddControl does nothing if the control edge already exists, RemoveControl
   // if it does not exist. Linear in the number of control inputs or in
   // from.num_uses(), whichever is less.
   absl::Status AddControl(Node from) const;
   absl::Status RemoveControl(Node from) const;
 
-  // Renames the node, also in the inputs of its users. ALREADY_EXISTS if
+  // Renames the node and updates the inputs of its users. ALREADY_EXISTS if
   // another node has the name; INVALID_ARGUMENT for a name to which inputs
   // could not refer.
   absl::Status SetName(absl::string_view name) const;
@@ -168,12 +168,12 @@ inline absl::Status Node::CheckSource(Node from) const {
   if (from.state_ != state_ || from.removed()) {
     return absl::InvalidArgumentError(absl::StrCat(
         Describe(), "an input must come from a node of the same graph, but ",
-        !from                   ? "this node is null"
-        : from.state_ != state_ ? "this node is in another graph"
-                                : "this node is removed"));
+        !from                   ? "the source is null"
+        : from.state_ != state_ ? "the source is in another graph"
+                                : "the source was removed"));
   }
   if (removed()) {
-    return absl::InvalidArgumentError(Describe() + "the node is removed");
+    return absl::InvalidArgumentError(Describe() + "the node was removed");
   }
   return absl::OkStatus();
 }
@@ -184,8 +184,9 @@ inline absl::Status Node::SetInput(int i, Output from) const {
   if (edge == internal::kNoEdge && i == num_inputs()) return AddInput(from);
   if (edge == internal::kNoEdge || from.port < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Describe(), "it has ", num_inputs(), " inputs; input ", i,
-                     " cannot be set to output ", from.port));
+        absl::StrCat(Describe(), "cannot set input ", i, " to output ",
+                     from.port, " of node '", from.node.name(), "': it has ",
+                     num_inputs(), " inputs, and outputs begin with 0"));
   }
   Edit().ReplaceEdge(id_, edge, {from.node.id_, from.port});
   return absl::OkStatus();
@@ -203,8 +204,9 @@ inline absl::Status Node::AddInput(Output from) const {
 inline absl::Status Node::RemoveInput(int i) const {
   const uint32_t edge = FindInput(i, false);
   if (edge == internal::kNoEdge) {
-    return absl::NotFoundError(absl::StrCat(Describe(), "it has ", num_inputs(),
-                                            " inputs; there is no input ", i));
+    return absl::NotFoundError(absl::StrCat(Describe(), "cannot remove input ",
+                                            i, ": it has ", num_inputs(),
+                                            " inputs"));
   }
   Edit().RemoveEdge(id_, edge);
   return absl::OkStatus();

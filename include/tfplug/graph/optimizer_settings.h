@@ -50,10 +50,11 @@ struct OptimizerSettings {
 
   // Removes asserts, checks and prints.
   Toggle debug_stripper = Toggle::kDefault;
-  // Inserts casts to half or bfloat16.
+  // Inserts casts to half.
   Toggle auto_mixed_precision = Toggle::kDefault;
-  // Since 2.10.
+  // Inserts casts to bfloat16. Since TensorFlow 2.10.
   Toggle auto_mixed_precision_onednn_bfloat16 = Toggle::kDefault;
+  // The older name of auto_mixed_precision_onednn_bfloat16.
   Toggle auto_mixed_precision_mkl = Toggle::kDefault;
   // Moves small ops to the CPU.
   Toggle pin_to_host_optimization = Toggle::kDefault;

@@ -19,7 +19,7 @@
 
 namespace tfplug {
 
-// TensorFlow's information about the graph that is optimized. All passes of an
+// TensorFlow's information about the graph that it optimizes. All passes of an
 // optimization share it, and results are cached. Not thread-safe.
 class PassContext {
  public:

@@ -35,8 +35,8 @@ inline std::vector<int64_t> PermutationOf(const Node& node) {
 
 }  // namespace internal
 
-// Replaces Transpose(Transpose(x)) by x if the constant permutations are
-// inverse to each other, and Transpose(x) by x if the permutation is the
+// Replaces Transpose(Transpose(x)) with x if the constant permutations are
+// inverses of each other, and Transpose(x) with x if the permutation is the
 // identity.
 inline std::vector<patterns::Rule> CancelTransposesRules() {
   using namespace patterns;
@@ -68,7 +68,7 @@ inline std::vector<patterns::Rule> CancelTransposesRules() {
   std::vector<Rule> rules;
   rules.push_back(
       Rule("inverse transposes", second)
-          .OnlyIf("the permutations are inverse to each other", are_inverse)
+          .OnlyIf("the permutations are inverses of each other", are_inverse)
           .ReplaceBy(x));
   rules.push_back(Rule("identity transpose", transpose)
                       .OnlyIf("the permutation is the identity", is_identity)

@@ -18,7 +18,7 @@ namespace tfplug {
 // numbers.
 constexpr bool IsLosslessCast(DataType from, DataType to) {
   struct Range {
-    int bits;      // Of the exact integers, without the sign; 0: no number.
+    int bits;      // Of exact integers, without the sign; 0: not a number type.
     int exponent;  // Bits of a floating-point exponent; 0: an integer type.
     bool has_sign;
   };
@@ -88,8 +88,8 @@ inline std::vector<patterns::Rule> CleanCastsRules() {
                       .ReplaceBy(x));
   rules.push_back(
       Rule("cast and back", second)
-          .OnlyIf("the casts end with the first type, and the type between "
-                  "them holds all its values",
+          .OnlyIf("the second cast restores the original type, and the type "
+                  "in between holds all its values",
                   [=](const Matched& m) {
                     const DataType from = type_of(m, first, "SrcT");
                     return from == type_of(m, second, "DstT") &&

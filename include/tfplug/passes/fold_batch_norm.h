@@ -93,9 +93,9 @@ class FoldBatchNormRule {
                             constant.GetElements<float>());
     if (constant.shape().rank() != 1 || elements.size() != size) {
       return absl::InvalidArgumentError(
-          "'" + std::string(m.node(pattern).name()) + "' has shape " +
-          constant.shape().ToString() + ", but there are " +
-          std::to_string(size) + " channels");
+          "node '" + std::string(m.node(pattern).name()) +
+          "' (Const) has shape " + constant.shape().ToString() +
+          ", but there are " + std::to_string(size) + " channels");
     }
     return elements;
   }
@@ -162,7 +162,7 @@ class FoldBatchNormRule {
           .Where(Norm::U_attr, DataType::kFloat);
 };
 
-// TensorFlow's own rewriters may replace such a normalization by a product with
+// TensorFlow's own rewriters may turn such a normalization into a product with
 // a constant row, and a sum. This rule folds the product into the filter.
 template <class Conv, class CopyAttrs>
 patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
@@ -187,7 +187,8 @@ patterns::Rule FoldScaleRule(const CopyAttrs& copy_attrs) {
         if (!IsRow(PartialShape(row.shape()), static_cast<int64_t>(depth)) ||
             row.shape().rank() > 4) {
           return absl::InvalidArgumentError(
-              "the constant does not hold one factor per channel");
+              "node '" + std::string(m.node(scale).name()) +
+              "' (Const) does not hold one factor per channel");
         }
         for (size_t i = 0; i < weights.size(); ++i) {
           weights[i] *= factors[i % depth];

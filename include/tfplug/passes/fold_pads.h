@@ -53,8 +53,8 @@ patterns::Rule FoldPadRule(const CopyAttrs& copy_attrs, int priority) {
   };
   return Rule(std::string("Pad + ") + Conv::kName, conv)
       .OnlyIf(
-          "the paddings are constant, not negative, and of rows and columns "
-          "only",
+          "the paddings are constant, not negative, and only of rows and "
+          "columns",
           [=](const Matched& m) { return !paddings(m).empty(); })
       .Priority(priority)
       .ReplaceBy(copy_attrs(New<Conv>(x, w), conv)

@@ -31,7 +31,7 @@ namespace tfplug {
 // output a gradient needs is not fused.
 //
 // The kernels must implement all combinations above, as given by the attribute
-// fused_ops. If they lack some activations, pass those that they implement.
+// fused_ops. If they lack some activations, pass only the implemented ones.
 inline std::vector<patterns::Rule> FusionRules(
     std::vector<std::string> activations);
 inline std::vector<patterns::Rule> FusionRules() {
@@ -55,7 +55,7 @@ class FusionRuleBuilder {
                     std::vector<patterns::Rule>& rules)
       : activations_(std::move(activations)), rules_(rules) {}
 
-  // Product + BiasAdd.
+  // Adds a rule for product + BiasAdd.
   void AddBias() {
     using namespace patterns;
     const auto biased = Match<ops::BiasAdd>(product_, b_)
@@ -64,8 +64,8 @@ class FusionRuleBuilder {
     Add("BiasAdd", root, Finish(New<Fused>(x_, w_, b_), {"BiasAdd"}, 1));
   }
 
-  // Product + AddV2 with a bias vector, or with one reshaped to a row, as in
-  // Keras' layers.
+  // Adds a rule for product + AddV2 with a bias vector, or with one reshaped to
+  // a row, as in Keras' layers.
   void AddSum() {
     using namespace patterns;
     const auto reshaped = Match<ops::Reshape>(b_, Any()).MayHaveOtherUses();
@@ -85,8 +85,8 @@ class FusionRuleBuilder {
         is_bias);
   }
 
-  // Product + AddV2 with a constant row, which is a reshaped bias that
-  // TensorFlow has folded.
+  // Adds a rule for product + AddV2 with a constant row, which is a reshaped
+  // bias that TensorFlow has folded.
   void AddConstant() {
     using namespace patterns;
     const auto row = Match<ops::Const>().MayHaveOtherUses();
@@ -108,7 +108,7 @@ class FusionRuleBuilder {
         is_row);
   }
 
-  // Product + FusedBatchNormV3.
+  // Adds a rule for product + FusedBatchNormV3.
   void AddNorm() {
     using namespace patterns;
     const Pattern scale = Any(), offset = Any(), mean = Any(), variance = Any();

@@ -28,7 +28,7 @@ namespace tfplug {
 // own kernels for AssignAddVariableOp and AssignSubVariableOp write to the
 // variable from the host, and releases 2.19 to 2.21 do not export the functions
 // that a plug-in's kernel would need. The pass replaces each such node on its
-// device type by
+// device type with
 //
 //   read = ReadVariableOp(v)        after x and the node's control inputs
 //   sum  = AddV2(read, x)           or Sub
@@ -148,9 +148,9 @@ class LowerVariableUpdates : public GraphPass {
     for (int i = 0; i < node.num_controls(); ++i) {
       if (auto s = read->AddControl(node.control(i)); !s.ok()) return s;
     }
-    // The update ran after its data inputs, and so must the read. Control edges
-    // alone may not express this order, because TensorFlow removes those that
-    // are parallel to data edges.
+    // The update ran after its data inputs, and so must the read. The node's
+    // control edges may not include all of these, because TensorFlow removes
+    // control edges that are parallel to data edges.
     for (int i = 1; i < node.num_inputs(); ++i) {
       if (auto s = read->AddControl(node.input(i).node); !s.ok()) return s;
     }
@@ -176,7 +176,8 @@ class LowerVariableUpdates : public GraphPass {
     return added;
   }
 
-  // Adds the index with a last dimension of 1, as TensorScatter... requires.
+  // Adds the index with a last dimension of 1, as the TensorScatter ops
+  // require.
   static absl::StatusOr<Node> AddIndex(Graph& graph, const Update& update) {
     auto last = AddScalar(graph, update, "/last_dim", -1);
     if (!last.ok()) return last;
@@ -192,7 +193,7 @@ class LowerVariableUpdates : public GraphPass {
     return index;
   }
 
-  // ResourceGather only reads, so it needs no order.
+  // Replaces each ResourceGather. It only reads, so the order does not matter.
   static absl::Status LowerGathers(Graph& graph, const PassContext& context) {
     std::vector<Update> gathers;
     if (!graph.has_op(kGather.op)) return absl::OkStatus();

@@ -30,7 +30,7 @@
 // Like TFPLUG_REGISTER_GRAPH_PASSES, for a class derived from
 // tfplug::GraphOptimizer, which also has settings.
 #define TFPLUG_REGISTER_GRAPH_OPTIMIZER(...)                                   \
-  struct TFPLUG_REGISTER_GRAPH_PASSES_may_stand_only_once_in_a_library {};     \
+  struct TFPLUG_REGISTER_GRAPH_PASSES_is_allowed_only_once_in_a_library {};    \
   extern "C" __attribute__((visibility("default"))) void TF_InitGraph(         \
       ::tfplug::capi::TP_OptimizerRegistrationParams* params,                  \
       ::tfplug::capi::TF_Status* status) {                                     \

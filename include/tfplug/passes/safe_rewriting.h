@@ -12,9 +12,9 @@
 #pragma GCC visibility push(hidden)
 
 // TensorFlow's rewriters do not check whether a device has kernels for the ops
-// that they insert: two AddV2 become an AddN, and if the device has no kernel
-// for AddN, the function fails when it runs. A plug-in can only turn off a
-// whole rewriter. This header compares a table of rewrites with the kernels
+// that they insert: two AddV2 nodes become an AddN, and if the device has no
+// kernel for AddN, the function fails when it runs. A plug-in can only turn off
+// a whole rewriter. This header compares a table of rewrites with the kernels
 // that the library registers, and turns off the unsafe rewriters.
 namespace tfplug {
 
@@ -128,8 +128,7 @@ inline std::vector<UnsafeRewrite> FindUnsafeRewrites(
   return unsafe;
 }
 
-// Returns `settings`, in which every unsafe rewriter at kDefault is set to
-// kOff.
+// Returns `settings` with kOff in place of kDefault for every unsafe rewriter.
 inline OptimizerSettings TurnOffUnsafeRewriters(
     OptimizerSettings settings, const internal::KernelSet& kernels) {
   const OptimizerSettings given = settings;

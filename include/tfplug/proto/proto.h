@@ -142,8 +142,8 @@ inline absl::Status GraphToMessage(Graph& graph, proto::GraphDef* message) {
   return BytesToMessage(graph.ToString(), message);
 }
 
-// Replaces the whole graph by `message` and invalidates all Node handles. Fails
-// like MessageToBytes() or Graph::Replace().
+// Replaces the whole graph with `message` and invalidates all Node handles.
+// Fails like MessageToBytes() or Graph::Replace().
 inline absl::Status MessageToGraph(const proto::GraphDef& message,
                                    Graph* graph) {
   absl::StatusOr<std::string> bytes = MessageToBytes(message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-success
-// The base of the other files.
+// The correct program; each other file has one mistake.
 #include "minimal_device.h"
 
 TFPLUG_REGISTER_DEVICE(minimal::Platform);

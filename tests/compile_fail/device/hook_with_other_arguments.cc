@@ -3,7 +3,7 @@
 // expect-errors: 1
 #include "minimal_device.h"
 
-// Without `override` this is not Stream::Memset32, although it has its name.
+// Without `override`, this compiles but does not replace Stream::Memset32.
 class Stream
     : public minimal::StreamHooks<Stream,
                                   tfplug::Stream<Stream, minimal::Event>> {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this is an input or output of the op; an attribute is
-// attribute
+// expect: tfplug: this is an input or output of the op
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this input or output belongs to another op, not to
-// for
+// expect: tfplug: this input or output belongs to another op
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: HostMemory takes an input or output of the op; this is an
-// attribute
+// expect: tfplug: HostMemory takes an input or output of the op
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

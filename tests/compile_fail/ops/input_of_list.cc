@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tfplug: this input is a list of tensors; use GetInputList or
-// input_range
+// expect: tfplug: this input is a list of tensors; use GetInputList
 #include "tfplug/ops/all.h"
 #include "tfplug/plugin.h"
 

@@ -19,7 +19,8 @@
 // Reads and writes the parts of a serialized tensorflow.AttrValue.
 namespace tfplug::internal {
 
-// Fields of AttrValue and, except where the name differs, of its ListValue.
+// Field numbers of AttrValue. Those of its ListValue are the same, except for
+// kAttrFuncInList.
 enum AttrValueField : uint32_t {
   kAttrList = 1,
   kAttrString = 2,
@@ -138,7 +139,8 @@ struct AttrTraits {
   static_assert(sizeof(T) == 0,
                 "tfplug: an attribute is bool, int32_t, int64_t, float, "
                 "DataType, std::string, Shape, PartialShape, Function, or a "
-                "std::vector of one of these; tensors: tfplug::Constant");
+                "std::vector of one of these; for tensors, use "
+                "tfplug::Constant");
 };
 
 template <>

@@ -55,8 +55,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
           static_cast<uint32_t>(to - field)};
 }
 
-// Reads an attribute of this form with a name of less than 128 bytes. Returns
-// the end of the attribute, or null if it has another form.
+// Reads an attribute that has the form of an AttrEntry and a name of less than
+// 128 bytes. Returns the end of the attribute, or null if it has another form.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
                                                          const char* end,
                                                          AttrEntry* attr) {
@@ -120,9 +120,9 @@ class TailReader {
   WireReader reader_;
 };
 
-// Calls f(attr) for each attribute. Sets `device_size` to the size of the
-// device at the begin of the tail, or 0. Returns false if the tail has other
-// fields.
+// Calls f(attr) for each attribute. Sets `device_size` to the size in bytes of
+// the device field with which the tail begins, or 0. Returns false if the tail
+// has other fields.
 template <class F>
 bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f,
                uint32_t* device_size) {

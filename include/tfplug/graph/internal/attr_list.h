@@ -120,6 +120,8 @@ class AttrList {
 
   // ---- The table ----
 
+  // Builds the table if there are more than kFew attributes, and removes those
+  // that a later one of the same name overrides.
   void IndexMany(Arena& arena) {
     if (ABSL_PREDICT_TRUE(table_ != nullptr || entries_.size() <= kFew)) return;
     BuildTable(arena);

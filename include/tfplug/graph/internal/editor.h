@@ -57,7 +57,7 @@ class GraphEditor {
     SetChanged();
   }
 
-  // Renames a node, also in the inputs of its users.
+  // Renames a node and updates the inputs of its users.
   void SetName(uint32_t n, absl::string_view name) {
     state_.EnsureUses();
     state_.index_.names.Set(n, name);
@@ -127,7 +127,7 @@ class GraphEditor {
   void AddInput(uint32_t n, Edge edge) {
     Append(n, EditInputs(n).inputs, edge);
   }
-  // Does nothing if the node has the control input already. Takes time linear
+  // Does nothing if the node already has the control input. Takes time linear
   // in the number of control inputs of the node or of uses of `source`,
   // whichever is less.
   void AddControl(uint32_t n, uint32_t source) {
@@ -136,7 +136,7 @@ class GraphEditor {
     ForEachControl(n, edit, source, [&](uint32_t) { exists = true; });
     if (!exists) Append(n, edit.controls, {source, kControlPort});
   }
-  // Removes all control inputs from `source`, in the time of AddControl().
+  // Removes all control inputs from `source`. Takes as long as AddControl().
   void RemoveControls(uint32_t n, uint32_t source) {
     state_.EnsureUses();
     if (state_.uses_.count(source) == 0 || state_.num_inputs(n, true) == 0) {
@@ -159,14 +159,15 @@ class GraphEditor {
     EndEdge(edge);
   }
 
-  // Redirects data edges from output `port` of `from`, but not to node `to`.
+  // Redirects the data edges from output `port` of `from` to `to`, except those
+  // into the node of `to`.
   void ReplaceUses(uint32_t from, int32_t port, Edge to) {
     ForEachUse(from, [&](UseEntry use) {
       if (use.user == to.source || state_.edges_[use.edge].port != port) return;
       ReplaceEdge(use.user, use.edge, to);
     });
   }
-  // Redirects all edges from `from`, but not those to node `to`.
+  // Redirects all edges from `from` to `to`, except those into `to`.
   void ReplaceNode(uint32_t from, uint32_t to) {
     ForEachUse(from, [&](UseEntry use) {
       if (use.user == to) return;
@@ -210,7 +211,7 @@ class GraphEditor {
     SetChanged();
     return *edit;
   }
-  // The same, and ensures that the edit has lists of the inputs.
+  // Like MarkDirty(), and ensures that the edit has lists of the inputs.
   NodeEdit& EditInputs(uint32_t n) {
     state_.EnsureUses();
     NodeEdit& edit = MarkDirty(n);
@@ -241,7 +242,8 @@ class GraphEditor {
       }
     }
   }
-  // The same, and ensures that the edit has a list of the attributes.
+  // Like MarkDirty(), and ensures that the edit has a list of the attributes,
+  // which it returns.
   AttrList& EditAttrs(uint32_t n) {
     NodeEdit& edit = MarkDirty(n);
     if (!edit.own_attrs) {

@@ -39,7 +39,7 @@ struct NodeRecord {
 // The result of one pass over the graph's bytes: arrays indexed by node.
 struct GraphIndex {
   const char* base = nullptr;
-  Array<NodeRecord> records;  // One more than nodes; the last marks the end.
+  Array<NodeRecord> records;  // One for each node, and one for the end.
   NodeNames names;
   Array<uint32_t> ops;
   OpTable op_table;

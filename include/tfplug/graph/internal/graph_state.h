@@ -70,7 +70,7 @@ class GraphState {
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_parsed() const { return num_parsed_; }
   uint32_t num_live() const { return size() - num_removed_; }
-  // Whether the node stands for an argument or result of a function.
+  // Whether the node represents an argument or result of a function.
   bool is_boundary(uint32_t n) const { return n - num_parsed_ < num_boundary_; }
   bool live(uint32_t n) const { return index_.ops[n] != kRemoved; }
   absl::string_view name(uint32_t n) const { return index_.names[n]; }
@@ -84,7 +84,7 @@ class GraphState {
   }
 
   OpTable& op_table() { return index_.op_table; }
-  // Returns the op's id, which is assigned now if the op is new.
+  // Returns the op's id, after assigning one if the op is new.
   uint32_t OpId(absl::string_view op) {
     const uint32_t id = op_table().Find(op);
     return id != OpTable::kNone ? id : op_table().Intern(Keep(op));
@@ -113,7 +113,7 @@ class GraphState {
     return uses_;
   }
   // Calls f(source) for each data and control input that comes from a node.
-  // Requires an earlier call of uses().
+  // Requires an earlier call to uses().
   template <class F>
   void ForEachSource(uint32_t n, const F& f) const {
     const NodeEdit* const edit = overlay_.Find(n);
@@ -133,11 +133,11 @@ class GraphState {
       }
     }
   }
-  // Calls f(user) for each edge from `n`. Requires an earlier call of uses().
+  // Calls f(user) for each edge from `n`. Requires an earlier call to uses().
   template <class F>
   void ForEachUser(uint32_t n, const F& f) const {
     uses_.ForEach(n, [&](UseEntry use) {
-      // Only edits end edges.
+      // In an unedited graph, no edge has ended.
       if (ABSL_PREDICT_TRUE(!changed_) || edges_[use.edge].source == n) {
         f(use.user);
       }
@@ -236,7 +236,7 @@ class GraphState {
         [](const Edge& edge) { return edge.port != kControlPort; });
     return static_cast<uint32_t>(first - edges_.data());
   }
-  // The slot of a node's edge in its own lists.
+  // The slot of a node's edge in the lists of the node's edit.
   uint32_t SlotOf(uint32_t n, uint32_t edge, const NodeEdit& edit) const {
     if (edge >= num_parsed_edges()) {
       return added_slots_[edge - num_parsed_edges()];
@@ -278,15 +278,15 @@ class GraphState {
   uint32_t num_removed_ = 0;
   bool changed_ = false;
   size_t byte_size_ = kUnknownSize;
-  uint64_t edited_ops_ = 0;  // One bit for each op id, modulo 64.
+  uint64_t edited_ops_ = 0;  // Bit i: a node was edited whose op % 64 is i.
   absl::Status status_;
 
   // Memory of TopologicalSort.
   Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
-  // First the edges of the parsed nodes, each node's data edges before its
-  // control edges; then the added edges.
+  // The edges of the parsed nodes, each node's data edges before its control
+  // edges, followed by the added edges.
   Array<Edge> edges_;
   Array<uint32_t> added_slots_;
   // The nodes in whose bytes a data input follows a control input.

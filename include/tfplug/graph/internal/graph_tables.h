@@ -89,7 +89,7 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
   if (IsPlainName(name)) return absl::OkStatus();
   const Reference reference = ParseInput(name);
   return absl::InvalidArgumentError(absl::StrCat(
-      "the name of a node cannot be '", name, "', which as an input refers to ",
+      "the name of a node cannot be '", name, "': as an input, it refers to ",
       reference.port == kControlPort ? "a control edge from" : "an output of",
       " node '", reference.name, "'"));
 }

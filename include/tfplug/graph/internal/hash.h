@@ -27,8 +27,8 @@ inline uint64_t High(Uint128 value) {
   return static_cast<uint64_t>(value >> 64);
 }
 
-// Multiplies, and combines both halves of the product, so that each bit of the
-// result depends on each bit of `a` and `b`.
+// Multiplies `a` by `b` and combines both halves of the product, so that each
+// bit of the result depends on each bit of `a` and `b`.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
   const Uint128 product = Uint128{a} * b;
   return Low(product) ^ High(product);
@@ -213,7 +213,7 @@ class HashTable {
     ++used_;
     return kNone;
   }
-  // Whether Insert() has room for one more.
+  // Whether Insert() has room for one more index.
   bool HasRoom() const { return (used_ + 1) * 2 <= slots_.size(); }
 
  private:

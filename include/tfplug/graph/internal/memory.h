@@ -44,11 +44,12 @@ inline void FreeBlock(void* memory, size_t size) {
 // Prefetches memory that will be read soon.
 inline void Prefetch(const void* memory) {
   __builtin_prefetch(memory);
-  // Otherwise, GCC drops calls of functions that only prefetch.
+  // Without this, GCC removes calls to functions that only prefetch.
   __asm__ volatile("");
 }
 
-// A growing array of trivially copyable values, which it does not initialize.
+// A growable array of trivially copyable values. New elements are not
+// initialized.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -83,7 +84,7 @@ class Array {
     Resize(size);
     if (size > before) std::fill(data_ + before, data_ + size, value);
   }
-  // Replaces all elements by copies of `value`.
+  // Replaces all elements with copies of `value`.
   void Assign(size_t size, T value) {
     clear();
     Resize(size, value);
@@ -179,7 +180,7 @@ class Arena {
   char* end_ = nullptr;
 };
 
-// A growing list in an Arena. When it grows, its previous memory stays
+// A growable list in an Arena. When it grows, its previous memory stays
 // allocated until the arena is cleared.
 template <class T>
 class ArenaList {

@@ -40,8 +40,8 @@ struct NodeFields {
 };
 
 // Reads a length-delimited field if it has the one-byte tag `tag`. Returns the
-// end of the field, which may be after `end`; null if the tag is another one or
-// the length is malformed.
+// end of the field, which may be after `end`; null if the tag differs or the
+// length is malformed.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
     const char* p, const char* end, char tag, absl::string_view* bytes) {
   if (end - p < 2 || *p != tag) return nullptr;
@@ -90,9 +90,9 @@ inline bool PassOthers(const char* p, const char* end) {
   return p == end;
 }
 
-// Finds the parts of a NodeDef. Returns false if the bytes are malformed, or if
-// name, op, inputs and device are not in this order, in which serializers write
-// them, or a name, op or device is repeated.
+// Finds the parts of a NodeDef. Returns false if the bytes are malformed, if a
+// name, op or device is repeated, or if name, op, inputs and device are not in
+// this order, which is the order in which serializers write them.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
                                                     NodeFields* fields) {

@@ -17,7 +17,7 @@ namespace tfplug::internal {
 
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
-// A range of the graph's bytes, of which there are less than 2^31.
+// A range of the graph's bytes, of which there are fewer than 2^31.
 struct Range {
   uint32_t begin;
   uint32_t size;
@@ -67,7 +67,7 @@ class NodeNames {
   bool has_table() const { return !table_.empty(); }
   void DropTable() { table_.Clear(); }
   // Adds all nodes for which live(node) is true to the table; calls
-  // duplicate(node) for a node whose name is in the table already.
+  // duplicate(node) for a node whose name is already in the table.
   template <class Live, class Duplicate>
   void BuildTable(const Live& live, const Duplicate& duplicate) {
     table_.Reset(size());

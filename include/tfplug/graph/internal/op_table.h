@@ -42,15 +42,15 @@ class OpTable {
 
   // Returns the id of `op`, which must live as long as the table.
   uint32_t Intern(absl::string_view op) { return Intern(op, KeyOf(op)); }
-  // Interns the op of one more node. Bytes up to `end` may be read.
+  // Interns the op of one more node and counts the node. May read bytes up to
+  // `end`.
   ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t CountNode(absl::string_view op,
                                                   const char* end) {
     if (ABSL_PREDICT_FALSE(end - op.data() < OpKey::kSize ||
                            op.size() > OpKey::kSize)) {
       return CountSlowly(op);
     }
-    // The load below begins so that as many bytes of ones come first as the op
-    // has characters.
+    // The mask has one 0xff byte for each character of the op, then zeros.
     alignas(64) static constexpr unsigned char kMask[2 * OpKey::kSize] = {
         255, 255, 255, 255, 255, 255, 255, 255,
         255, 255, 255, 255, 255, 255, 255, 255};
@@ -66,7 +66,7 @@ class OpTable {
     ++ops_[recent.id].count;
     return recent.id;
   }
-  // Returns the id of `op`, or kNone if no node ever had the op.
+  // Returns the id of `op`, or kNone if the op has none.
   uint32_t Find(absl::string_view op) const {
     const OpKey key = KeyOf(op);
     return table_.Find(HashOf(key, op.size()), Is{ops_, op, key});

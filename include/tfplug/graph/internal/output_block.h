@@ -64,8 +64,8 @@ class OutputBlock {
   };
 
   // Page faults take most of the time of a first optimization. Faulting in all
-  // pages at once is faster. Huge pages can be far slower, because the kernel
-  // may have to move other pages for them.
+  // pages at once is faster. Huge pages can be far slower, because the
+  // operating system may have to move other pages for them.
   static Block* NewBlock(size_t size) {
     void* const memory = std::malloc(size);
 #ifdef MADV_POPULATE_WRITE
@@ -73,7 +73,7 @@ class OutputBlock {
     const uintptr_t first = (begin + kPage - 1) & ~(kPage - 1);
     const uintptr_t last = (begin + size) & ~(kPage - 1);
     if (memory != nullptr && first + kSmall < last) {
-      // Only a hint: older kernels reject it, which is harmless.
+      // Only a hint: older versions of Linux reject it, which is harmless.
       madvise(reinterpret_cast<void*>(first), last - first,
               MADV_POPULATE_WRITE);
     }

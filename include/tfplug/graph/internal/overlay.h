@@ -29,7 +29,7 @@ struct NodeEdit {
   bool own_device = false;
   bool own_attrs = false;
   // Valid if own_attrs: whether `tail` has fields other than device and
-  // attributes, and the size of the device at its begin, in bytes.
+  // attributes, and the size in bytes of the device field with which it begins.
   bool has_other_fields = false;
   uint32_t device_size = 0;
   // Valid if own_inputs. The first `num_parsed_inputs` slots of `inputs`, and

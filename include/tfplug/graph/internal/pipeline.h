@@ -89,7 +89,7 @@ class Pipeline {
     return CheckPreserved(graph, context);
   }
 
-  // Replaces ABORTED by INTERNAL, because TensorFlow would interpret a pass's
+  // Replaces ABORTED with INTERNAL, because TensorFlow would interpret a pass's
   // ABORTED as "unchanged".
   static absl::Status NotAborted(const absl::Status& status) {
     if (!absl::IsAborted(status)) return status;
@@ -110,8 +110,8 @@ class Pipeline {
     if (lost.data() == nullptr) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "node '", lost,
-        "' must be preserved (it is fed, fetched, or has an effect), but was "
-        "removed or renamed; see PassContext::IsPreserved"));
+        "' must be preserved (it is fed, fetched, or has a side effect), but "
+        "was removed or renamed; check PassContext::IsPreserved() first"));
   }
 
   // Returns the name of a node of the serialized GraphDef that is among

@@ -42,6 +42,7 @@ class GraphPrefetch {
     for (uint32_t i = 0; i < kSteps; ++i) turns |= uint64_t{1} << i * kDistance;
     return turns;
   }();
+  // Nodes at most this far apart are probably in the cache together.
   static constexpr uint32_t kNear = 64;
 
   // Whether a pass will probably follow the node's inputs to nodes that are not

@@ -80,7 +80,7 @@ class TopologicalSort {
     return merge_.Has(state_.op(to)) && next_.Has(state_.op(from));
   }
 
-  // Whether the nodes are sorted already.
+  // Whether the nodes are already sorted.
   bool IsSorted() const {
     bool sorted = true;
     for (uint32_t n = 0; n < state_.size() && sorted; ++n) {

@@ -13,7 +13,7 @@
 namespace tfplug::internal {
 
 // The source of an input. Edges are never reused: a changed input gets a new
-// edge, and the source of the old edge becomes kNoNode.
+// edge, and the old edge ends: its source becomes kNoNode.
 struct Edge {
   uint32_t source;
   int32_t port;
@@ -48,8 +48,8 @@ class UseLists {
       const uint32_t source = edges[e].source;
       if (ABSL_PREDICT_TRUE(source != kNoNode)) ++counts_[source];
     }
-    // The end of each node's entries, which the loop below lowers to their
-    // begin.
+    // first_[n] is the end of node n's entries here; the loop below lowers it
+    // to their start.
     first_.Resize(size + 1);
     uint32_t sum = 0;
     for (uint32_t n = 0; n < size; ++n) first_[n] = sum += counts_[n];

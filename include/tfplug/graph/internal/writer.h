@@ -188,12 +188,12 @@ class GraphWriter {
     return size;
   }
 
-  // Writes as many bytes as ByteSize() returned. Call ByteSize() after the last
-  // edit and before this.
+  // Writes as many bytes as ByteSize() returned. Requires a call to ByteSize()
+  // after the last edit.
   void Write(char* to) {
     const absl::string_view bytes = state_.bytes();
     const Patch* patch = overlay_.patches().begin();
-    size_t done = 0;  // The part of `bytes` that is written or skipped.
+    size_t done = 0;  // The number of `bytes` that are written or skipped.
     const auto copy = [&](size_t end) {
       to = WriteBytes(to, absl::string_view(bytes.data() + done, end - done));
       done = end;
