@@ -139,8 +139,8 @@ def build_program(sources, output, flags=()):
 
 
 def generate_messages(folder):
-    """Generates and returns the sources of the messages in tfplug/proto/proto.h.
-    They are included with -I folder."""
+    """Generates and returns the sources of the messages of tfplug/proto/proto.h.
+    Compile with -I folder to include their headers."""
     protos = (ROOT / "include/tfplug/proto").glob("*.proto")
     run("protoc", f"--proto_path={ROOT / 'include'}", f"--cpp_out={folder}",
         *sorted(protos))

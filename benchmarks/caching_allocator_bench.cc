@@ -4,7 +4,8 @@
 // and free and with a simple best fit that uses the standard containers:
 //
 //   caching_allocator_bench              a table: nanoseconds, ratios, memory
-//   caching_allocator_bench TRACE WHOM   runs one allocator once, for callgrind
+//   caching_allocator_bench TRACE ALLOCATOR
+//                                        runs one allocator once, for callgrind
 #include <malloc.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ namespace {
 
 // ---- The allocators ---------------------------------------------------------
 
-// Returns addresses without memory, which are never accessed.
+// Allocates addresses without memory behind them, which are never accessed.
 class Source : public tfplug::Allocator {
  public:
   absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
@@ -55,10 +56,10 @@ class Caching {
  public:
   Caching() { (void)caching_.Init(); }
   void* Allocate(uint64_t size) {
-    return caching_.Under::Allocate(size, 0)->opaque();
+    return caching_.Measured::Allocate(size, 0)->opaque();
   }
   void Deallocate(void* memory) {
-    (void)caching_.Under::Deallocate(tfplug::DeviceMemory(memory, 0));
+    (void)caching_.Measured::Deallocate(tfplug::DeviceMemory(memory, 0));
   }
   uint64_t Reserved() {
     return static_cast<uint64_t>(caching_.Stats()->peak_bytes_reserved);
@@ -66,8 +67,8 @@ class Caching {
 
  private:
   // Calls are qualified, as the framework's are.
-  using Under = tfplug::CachingAllocator<Source>;
-  Under caching_;
+  using Measured = tfplug::CachingAllocator<Source>;
+  Measured caching_;
 };
 
 // Best fit in one unlimited region: free ranges in trees ordered by size and by
@@ -164,9 +165,9 @@ struct Trace {
   }
 };
 
-// 40 training steps of a network of 24 layers: activations live until the
-// backward pass; each kernel has a workspace; gradients and updates are freed
-// soon.
+// Returns 40 training steps of a network of 24 layers: activations live until
+// the backward pass; each kernel has a workspace; gradients and updates are
+// freed soon.
 Trace Training() {
   Trace trace{"training", {}, size_t{4} * 24};
   for (int repeat = 0; repeat < 40; ++repeat) {
@@ -193,8 +194,8 @@ Trace Training() {
   return trace;
 }
 
-// Sizes from 1 to `largest`, equally many in each power of two; `live`
-// allocations exist at the same time.
+// Returns allocations of 1 to `largest` bytes, equally many in each power of
+// two; `live` allocations exist at the same time.
 Trace Random(const char* name, uint32_t live, double largest, int steps) {
   Trace trace{name, {}, live};
   std::mt19937 random(1);
@@ -233,7 +234,7 @@ struct Result {
   double overhead = 0;            // memory taken from the driver / Trace::Peak
 };
 
-// The best of several runs, the first of which also warms up.
+// Stores the best of several runs, the first of which also warms up.
 template <class Allocator>
 void Measure(const Trace& trace, Result& result) {
   using Clock = std::chrono::steady_clock;

@@ -75,7 +75,7 @@ double NanosecondsPerTask(rt::Stream& stream) {
 
 // Returns the median of the time of memcpy() ÷ the time of a copy of the same
 // size on the stream, including enqueueing and waiting.
-double BandwidthOfMemcpy(rt::Device& device, rt::Stream& stream, size_t bytes) {
+double RelativeBandwidth(rt::Device& device, rt::Stream& stream, size_t bytes) {
   std::vector<char> source(bytes, 1), target(bytes, 2);
   void* const memory = Value(device.Allocate(bytes));
   const int copies = std::max<int>(1, (size_t{32} << 20) / bytes);
@@ -119,7 +119,7 @@ int main() {
   std::printf("task_ns %.0f\n", NanosecondsPerTask(*stream));
   for (size_t bytes : {size_t{64} << 10, size_t{1} << 20, size_t{32} << 20}) {
     std::printf("bandwidth_%zu %.3f\n", bytes >> 10,
-                BandwidthOfMemcpy(device, *stream, bytes));
+                RelativeBandwidth(device, *stream, bytes));
   }
   return 0;
 }

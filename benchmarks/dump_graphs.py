@@ -51,7 +51,7 @@ def wanted(name, small):
     return [f"{name}_{form}" for form in forms]
 
 
-# ---- In a separate process for each model ---------------------------------------------
+# ---- In a separate process for each model ------------------------------------
 
 
 def hide_installed_plugins():
@@ -120,7 +120,8 @@ def largest_call(call, arguments):
             raise SystemExit("TensorFlow passed no graph to the optimizer")
         print(f"  TensorFlow passed {len(graphs)} graphs of "
               f"{sorted(g.stat().st_size for g in graphs)} bytes")
-        # Of graphs of equal size, the first: TensorFlow runs its optimizers twice.
+        # TensorFlow runs its optimizers twice. Of graphs of equal size, the first is
+        # chosen.
         graphs.sort(key=lambda path: int(path.stem))
         return max(graphs, key=lambda path: path.stat().st_size).read_bytes()
 
@@ -204,7 +205,8 @@ def main():
                    if not (folder() / f"{file}.pb").exists()]
         if missing:
             print(f"{name} ...", flush=True)
-            # One process each: some take 3 GB, and an error then names the model.
+            # Each model has its own process: some take 3 GB, and an error names the
+            # model.
             subprocess.run([sys.executable, str(HERE / "dump_graphs.py"),
                             "--child", name, *missing], check=True, cwd=HERE)
     for name, entry in write_index().items():

@@ -44,15 +44,15 @@ def eager(folder):
         return statistics.median(x / y for x, y in zip(times[a], times[b]))
 
     def row(kind, name, other, reference):
-        ratio_to = f"{ratio(kind, other):.2f} of {reference}" if other else ""
+        ratio_to = f"{ratio(kind, other):.2f} × {reference}" if other else ""
         seconds = statistics.median(times[kind])
         return f"| {name} | {seconds * 1e6:.1f} | {ratio_to} |"
 
     rows = [
         row("CPU", "TensorFlow's CPU", None, ""),
-        row("BY_HAND", "by hand", "CPU", "the CPU's"),
+        row("BY_HAND", "by hand", "CPU", "CPU"),
         row("FRAMEWORK", "framework", "BY_HAND", "by hand"),
-        row("SIM", "cpu_sim", "CPU", "the CPU's"),
+        row("SIM", "cpu_sim", "CPU", "CPU"),
     ]
     return TEXT.format(release=release, rounds=in_tensorflow.ROUNDS,
                        ops=in_tensorflow.OPS, rows="\n".join(rows)), True

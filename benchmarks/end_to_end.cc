@@ -55,7 +55,7 @@ std::unique_ptr<Block> Serialize(const GraphDef& graph) {
   return block;
 }
 
-// TensorFlow's steps before and after the call of the plug-in.
+// Repeats TensorFlow's steps before and after the call to the plug-in.
 void TensorFlow(const std::string& bytes) {
   auto graph = std::make_unique<GraphDef>();
   Time("TensorFlow parses",
@@ -81,11 +81,13 @@ class Passes {
   void View(bool mark) {
     auto graph = tfplug::Graph::Parse(bytes_, &workspace_);
     Require(graph.ok(), "Graph::Parse");
-    if (!mark) return Require(!graph->has_op("NoSuchOp"), "has_op");
+    if (!mark) {
+      return Require(!graph->has_op("NoSuchOp"), "finding nothing to do");
+    }
     for (const char* op : kMarked) {
       for (tfplug::Node node : graph->nodes(op)) node.SetAttr("_marked", true);
     }
-    Require(graph->ByteSize() <= out_.size, "room");
+    Require(graph->ByteSize() <= out_.size, "reserving memory");
     graph->WriteTo(static_cast<char*>(out_.data));
   }
   void Messages(bool mark) {
@@ -97,7 +99,7 @@ class Passes {
     Require(graph.ParseFromString(bytes_), "parse");
     for (tfplug::proto::NodeDef& node : *graph.mutable_node()) {
       if (!mark) {
-        Require(node.op() != "NoSuchOp", "op");
+        Require(node.op() != "NoSuchOp", "finding nothing to do");
         continue;
       }
       for (const char* op : kMarked) {
@@ -105,7 +107,7 @@ class Passes {
       }
     }
     if (!mark) return;
-    Require(graph.ByteSizeLong() <= out_.size, "room");
+    Require(graph.ByteSizeLong() <= out_.size, "reserving memory");
     graph.SerializeWithCachedSizesToArray(static_cast<uint8_t*>(out_.data));
   }
 

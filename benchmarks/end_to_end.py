@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/bench end_to_end: the total cost of a graph optimizer's call.
 
-TensorFlow serializes its graph for a plug-in and parses the result. Measures the
-share of this in stock TensorFlow, and how much a faster pass can save.
+TensorFlow serializes its graph for a plug-in and parses the result. Measures the share
+of these steps in stock TensorFlow, and how much a faster pass can save.
 
   tools/bench end_to_end
   tools/bench end_to_end --write docs/measured/bench_graph_tensorflow.md
@@ -27,7 +27,8 @@ import main as bench
 
 GRAPHS = [f"{model}_{step}" for step in ("train", "infer")
           for model in ("resnet50", "mobilenet_v2", "bert12", "lstm")]
-TWINS = [(True, "changes"), (False, "does not")]
+# Whether the pass sets attributes, and the name of that case in the tables.
+CASES = [(True, "changes"), (False, "does not")]
 
 TEXT = """\
 # The cost of TensorFlow around a pass
@@ -43,8 +44,8 @@ advantage over messages ([bench_graph.md](bench_graph.md)) remains.
 
 TensorFlow's optimizer runs on graphs as it passes them to plug-ins, with a pass
 that sets an attribute of each convolution and product ("changes") or finds
-nothing to do ("does not"). *in all* is the duration of TensorFlow's call of the
-plug-in according to its own log. Of this, *ours* is the time in the plug-in,
+nothing to do ("does not"). *in all* is the duration of TensorFlow's call to the
+plug-in, according to TensorFlow's log. Of this, *ours* is the time in the plug-in,
 *parse* the time until TensorFlow releases the result's memory, and *serialize*
 the rest, including TensorFlow's bookkeeping. Wall time in milliseconds, medians
 of {rounds} calls, each with a new optimizer, whose memory is cold. *Rewriters*:
@@ -118,7 +119,7 @@ def optimize(path, rounds, rewriters):
         tf_optimizer.OptimizeGraph(config, graph, cluster=machine)
 
 
-# ---- In TensorFlow: the results ------------------------------------------
+# ---- In TensorFlow: the results ----------------------------------------------
 
 
 def run_child(plugin, path, rounds, mark, rewriters, folder):
@@ -167,7 +168,7 @@ def inside(plugin, name, mark, rounds, folder):
     log = run_child(plugin, graph_path(name), 3, mark, True, folder)[1]
     rewriters = sum(log_times(log, False)) / 3
     share = median(o / a for o, a in zip(ours, in_all))
-    cells = [name, nodes, dict(TWINS)[mark]]
+    cells = [name, nodes, dict(CASES)[mark]]
     cells += [f"{median(v):.2f}" for v in (in_all, serialize, ours, parse)]
     cells += [f"{100 * share:.0f}", f"{rewriters:.0f}"]
     return building.row(cells), release
@@ -177,7 +178,7 @@ def median(values):
     return statistics.median(values)
 
 
-# ---- Outside of TensorFlow -----------------------------------------------------------
+# ---- Outside of TensorFlow ---------------------------------------------------
 
 
 def protobuf(*query):
@@ -209,7 +210,7 @@ def outside(program, name, mark, rounds):
     with_messages = [a + m for a, m in zip(around, messages)]
     columns = [serialize, view, messages, parse, with_view, with_messages]
     faster = median(m / v for v, m in zip(with_view, with_messages))
-    return ([name, dict(TWINS)[mark]]
+    return ([name, dict(CASES)[mark]]
             + [f"{1e3 * median(values):.2f}" for values in columns]
             + [f"**{faster:.1f}**"])
 
@@ -228,7 +229,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         program, plugin = build(folder)
-        cases = [(name, mark) for name in names for mark, _ in TWINS]
+        cases = [(name, mark) for name in names for mark, _ in CASES]
         found = [inside(plugin, name, mark, args.rounds, folder)
                  for name, mark in cases]
         out_rows = [building.row(outside(program, name, mark, args.rounds))

@@ -44,13 +44,13 @@ std::FILE* Times() {
   return file;
 }
 
-// When the plug-in returned the result that TensorFlow is parsing. Calls do not
-// overlap.
-Clock::time_point left;
+// The time at which the plug-in returned the result that TensorFlow is parsing.
+// Calls do not overlap.
+Clock::time_point returned;
 void (*deallocate)(void*, size_t);
 
 void Parsed(void* data, size_t size) {
-  std::fprintf(Times(), "parse %lld\n", NanosecondsSince(left));
+  std::fprintf(Times(), "parse %lld\n", NanosecondsSince(returned));
   std::fflush(Times());
   deallocate(data, size);
 }
@@ -71,7 +71,7 @@ void Timed(void* optimizer, const tfplug::capi::TF_Buffer* graph,
     deallocate = result->data_deallocator;
     result->data_deallocator = &Parsed;
   }
-  left = Clock::now();
+  returned = Clock::now();
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ for message, in the same run.
 * **order**: parse, sort topologically, write everything.
 * **fuse**: parse; find bias(product(x, w), b) with an optional activation, where
   the inner nodes have no other users and all are on one device; replace them
-  by one node; write. With messages, this requires a map of names and lists of users.
+  with one node; write. With messages, this requires a map of names and lists of
+  users.
 * **idle**: parse, and find that an op is absent. Nothing is written.
 
 In each round, each side in turn makes as many calls as take {turn} ms, at least
@@ -75,14 +76,14 @@ same applies to *÷ copy*: a repeated copy would stay within the caches.
 ## The first call of a process
 
 No memory is allocated yet, neither for tables and arena nor for the result, so
-page faults dominate. Symbols of other libraries are bound already, as they are
+page faults dominate. Symbols of other libraries are already bound, as they are
 after TensorFlow has loaded a plug-in. The view writes its result to the memory
 that the pipeline uses (`graph/internal/output_block.h`), messages to memory
 from `malloc`. *Copy* is a `memcpy` of the graph into new memory from `malloc`,
 and *bound* is the time of messages divided by the time of the copy: TensorFlow
 requires the result in one block, so no implementation can be much faster. Peak
 is the growth of the process's resident memory, including the result. Medians of
-{cold_runs} processes of each, in turns (fewer on large graphs).
+{cold_runs} processes of each, alternating (fewer on large graphs).
 
 | Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -102,9 +103,9 @@ counts as a loop with vectors of 32 bytes.
 STRESS_TEXT = STRESS_SECTION + """
 Written by `tools/bench graph --stress --write docs/measured/bench_graph.md`.
 A node with N inputs, control inputs, users or attributes is edited N times, or
-an edit that affects all N is made once: nanoseconds of processor time for each
-of the N. If the time is linear in N, a row is constant, apart from cache misses,
-which begin at about 10⁵ nodes. Machine: {machine}.
+an edit that affects all N is made once. The figures are nanoseconds of processor
+time, divided by N. If the time is linear in N, a row is constant, apart from
+cache misses, which begin at about 10⁵ nodes. Machine: {machine}.
 
 | Edit | {sizes} |
 |---|{columns}
@@ -199,7 +200,7 @@ def pairs(program, name, rounds):
 
 
 def summarize(ratios):
-    """`ratios`: (in turns, call by call) for each structural graph."""
+    """Summarizes `ratios`: (in turns, call by call) for each structural graph."""
     words = [f"{median(each):.1f} times faster in the median and at least "
              f"{min(each):.1f} times" for each in zip(*ratios)]
     return (f"On these {len(ratios)} graphs of up to 10⁵ nodes, fuse is "

@@ -28,7 +28,7 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-// Nodes x0, x1, ..., and a node "wide" with all of them as inputs.
+// Returns nodes x0, x1, ..., and a node "wide" with all of them as inputs.
 std::string WideGraph(int count, const char* prefix) {
   std::string graph, wide;
   tfplug::internal::AppendField(wide, 1, "wide");
@@ -116,7 +116,7 @@ class Stress {
     Time("RemoveAttr", [&](int i) { node.RemoveAttr(absl::StrCat("a", i)); });
   }
 
-  // Every source also has an input from the wide node.
+  // Adds an input from the wide node to every source.
   void Cycle() {
     Start("");
     for (Node node : x_) Check(node.AddInput(wide_));

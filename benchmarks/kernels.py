@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instructions of a kernel launch, compared with a kernel by hand."""
+"""Counts the instructions of a kernel launch, compared with hand-written kernels."""
 
 import building
 import callgrind
@@ -18,7 +18,7 @@ only. The goal: no ratio above 1.00.
 |---|--:|--:|--:|--:|--:|
 {rows}
 
-Both versions check every call of TensorFlow, free every tensor on every path, and
+Both versions check every call to TensorFlow, free every tensor on every path, and
 compare the shapes that must agree. By hand, each run creates and deletes a
 `TF_Status`; the framework's kernel reuses one. The framework also validates the type
 of each tensor accessed with `flat<T>()`, the class of the stream, each dimension of

@@ -49,9 +49,9 @@ Two choices affect the figures:
 
 * A tfplug plug-in calls TensorFlow through a table that it fills itself; a
   plug-in linked to `TF_SetStatus` calls through the linker's table, which takes
-  one more instruction. Built with `-fno-plt`, the version by hand saves it; three
-  ratios then exceed 1: `create_event` and `create_stream_dependency` (1.02) and
-  `host_callback` (1.01).
+  one more instruction. Built with `-fno-plt`, the version by hand avoids that
+  instruction; three ratios then exceed 1: `create_event` and
+  `create_stream_dependency` (1.02) and `host_callback` (1.01).
 * Failures are constructed in cold functions: `Failure` in `framework.h`, `Fail`
   in `by_hand.cc`. A hook that constructs its status in place takes about 4 more
   instructions (at most 9), because the compiler reserves stack and registers.

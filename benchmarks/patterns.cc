@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   const std::string workload = argv[2];
   tfplug::testing::ScopedFakeTensorFlow fake;
-  PretendToBeCore();
+  InstallStubTensorFlow();
   auto graph = Graph::Parse(bytes);
   if (!graph.ok()) return 1;
   tfplug::PassContext context("CPU", "", nullptr);

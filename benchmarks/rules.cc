@@ -8,8 +8,8 @@
 //   rules count GRAPH RULES     runs the job twice; callgrind counts the second
 //                               run
 //
-// GRAPH is a file or synthetic:NODES. Besides the rules that fuse, there are
-// others for ops of the graph in positions that never match.
+// GRAPH is a file or synthetic:NODES. Besides the rules that fuse, other rules
+// look for ops of the graph in positions that never match.
 #include <tfplug/ops/all.h>
 #include <tfplug/patterns/rules.h>
 #include <tfplug/testing.h>
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (args.size() < 2) return 2;
   tfplug::testing::ScopedFakeTensorFlow fake;
-  PretendToBeCore();
+  InstallStubTensorFlow();
   OutputBuffer out;
   if (args[0] == "count") {
     if (args.size() < 3) return 2;

@@ -8,8 +8,8 @@
 
 #include <string>
 
-// A stub of TensorFlow's op registry with the ops that rules for _FusedConv2D
-// and _FusedMatMul look up, and a grappler item without preserved nodes.
+// Returns a serialized OpDef with the attributes that rules look up: those of
+// _FusedConv2D, or of _FusedMatMul for any other name.
 inline std::string OpDefOf(const std::string& name) {
   using tfplug::internal::AppendField;
   std::string op, no;
@@ -32,7 +32,10 @@ inline std::string OpDefOf(const std::string& name) {
   }
   return op;
 }
-inline void PretendToBeCore() {
+
+// Installs stubs of TensorFlow's op registry, which looks up ops with
+// OpDefOf(), and of a grappler item without preserved nodes.
+inline void InstallStubTensorFlow() {
   using namespace tfplug::capi;
   static std::string op_def;
   auto& tensorflow = tfplug::internal::tensorflow;

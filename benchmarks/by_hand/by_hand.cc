@@ -267,7 +267,7 @@ void destroy_event(const SP_Device*, SP_Event event) {
 }
 
 // TensorFlow aborts on any result but pending and complete. A failed poll does
-// not imply that the work failed; waiting for the event shows it.
+// not imply that the work failed; waiting for the event shows whether it did.
 [[gnu::cold, gnu::noinline]] SE_EventStatus SettleEvent(SP_Event event,
                                                         int polled) {
   Log(polled, "get_event_status");

@@ -9,8 +9,8 @@
 #include "driver.h"
 #include "tfplug/abi/abi.h"
 
-// Shared by by_hand.cc and kernels_by_hand.cc: the functions of TensorFlow that
-// both call, and the objects of the device.
+// Declarations that by_hand.cc and kernels_by_hand.cc share: TensorFlow's
+// functions that both call, and the objects of the device.
 namespace tfplug::capi {
 extern "C" {
 TF_Status* TF_NewStatus();

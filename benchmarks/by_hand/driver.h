@@ -33,7 +33,7 @@ int drv_device_close(drv_device* device);
 int drv_device_synchronize(drv_device* device);
 int drv_memory_info(drv_device* device, int64_t* free, int64_t* total);
 
-// Memory is aligned to 64 bytes. Freeing null has no effect.
+// Memory is aligned to 256 bytes. Freeing null has no effect.
 int drv_alloc(drv_device* device, uint64_t size, void** memory);
 int drv_free(drv_device* device, void* memory);
 

@@ -2,9 +2,9 @@
 //
 // Four kernels written against the C API alone, as a careful author would write
 // them: every status is checked, every tensor and status is deleted on every
-// path. kernels_framework.cc has the same kernels as C++ classes. Owners are
-// objects here too, which costs nothing; errors are constructed in cold
-// functions.
+// path. kernels_framework.cc has the same kernels as C++ classes. Here, too,
+// std::unique_ptr owns tensors and statuses, which costs nothing; errors are
+// constructed in cold functions.
 #include <functional>
 #include <memory>
 #include <new>

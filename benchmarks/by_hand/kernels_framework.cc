@@ -33,12 +33,9 @@ class Scale : public tfplug::Kernel {
 };
 TFPLUG_REGISTER_KERNEL(Scale, KernelDef("Scale").TypeConstraint<float>("T"));
 
-// Errors in cold functions, like Failure for those of the driver.
+// These construct errors in cold functions, as Failure does for driver errors.
 [[gnu::cold, gnu::noinline]] Status ShapesDiffer() {
   return absl::InvalidArgumentError("the shapes differ");
-}
-[[gnu::cold, gnu::noinline]] Status NoSuchShape() {
-  return absl::InvalidArgumentError("the shape is invalid");
 }
 
 // z = x + y
