@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass over protobuf messages for TensorFlow's CPU device, run by
 // tests/tensorflow/test_proto.py. It parses, copies, prints and uses reflection
-// with the plug-in's libprotobuf, in a process with TensorFlow's libprotobuf.
+// with the plug-in's libprotobuf, in a process that also holds TensorFlow's
+// libprotobuf.
 #include <google/protobuf/text_format.h>
 
 #include <string>
@@ -19,7 +20,8 @@ struct RintToCeil : tfplug::MessagePass {
                        const tfplug::PassContext& /*context*/) override {
     for (proto::NodeDef& node : *graph.mutable_node()) {
       if (node.op() == "Cosh") {
-        return absl::InvalidArgumentError("this pass refuses Cosh");
+        return absl::InvalidArgumentError("node '" + node.name() +
+                                          "': this pass rejects Cosh");
       }
       if (node.op() != "Rint") continue;
       std::string text;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test cases of convolutions, pooling and batch normalization. Each function
-returns arrays, which must be equal on SIM and on the CPU."""
+"""Test cases for convolutions, pooling and batch normalization. Each function
+returns tensors that must be equal on SIM and on the CPU."""
 
 import numpy as np
 
@@ -50,7 +50,7 @@ POOLS = [
     ((0, 4, 4, 2), (2, 2), (2, 2), "VALID"),
     ((1, 5, 5, 0), (2, 2), (2, 2), "VALID"),
 ]
-NORMALISED = [(2, 5, 6, 3), (1, 1, 1, 4), (4, 3, 3, 300), (40, 7, 9, 17),
+NORMALIZED = [(2, 5, 6, 3), (1, 1, 1, 4), (4, 3, 3, 300), (40, 7, 9, 17),
               (0, 3, 3, 2), (2, 3, 4, 5, 6)]
 LOGITS = [((4, 10), (4, 10)), ((1, 3), (1, 3)), ((0, 3), (0, 3)),
           ((4, 3), (1, 3)), ((1, 3), (4, 3)), ((4, 1), (4, 3))]
@@ -89,6 +89,7 @@ def _dilate(tf, x, f, dilations, op):
 
 
 def _own(tf, own, dy, df):
+    """Returns own(df), the gradient of the filter before dilation."""
     if dy.size == 0 and "CPU" in df.device:
         df = tf.zeros(df.shape)  # the CPU leaves it uninitialized
     return own(df)
@@ -207,7 +208,7 @@ FUSABLE = ["_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul"]
 
 
 def activation(tf, random, name):
-    """Returns y and its gradient; the names of their first arguments differ."""
+    """Returns y and its gradient. (The raw ops' argument names differ.)"""
     x, dy = draw(random, (3, 700), nasty=True) * 5, draw(random, (3, 700))
     x, dy = tf.constant(x), tf.constant(dy)
     y = {"Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Elu": tf.nn.elu,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments for the tests of cpu_sim's kernels that move, gather, scatter, sort and
-multiply: kernel_cases.py has the others. `v` draws values of the kernel's type;
-`v.types` has the types of its other attributes."""
+multiply; kernel_cases.py has those for the other kernels. `v` draws values of the
+kernel's type; `v.types` has the types of its other attributes."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def _indices(v, attribute, size, shape, low=0):
                       v.types.get(attribute, "int32"))
 
 
-# ---- Joining and taking apart ------------------------------------------------
+# ---- Joining and splitting ---------------------------------------------------
 
 _JOINS = [([(2, 3), (4, 3)], 0), ([(2, 3), (2, 1), (2, 5)], 1),
           ([(2, 3), (2, 0)], -1), ([(3,), (0,), (2,)], 0),
@@ -319,7 +319,7 @@ for _op in "Sin Cos Tan".split():  # unspecified for 1e30
 for _op in "Xdivy Xlogy Xlog1py".split():
     CASES[_op] = _binary
 CASES["Atan2"] = lambda v: [dict(y=c["x"], x=c["y"]) for c in _binary(v)]
-CASES["MulNoNan"] = lambda v: [  # 0 where y is
+CASES["MulNoNan"] = lambda v: [  # 0 where y is 0, even if x is NaN
     dict(x=draw(a), y=v.tame(b) * (i % 2))
     for i, (a, b) in enumerate(_PAIRS * 2) for draw in (v.tame, v.nasty)]
 CASES["Where"] = lambda v: [dict(condition=draw(s))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs functions of a test file in processes of their own, with stock TensorFlow
 and the plug-in under test: TensorFlow keeps its devices for as long as a process
-lives, and some tests are about crashes.
+lives, and some tests crash it.
 
     result = harness.run(function, *arguments, env={"CPU_SIM_DEVICES": "1"})
     results = harness.run_each(function, cases)    # many, one after the other
@@ -45,8 +45,8 @@ def plugin_path():
 
 
 def small_plugin_path(name):
-    """Returns the path of a plug-in from plugins/. TFPLUG_TEST_PLUGINS is the folder
-    with the built ones."""
+    """Returns the path of a plug-in from plugins/. TFPLUG_TEST_PLUGINS names the folder
+    of the built plug-ins."""
     build = pathlib.Path(os.environ.get("TFPLUG_BUILD") or ROOT / "build/gcc")
     folder = os.environ.get("TFPLUG_TEST_PLUGINS") or (
         build / "tests/tensorflow/plugins")
@@ -59,7 +59,9 @@ class Result:
 
     value: object  # the function's result; None if it did not return
     error: str  # the exception, as "Class: message"; empty if there was none
-    died: int  # the process's exit status; negative: the signal that killed it
+    # The process's exit status (negative: the signal that killed it), "a timeout" or
+    # "no result".
+    died: object
     log: str  # the end of its standard output and error
 
     @property
@@ -69,7 +71,7 @@ class Result:
     def __str__(self):
         if self.ok:
             return f"returned {self.value!r}"
-        what = self.error or f"the process ended with {self.died}"
+        what = self.error or f"the process exited with {self.died}"
         return f"{what}\n--- its log:\n{self.log}"
 
 
@@ -88,8 +90,7 @@ def run_each(function, cases, env=None, plugin=True):
 
 
 def _spawn(function, cases, env, plugin):
-    """Returns at least one result: those of the cases up to the one in which the
-    process died."""
+    """Returns at least one result, up to the case in which the process died."""
     environment = _environment()
     if plugin:
         path = plugin_path()
@@ -101,11 +102,11 @@ def _spawn(function, cases, env, plugin):
     environment.update(env or {})
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "order").write_text(json.dumps(
+        (folder / "request").write_text(json.dumps(
             [inspect.getfile(function), function.__name__, cases]))
         environment["TFPLUG_SCRATCH"] = str(folder)
         if _AT_START & (env or {}).keys():
-            died = _run_anew(folder, environment)
+            died = _run_in_new_process(folder, environment)
         else:
             died = _server().run(folder, environment)
         text = (folder / "log").read_text(errors="replace")[-4000:]
@@ -133,7 +134,7 @@ def _environment():
     return environment
 
 
-def _run_anew(folder, environment):
+def _run_in_new_process(folder, environment):
     with open(folder / "log", "wb") as log:
         try:
             return subprocess.run(
@@ -141,11 +142,11 @@ def _run_anew(folder, environment):
                 env=environment, stdout=log, stderr=log, check=False,
                 timeout=TIMEOUT_SECONDS).returncode
         except subprocess.TimeoutExpired:
-            return "a time-out"
+            return "a timeout"
 
 
 class _Server:
-    """The process that children are forked from, one at a time."""
+    """The process from which children are forked, one at a time."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -155,11 +156,10 @@ class _Server:
         atexit.register(self._process.stdin.close)
 
     def run(self, folder, environment):
-        """Returns the child's exit status, or the reason for its end, as _run_anew
-        does."""
+        """Returns the child's exit status, or "a timeout"."""
         with self._lock:
-            order = json.dumps([str(folder), environment])
-            print(order, file=self._process.stdin, flush=True)
+            request = json.dumps([str(folder), environment])
+            print(request, file=self._process.stdin, flush=True)
             return json.loads(self._process.stdout.readline())
 
 
@@ -176,7 +176,7 @@ def _serve():
         child = os.fork()
         if child == 0:
             answers.close()
-            _become(folder, environment)
+            _run_in_child(folder, environment)
             return
         print(json.dumps(_await(child)), file=answers, flush=True)
 
@@ -188,10 +188,10 @@ def _await(child):
     if not in_time:
         os.kill(child, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return status if in_time else "a time-out"
+    return status if in_time else "a timeout"
 
 
-def _become(folder, environment):
+def _run_in_child(folder, environment):
     """Gives a forked process the environment and log of a new one, and runs the
     cases."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -244,7 +244,7 @@ def _hide_installed_plugins():
 
 
 def _run_cases(folder):
-    file, name, cases = json.loads((folder / "order").read_text())
+    file, name, cases = json.loads((folder / "request").read_text())
     spec = importlib.util.spec_from_file_location("cases", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -121,7 +121,7 @@ def transformer(optimizer="adam", blocks=2):
     import keras
     layers = keras.layers
 
-    class Places(layers.Layer):
+    class Positions(layers.Layer):
         """Adds a vector for each position in the sentence."""
 
         def build(self, shape):
@@ -133,7 +133,7 @@ def transformer(optimizer="adam", blocks=2):
     inputs, labels = _tokens(4, 12, 100, 5, seed=7)
     tokens = keras.Input((12,), dtype="int64")
     x = layers.Embedding(100, 32)(tokens)
-    x = Places()(x)
+    x = Positions()(x)
     for _ in range(blocks):
         attended = layers.MultiHeadAttention(2, 16, dropout=0.1, seed=8)(x, x)
         x = layers.LayerNormalization()(x + attended)

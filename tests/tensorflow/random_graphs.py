@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs of the ops that graph passes rewrite, to compare the results before
-and after: products, biases, activations, pads, normalizations, transposes and casts,
-some of whose values are shared or returned.
+and after: products, biases, activations, pads, normalizations, transposes and casts.
+Some of the values have several uses or are returned.
 
     function, arguments = random_graphs.make(tf, seed)
     results = tf.function(function)(*arguments)
@@ -40,7 +40,7 @@ class Maker:
 
     def _weight(self, *shape):
         value = self.random.normal(0, 0.5, shape).astype(np.float32)
-        # Either a constant of the graph, or an argument.
+        # Each weight is either a constant in the graph or an argument.
         self.weights.append((value, bool(self.random.integers(2))))
         return len(self.weights) - 1
 

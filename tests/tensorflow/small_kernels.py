@@ -31,7 +31,7 @@ def _result(function, *arguments):
 
 
 def asynchronous(how):
-    """Returns two concurrent runs; async_kernel.cc describes `how`."""
+    """Returns the results of two concurrent runs; async_kernel.cc describes `how`."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
@@ -187,8 +187,8 @@ def variables():
 def variables_problem(results):
     """Returns the first mistake in the results of `variables`, or "".
 
-    Updates in place either work or fail with a descriptive error, where
-    TensorFlow lacks the functions they need.
+    Updates in place must work or, where TensorFlow lacks the functions that they
+    need, fail with a descriptive error.
     """
     if results["assign"] != [4.0, 5.0, 6.0]:
         return f"assign: {results['assign']}"
@@ -196,20 +196,20 @@ def variables_problem(results):
         return f"an earlier read has changed: {results['read before']}"
     works = {"assign_sub": [3.5, 4.5, 5.5], "assign_add": [4.5, 5.5, 6.5],
              "in a function": [5.0, 6.0, 7.0], "final value": [5.0, 6.0, 7.0]}
-    refused = updates_are_refused(results)
+    rejected = updates_are_rejected(results)
     for name, want in works.items():
         have = results[name]
-        if refused and name != "final value":
+        if rejected and name != "final value":
             if not (have.startswith("UnimplementedError") and
                     "lacks TF_GetInputTensorFromVariable" in have and
                     "instead of v.assign_" in have):
                 return f"{name}: {have}"
-        elif have != ([4.0, 5.0, 6.0] if refused else want):
+        elif have != ([4.0, 5.0, 6.0] if rejected else want):
             return f"{name}: {have}"
-    if not refused and not str(results["wrong shape"]).startswith("Invalid"):
+    if not rejected and not str(results["wrong shape"]).startswith("Invalid"):
         return f"an addition of another shape: {results['wrong shape']}"
     return ""
 
 
-def updates_are_refused(results):
+def updates_are_rejected(results):
     return str(results["assign_sub"]).startswith("UnimplementedError")

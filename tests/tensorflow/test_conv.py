@@ -6,7 +6,7 @@ import conv_cases
 import harness
 import pytest
 
-TOLERANCE = 2e-5  # of the largest number of a result, or of 0.1
+TOLERANCE = 2e-5  # relative to the largest value of a result, or to 0.1
 
 
 def _cases():
@@ -20,7 +20,7 @@ def _cases():
                 yield function, [*case, True]
     for case in conv_cases.GROUPS:
         yield "groups", list(case)
-    for shape in conv_cases.NORMALISED:
+    for shape in conv_cases.NORMALIZED:
         for training, factor in ((True, 1.0), (True, 0.1), (False, 1.0)):
             yield "batch_norm", [shape, training, factor]
     yield "batch_norm", [(2, 5, 6, 3), True, 1.0, "V3", True]
@@ -46,7 +46,7 @@ def check(function, arguments):
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
-    def tuples(value):  # JSON has only lists; padding is the only real one
+    def tuples(value):  # JSON has no tuples; only paddings are real lists
         return tuple(map(tuples, value)) if isinstance(value, list) else value
 
     if function not in ("convolution", "depthwise", "pad", "fused"):
@@ -80,7 +80,7 @@ def _results():
 
 
 @pytest.mark.parametrize("function", sorted({name for name, _ in _cases()}))
-def test_results_equal_the_cpus(results, function):
+def test_results_match_the_cpu(results, function):
     mine = [(case, result) for case, result in results if case[0] == function]
     assert len(mine) > 2
     failed = [f"{case}: {result}" for case, result in mine if not result.ok]
@@ -100,7 +100,7 @@ def get_error(op, arguments):
             getattr(tf.raw_ops, op)(**given)
         except tf.errors.OpError as error:
             return f"{type(error).__name__}: {error}"
-    return "nothing"
+    return "no error"
 
 
 def test_bad_arguments_raise():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that move, gather and draw, where test_kernels.py does not test them:
-gradients, indices out of range, invalid arguments, exact random numbers."""
+"""Tests of kernels that move and gather data and draw random numbers, beyond those of
+test_kernels.py: gradients, indices out of range, invalid arguments, exact random
+numbers."""
 
 import harness
 import pytest
@@ -85,15 +86,15 @@ def gradients(device):
     return found
 
 
-def test_gradients_equal_the_cpus(results):
+def test_gradients_match_the_cpu(results):
     _same(*results["gradients"])
 
 
 # ---- Indices that are out of range -------------------------------------------
 
 def out_of_range():
-    """A device cannot raise an error: as on TensorFlow's GPUs, gathering gives
-    zeros and scattering does nothing."""
+    """Returns results for indices out of range. A device cannot raise an error: as on
+    TensorFlow's GPUs, gathering returns zeros and scattering does nothing."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(SIM):
@@ -243,7 +244,7 @@ def draw_random(device):
     return found
 
 
-def test_random_numbers_equal_the_cpus(results):
+def test_random_numbers_match_the_cpu(results):
     import numpy as np
     ours, cpus = results["draw_random"]
     assert ours.ok and cpus.ok, f"{ours}\n{cpus}"
@@ -268,8 +269,8 @@ def call(name, arguments):
 @pytest.fixture(scope="module", name="results")
 def _results():
     """Returns the results of the calls, by function."""
-    calls = [[name, each] for name, all_of_it in CALLS.items()
-             for each in all_of_it]
+    calls = [[name, arguments] for name, cases in CALLS.items()
+             for arguments in cases]
     found = {name: [] for name in CALLS}
     for (name, _), result in zip(calls, harness.run_each(call, calls)):
         found[name].append(result)

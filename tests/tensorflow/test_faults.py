@@ -81,7 +81,8 @@ def setup():
         actions={
             "add": on_device(lambda: one + two),
             "fill": on_device(lambda: tf.fill([10**7], 1.0)),
-            # More than is free in the blocks from the driver, less than the device has.
+            # Needs more than is free in the blocks from the driver, but less than the
+            # device has.
             "fill_much": on_device(
                 lambda: [tf.fill([10**7], 1.0) for _ in range(12)]),
             "to_device": on_device(lambda: tf.constant(data + 2)),

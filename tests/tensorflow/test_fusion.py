@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The passes that fuse, fold and cancel ops: functions and models compute the same
-with and without them, and the graph that runs has the expected fused ops."""
+"""The passes that fuse, fold and cancel ops: functions and models have the same
+results with and without them, and the graph that runs has the expected fused ops."""
 
 import collections
 
@@ -11,8 +11,8 @@ import pytest
 # ---- One rule at a time ------------------------------------------------------
 
 def _cases():
-    """Returns arguments, and for each case's name (function, op that must run, op
-    that must not run any more)."""
+    """Returns the arguments of all cases, and {name: (function, op that must run, op
+    that must no longer run)}."""
     import numpy as np
     import tensorflow as tf
     random = np.random.default_rng(0)
@@ -158,7 +158,7 @@ def test_each_rule():
 # ---- Models ------------------------------------------------------------------
 
 def _mobile():
-    """Returns a small model of the blocks of MobileNetV2."""
+    """Returns a small model with the blocks of MobileNetV2."""
     import keras
     import models
     layers = keras.layers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graphs that TensorFlow passes to a graph optimizer, and its use of the result.
-The plug-in has no device (tests/tensorflow/plugins/graph_probe.cc); its second pass
-replaces Sin by Cos, or fails. docs/measured/tensorflow_behavior.md describes the
-behavior."""
+"""Tests which graphs TensorFlow passes to a graph optimizer, and how it uses the
+result. The plug-in has no device (tests/tensorflow/plugins/graph_probe.cc); its second
+pass replaces Sin with Cos, or fails. docs/measured/tensorflow_behavior.md describes
+TensorFlow's behavior."""
 
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ PROBE = harness.small_plugin_path("graph_probe")
 
 
 def _summaries(folder):
-    """Returns a summary of each graph that the passes got."""
+    """Returns a summary of each graph that the passes received."""
     from tensorflow.core.framework import graph_pb2
     found = []
     for path in sorted(pathlib.Path(folder).glob("*.pb")):
@@ -122,7 +122,7 @@ def test_unchanged_is_not_an_error_and_changes_nothing(probe):
     assert is_sin
     assert "Plugin optimizer for device_type CPU is enabled" in result.log
     assert "failed" not in result.log  # ABORTED is not reported as a failure
-    # Each is optimized twice: the function, and the bodies that are not inlined.
+    # The graph of f and the bodies that are not inlined are each optimized twice.
     assert len(graphs) == 6
     assert graphs[0::2] == graphs[1::2]
     first = graphs[0]
@@ -133,7 +133,8 @@ def test_unchanged_is_not_an_error_and_changes_nothing(probe):
     assert not {"If", "StatelessIf"} & set(first["ops"])
     assert first["fetched"] == ["identity_RetVal"]
     assert "identity_RetVal" in first["kept"]
-    # A body is optimized in a call of its own when it is first run, and placed, too.
+    # Each body is optimized in a call of its own when it is first run. By then, it has
+    # been placed, too.
     assert graphs[2]["devices"] == first["devices"]
     assert graphs[2]["functions"] == {"inner": 0}
     assert graphs[4]["functions"] == {}
@@ -165,7 +166,8 @@ def test_a_session_optimizes_bodies_from_their_source(probe):
     assert len(graphs) == 8
     assert graphs[0]["functions"] == {"inner": 0, "bare_": 0}
     assert graphs[0]["fetched"] == ["add_1:0"]
-    # First the body that names a device, with that; then both when first run.
+    # First, the body that names a device is optimized, with only that device; then
+    # both bodies, when they are first run.
     assert graphs[2]["devices"] == ["", "/device:CPU:0"]
     for graph in graphs[4:]:
         assert "Sin" in graph["ops"] and graph["functions"] == {}

@@ -108,7 +108,7 @@ def _tape(tf):
 
 
 def _shared_variable(tf):
-    """One variable is passed as two arguments, from two functions."""
+    """One function captures the variable, another takes it as an argument."""
     v = tf.Variable([1.0, 2.0])
 
     @tf.function
@@ -140,7 +140,7 @@ def _unordered(tf):
 
 
 def _control_flow_of_tensorflow_1(tf):
-    """Uses Switch and Merge, which the graph has from the start, not If and While."""
+    """Uses Switch and Merge, not If and While, which TensorFlow would lower to them."""
     v1 = tf.compat.v1
     v1.disable_control_flow_v2()
     try:
@@ -185,7 +185,7 @@ def _in_a_dataset(tf):
     return [numbers, v]
 
 
-def _after_what_the_value_came_after(tf):
+def _value_from_an_update(tf):
     """TensorFlow removes a control edge that is parallel to a data edge."""
     v = tf.Variable([1.0, 2.0])
 
@@ -225,7 +225,7 @@ def _double_is_added_on_the_cpu(tf):
 
 
 def _mirrored(tf):
-    """Each of two devices, where present, computes half of the batch."""
+    """On SIM, each of two devices computes half of the batch."""
     devices = tf.config.list_logical_devices("SIM")
     kind = "SIM" if tf.constant(0.0).device.endswith("SIM:0") else "CPU"
     names = [f"{kind}:{i}" for i in range(2 if kind == "SIM" else 1)]
@@ -282,7 +282,7 @@ CASES = {name[1:]: function for name, function in list(globals().items())
 
 
 def run_case(name, device):
-    """Returns the numbers that the case returns, and how often each op ran."""
+    """Returns the numbers that the case returns, as a flat list."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
     with tf.device(device):

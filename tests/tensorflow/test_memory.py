@@ -41,13 +41,13 @@ def test_out_of_memory_is_an_error_and_the_device_still_works(bfc, strategy):
     assert result.ok, result
     value = result.value
     assert "OOM when allocating tensor with shape[4194304]" in value["seen"]
-    assert 8 <= value["full"] <= 31, "of 32 that are as large as the device"
+    assert 8 <= value["full"] <= 31, "32 such tensors would fill the device"
     assert value["still"] == [2.0] and value["again"] == 4.0
 
 
 def memory_info(growth):
-    """Returns the bytes that TensorFlow reports as in use before, while and after
-    more tensors exist."""
+    """Returns the bytes that TensorFlow reports as in use before, during and after
+    the lifetime of more tensors."""
     import gc
     import numpy as np
     import tensorflow as tf

@@ -40,10 +40,10 @@ def test_model_computes_the_same_as_on_the_cpu(compared, name):
     assert found["gradients"] <= GRADIENTS, found["worst"]
     assert found["spread"] > 0, "all outputs are the same: nothing is compared"
     assert found["ops"]["SIM:0"] > 20 * len(MODELS[name])
-    assert found["ops"].get("CPU:0", 0) <= 3, "only the arguments may be there"
+    assert found["ops"].get("CPU:0", 0) <= 3, "only arguments may be on the CPU"
 
 
-def test_digits_are_learnt():
+def test_digits_are_learned():
     import numpy as np
     ours, cpus = harness.run_each(model_runs.learn_digits,
                                   [[SIM0, 6], [CPU, 6]], env=STRICT)

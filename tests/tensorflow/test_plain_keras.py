@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras scripts that do not mention XLA, with compile(optimizer, loss) and nothing
-else, compute on the device what they compute on the CPU. Keras then wraps steps
-in functions with jit_compile=True, which XLA cannot compile for the device."""
+else, have the same results on the device as on the CPU. Keras then wraps steps in
+functions with jit_compile=True, which XLA cannot compile for the device."""
 
 import harness
 import numpy as np
@@ -55,7 +55,7 @@ def _make(name):
 
 
 def steps(name, device):
-    """The results of fit, evaluate and predict."""
+    """Returns the losses of fit and evaluate, and the result of predict."""
     import tensorflow as tf
     with tf.device("/device:CPU:0" if device == "CPU" else None):
         keras, model, x, y = _make(name)
@@ -92,7 +92,7 @@ def _results():
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("case", CASES)
-def test_results_equal_the_cpus(results, case, name):
+def test_results_match_the_cpu(results, case, name):
     device, cpu = (results[case, name, d] for d in ("SIM", "CPU"))
     assert cpu.ok, cpu
     assert device.ok, device

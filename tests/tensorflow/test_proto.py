@@ -33,12 +33,12 @@ def round_numbers():
         return tf.raw_ops.Rint(x=x), tf.raw_ops.Rint(x=x * y)
 
     @tf.function(jit_compile=False)
-    def refused(x):
+    def rejected(x):
         return tf.math.cosh(x) + tf.raw_ops.Rint(x=x)
 
     x, y = tf.constant([1.2, 2.5, -0.7]), tf.constant(-1.0)
     result = {"rint": [z.numpy().tolist() for z in rint(x, y)],
-              "refused": refused(tf.zeros([1])).numpy().tolist()}
+              "rejected": rejected(tf.zeros([1])).numpy().tolist()}
     graph = rint.get_concrete_function(x, y).graph.as_graph_def()
     again = type(graph).FromString(graph.SerializeToString())
     assert again == graph and len(again.node) > 3
@@ -59,8 +59,8 @@ def test_message_pass_in_tensorflow():
     # product became Floor.
     assert result.value["rint"] == [[2.0, 3.0, 0.0], [-2.0, -3.0, 0.0]]
     # The log names a pass that fails, and the graph is unchanged.
-    assert result.value["refused"] == [1.0]
-    assert "RintToCeil" in result.log and "refuses Cosh" in result.log
+    assert result.value["rejected"] == [1.0]
+    assert "RintToCeil" in result.log and "rejects Cosh" in result.log
 
 
 # ---- The .proto files --------------------------------------------------------

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates of variables on the device, as Python users write them, compute what
-they compute on the CPU: eager ones, and those in functions."""
+"""Updates of variables on the device, as Python users write them, have the same
+results as on the CPU, eagerly and in functions."""
 
 import harness
 import pytest

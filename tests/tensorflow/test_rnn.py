@@ -98,7 +98,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", name="results")
 def _results():
-    """The results of each kind, on SIM and on the CPU."""
+    """Returns the results of each kind on SIM and on the CPU."""
     cases = [[kind, device] for device in (SIM, CPU) for kind in KINDS.values()]
     found = harness.run_each(run_model, cases)
     return dict(zip(KINDS, zip(found, found[len(KINDS):])))
@@ -125,9 +125,9 @@ def test_model(results, kind):
 
 
 def test_loops_stay_loops(results):
-    """Their gradients need sums of tensor lists, which TensorFlow supports on its
-    own devices only (see passes/list_gradients.h); masks are lists of bool (see
-    passes/bool_lists.h)."""
+    """The gradients of loops need sums of tensor lists, which TensorFlow supports on
+    its own devices only; masks are lists of bool. Passes of cpu_sim replace both (see
+    list_gradients.h and bool_lists.h in examples/cpu_sim/passes)."""
     for kind in ("LSTM", "GRU", "LSTM, masked"):
         ops = results[kind][0].value["ops"]
         assert "TensorListStack" in ops and "TensorListPopBack" in ops
@@ -169,13 +169,13 @@ def change_slices():
     return v.numpy().tolist()
 
 
-def refuse(name):
+def run_rejected(name):
     return {"lists": work_on_lists, "slices": change_slices}[name]()
 
 
 def test_eager_errors_name_the_workaround():
     lists, slices = harness.run_each(
-        refuse, [["lists"], ["slices"]], env={"TFPLUG_PYTHON_UPDATES": "0"})
+        run_rejected, [["lists"], ["slices"]], env={"TFPLUG_PYTHON_UPDATES": "0"})
     assert lists.ok and len(lists.value) == 3, lists
     for words, hint in zip(lists.value, ["unroll=True", "unroll=True",
                                          "cast to"]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the plug-in small_kernels (plugins/), which covers what cpu_sim does not
-use: asynchronous kernels, custom ops, attributes of every kind, strings, the
+"""Tests the plug-in small_kernels (plugins/), which covers features that cpu_sim does
+not use: asynchronous kernels, custom ops, attributes of every kind, strings, the
 properties of a run, the rendezvous, and variables."""
 
 import os
@@ -38,7 +38,7 @@ def test_asynchronous_kernels():
         assert results[how] == [[1.0, 2.0], [1.0, 2.0]], how
     for how, message in (
             ("error at once", "op 'SmallAsync', node 'SmallAsync"),
-            ("error at once", "not today"), ("error later", "late"),
+            ("error at once", "busy"), ("error later", "late"),
             ("exception", "C++ exception: thrown"),
             ("destroyed", "destroyed its AsyncRun without calling Finish")):
         assert message in results[how], results[how]

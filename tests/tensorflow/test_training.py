@@ -39,7 +39,7 @@ def gradients(device):
     return [loss.numpy().tolist()] + [g.numpy().tolist() for g in found]
 
 
-def test_gradients_equal_the_cpus():
+def test_gradients_match_the_cpu():
     import numpy as np
     ours, cpus = harness.run_each(gradients, [["/device:SIM:0"],
                                               ["/device:CPU:0"]])
@@ -88,6 +88,6 @@ def test_two_devices_train_at_once(bfc):
         env={"CPU_SIM_BFC": bfc})
     assert result.ok, result
     first, second, cpu = result.value
-    assert cpu[-1] < 0.8 * cpu[0], "nothing was learnt"
+    assert cpu[-1] < 0.8 * cpu[0], "nothing was learned"
     np.testing.assert_allclose(first, cpu, rtol=1e-4)
     np.testing.assert_allclose(second, cpu, rtol=1e-4)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uploads of constants do not overtake kernels. The device starts each addition a
-second late (tests/tensorflow/plugins/late_device.cc); a second build of it turns off
-the ordering, as a counter-check."""
+second late (tests/tensorflow/plugins/late_device.cc). A second build of it turns off
+the ordering, to prove that the uploads would otherwise overtake them."""
 
 import harness
 
 
-def add_while_a_function_is_made():
+def add_before_a_function_runs():
     """Starts an addition, and reuses its input's memory for a function's constant."""
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -24,7 +24,7 @@ def add_while_a_function_is_made():
 
 
 def _run(plugin):
-    result = harness.run(add_while_a_function_is_made, plugin=False, env={
+    result = harness.run(add_before_a_function_runs, plugin=False, env={
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH":
             str(harness.small_plugin_path(plugin))})
     assert result.ok, result

@@ -30,7 +30,7 @@ class Async : public tfplug::AsyncKernel {
 
   absl::Status ComputeAsync(tfplug::AsyncRun& run) override {
     if (how_ == "at once") return Copy(run.context());
-    if (how_ == "error at once") return absl::UnavailableError("not today");
+    if (how_ == "error at once") return absl::UnavailableError("busy");
     if (how_ == "exception") throw std::runtime_error("thrown");
     std::thread([how = how_, run = std::move(run)]() mutable {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SmallAttributes returns a description of its attributes, one of nearly every
-// kind. With `wrong`, it reads an attribute that is missing or of another type.
+// SmallAttributes returns a description of its attributes, which have nearly
+// every kind. With `wrong`, it reads an attribute that is missing or of another
+// type.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SmallOuter is the outer product of two vectors, times a factor. Its shape
-// function lets TensorFlow infer the result's shape before anything runs.
+// SmallOuter computes the outer product of two vectors, times a factor. Its
+// shape function lets TensorFlow infer the result's shape before anything runs.
 #include <cstdint>
 
 #include "small_device.h"

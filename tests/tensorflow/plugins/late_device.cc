@@ -167,8 +167,8 @@ class Memory : public tfplug::Allocator {
  private:
   std::mutex mutex_;
   std::map<uint64_t, std::vector<void*>> free_;
-  std::map<void*, uint64_t>
-      sizes_;  // TensorFlow does not pass it to Deallocate
+  // Sizes by address, which TensorFlow does not pass to Deallocate.
+  std::map<void*, uint64_t> sizes_;
 };
 
 class Device : public tfplug::Device<Stream, Memory> {

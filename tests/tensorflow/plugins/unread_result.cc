@@ -16,7 +16,7 @@ namespace unread_result {
 namespace capi = tfplug::capi;
 using Clock = std::chrono::steady_clock;
 
-Clock::time_point left;
+Clock::time_point returned;
 
 std::string Edited(const capi::TF_Buffer& bytes) {
   auto graph = tfplug::Graph::Parse(
@@ -42,10 +42,11 @@ void Optimize(void*, const capi::TF_Buffer* graph, const capi::TF_GrapplerItem*,
   result->data = bytes.data();
   result->length = bytes.size();
   result->data_deallocator = [](void*, size_t) {
-    const std::chrono::duration<double, std::milli> later = Clock::now() - left;
+    const std::chrono::duration<double, std::milli> later =
+        Clock::now() - returned;
     std::fprintf(stderr, "released after %.3f ms\n", later.count());
   };
-  left = Clock::now();
+  returned = Clock::now();
 }
 
 struct NoPasses : tfplug::GraphOptimizer<> {

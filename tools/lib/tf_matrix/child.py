@@ -41,7 +41,7 @@ def update():
     problem = small_kernels.variables_problem(found)
     if problem:
         raise RuntimeError(problem)
-    return {"updates": "a clear error" if small_kernels.updates_are_refused(found)
+    return {"updates": "a clear error" if small_kernels.updates_are_rejected(found)
             else "in place"}
 
 
