@@ -78,16 +78,16 @@ TEST_CASE("LogError writes to standard error otherwise") {
 TEST_CASE("IsDeviceType agrees with TensorFlow") {
   for (const char* name : {"A", "MY_DEVICE", "A_", "A__B"}) {
     CHECK_MESSAGE(internal::IsDeviceType(name), name);
-    CHECK(testing::ValidateDeviceType(name).ok());
+    CHECK(testing::ValidateDeviceType("type", name).ok());
   }
   for (const char* name :
        {"", "_", "_A", "my-device", "My", "A1", "A B", "A:", "\xc3\x84"}) {
     CHECK_MESSAGE(!internal::IsDeviceType(name), name);
-    CHECK_FALSE(testing::ValidateDeviceType(name).ok());
+    CHECK_FALSE(testing::ValidateDeviceType("type", name).ok());
   }
 }
 
-TEST_CASE("IsTakenForCpu: types that contain CPU") {
+TEST_CASE("IsTakenForCpu: detects types that contain CPU") {
   for (const char* type : {"CPU", "MY_CPU", "CPU_SIM", "CPCPU"}) {
     CHECK_MESSAGE(internal::IsTakenForCpu(type), type);
   }
