@@ -7,7 +7,7 @@ _WIDTH = 80
 
 
 def _matching_open(text):
-    """Returns the index of the parenthesis that the last one of `text` closes."""
+    """Returns the index of the parenthesis that matches the last one of `text`."""
     depth = 0
     for i in range(len(text) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(text[i], 0)

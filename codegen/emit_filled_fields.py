@@ -35,7 +35,7 @@ def filled_fields(model, description):
     for name in description.structs():
         struct = model.structs[name]
         rows = _rows(struct, description)
-        # TensorFlow fills a struct in which only the reserved `ext` is left.
+        # Skip structs that TensorFlow fills: `ext` is their only pointer.
         if all(field == "ext" for field, _ in rows):
             continue
         includes.append(f'#include "tfplug/abi/{struct.header}.h"')

@@ -32,8 +32,8 @@ _KEYWORDS = frozenset("""
     or private protected public register requires return short signed sizeof
     static struct switch template this throw true try typedef typeid typename
     union unsigned using virtual void volatile while xor""".split())
-# Type attributes of many ops. tfplug::Op has a function template for each, which
-# saves the compiler hundreds of them.
+# Type attributes of many ops. tfplug::Op has a function template for each, so that
+# the compiler does not parse one in every op.
 _SHARED = frozenset(
     "T Tfilter Tidx Tin Tindices Tinput Tout dtype out_type".split())
 # Member names that tfplug::Op uses itself.

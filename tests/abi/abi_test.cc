@@ -22,7 +22,7 @@ Struct Distinct() {
   return result;
 }
 
-TEST_CASE("the last layout is the newest, which is that of the struct") {
+TEST_CASE("the last layout is the newest; kSize is its struct_size") {
   CHECK(StructInfo<SP_StreamExecutor>::kSize == sizeof(SP_StreamExecutor));
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].size == 296);
   CHECK(StructInfo<SP_StreamExecutor>::kLayouts[2].last == std::string());

@@ -39,7 +39,7 @@ void CheckRounding(uint32_t codes, uint32_t sign) {
   }
 }
 
-TEST_CASE("round trip through float, and ties to even") {
+TEST_CASE("every code survives a round trip; ties round to even") {
   CheckRounding<Half>(0x10000, 0x8000);
   CheckRounding<BFloat16>(0x10000, 0x8000);
   CheckRounding<Float8E5m2>(0x100, 0x80);
@@ -50,7 +50,7 @@ TEST_CASE("round trip through float, and ties to even") {
   CheckRounding<Float4E2m1fn>(0x10, 0x8);
 }
 
-TEST_CASE("limits, infinities and NaNs") {
+TEST_CASE("limits, infinities and NaNs have their standard codes") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK(Half(1.0f).bits() == 0x3c00);

@@ -205,13 +205,13 @@ TEST_CASE("an SP_DeviceMemoryBase that is too small is not written") {
 
 TEST_CASE("statistics are written to a smaller or larger SP_AllocatorStats") {
   testing::HostOptions options;
-  SUBCASE("smaller than every layout: false, and nothing is written") {
+  SUBCASE("not at all if it is smaller than every layout") {
     options.sizes.allocator_stats = 88;
     Recording fixture(options);
     CHECK_FALSE(fixture.device().Stats().has_value());
     CHECK(fixture.log().lines().size() == 1);
   }
-  SUBCASE("larger: the known fields are filled") {
+  SUBCASE("only the known fields if it is larger") {
     options.sizes.allocator_stats = 200;
     Recording fixture(options);
     CHECK(fixture.device().Stats()->largest_free_block_bytes == 9);

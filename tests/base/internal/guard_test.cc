@@ -67,7 +67,7 @@ struct StatusSlot {
 };
 
 TEST_CASE_FIXTURE(FaultFixture,
-                  "slots with a TF_Status return the error with their name") {
+                  "slots with a TF_Status return the error after their name") {
   const auto create = [](auto made) { return made.status(); };
   const std::vector<StatusSlot> slots = {
       {"create_stream", "Stream", [&] { return create(d().CreateStream()); }},

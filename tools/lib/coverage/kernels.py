@@ -80,7 +80,7 @@ def _fits(kernel, node):
 
 def kernel_for(node, device_type):
     """Returns the KernelDef that TensorFlow chooses on a device of exactly this
-    type, without those for DEFAULT; None if there is none."""
+    type, ignoring kernels for DEFAULT; None if there is none."""
     value = _attribute(node, "_kernel")
     label = value.s.decode() if value is not None else ""
     fitting = [kernel for kernel in _registered(node.op)

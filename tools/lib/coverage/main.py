@@ -59,7 +59,7 @@ def is_model(path):
 
 def load_plugins(options, tf):
     """Loads the plug-ins after TensorFlow's context has listed its devices, so that
-    whatever a model does while it is built runs on the CPU."""
+    the ops that build a model run on the CPU."""
     from tensorflow.python.framework import load_library  # pylint: disable=C0415
     tf.config.list_logical_devices()
     files = [options.plugin]

@@ -171,8 +171,8 @@ site-packages/tensorflow-plugins, and without a plug-in. It names no device. The
 host cannot access the device's memory. Each model is compiled as users do,
 `compile(optimizer, loss)`, and used with `fit`, `evaluate` and `predict`. A cell
 is the largest relative difference of any loss, metric or sum of predictions
-between the two runs. An *error* is a failure whose message names the remedy. A cell also
-lists the ops of the training step that computed something on the CPU.
+between the two runs. An *error* is a failure whose message names the remedy. A
+cell also lists the ops of the training step that computed something on the CPU.
 
 {descriptions}
 * *assign_add*: updates of a variable in place by a second plug-in,
