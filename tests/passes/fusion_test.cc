@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(Fixture, "a batch normalization is fused for inference") {
     norm.SetAttr("is_training", true);
     CHECK(Run(rules) == "0");
   }
-  SUBCASE("inference whose statistics are used") {
+  SUBCASE("a normalization whose statistics are used") {
     Add("mean2", "Neg", {"norm:1"});
     CHECK(Run(rules) == "0");
   }

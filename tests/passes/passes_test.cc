@@ -115,7 +115,7 @@ TEST_CASE_FIXTURE(NormFixture,
   SUBCASE("DepthwiseConv2dNative") {
     add("DepthwiseConv2dNative", {2, 1, 2, 1});
   }
-  SUBCASE("unless the number of factors is wrong") {
+  SUBCASE("another number of factors is not folded") {
     add("Conv2D", {1, 1, 1, 4});
     CHECK(Run(rules) == "0");
     return;

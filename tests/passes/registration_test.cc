@@ -188,7 +188,7 @@ TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
   scope.AddKernel<float, int64_t>("BroadcastTo");
   CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Default);
 
-  SUBCASE("it stays on if every type has a kernel") {
+  SUBCASE("the rewriter stays on if every type has a kernel") {
     scope.AddKernel<float>("AddN");
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Off);  // int64
@@ -199,12 +199,12 @@ TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);
   }
-  SUBCASE("it stays on if the author turns it on") {
+  SUBCASE("the rewriter stays on if the author turns it on") {
     Mine::settings.arithmetic_optimization = Toggle::kOn;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_On);
   }
-  SUBCASE("it stays on if keep_to_own_kernels is off") {
+  SUBCASE("the rewriter stays on if keep_to_own_kernels is off") {
     Mine::settings.keep_to_own_kernels = false;
     CHECK((*Register())->configs().arithmetic_optimization ==
           capi::TF_TriState_Default);

@@ -18,8 +18,8 @@ namespace tfplug {
 // numbers.
 constexpr bool IsLosslessCast(DataType from, DataType to) {
   struct Range {
-    int bits;      // Of exact integers, without the sign; 0: not a number type.
-    int exponent;  // Bits of a floating-point exponent; 0: an integer type.
+    int bits;      // All integers below 2^bits are exact; 0: no plain number.
+    int exponent;  // The number of bits in the exponent; 0: an integer type.
     bool has_sign;
   };
   const auto range_of = [](DataType type) -> Range {

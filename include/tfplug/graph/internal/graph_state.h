@@ -281,7 +281,7 @@ class GraphState {
   uint64_t edited_ops_ = 0;  // Bit i: a node was edited whose op % 64 is i.
   absl::Status status_;
 
-  // Memory of TopologicalSort.
+  // Memory for TopologicalSort.
   Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
