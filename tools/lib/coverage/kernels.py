@@ -19,8 +19,9 @@ NESTED, OUTERMOST = "nested", "outermost"
 BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
             "XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "COMPOSITE"}
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp")
-_NO_UPDATE = "write v.assign(v + delta) there"
-_NO_VARIANTS = "a recurrent layer with unroll=True does not need it"
+_NO_UPDATE = ("By default, tfplug replaces the op in Python and in graphs; where it "
+              "cannot, write v.assign(v + delta)")
+_NO_VARIANTS = "A recurrent layer with unroll=True does not need the op"
 # Rows: ops; whether only for variants; the C function that a kernel for them needs
 # and that some releases lack; the workaround.
 _NEEDED = (
@@ -149,8 +150,7 @@ def warning(node, found):
     if there is none."""
     if node.op in UPDATES and found.status == BY_DEFAULT:
         return ("TensorFlow's kernel writes to the variable on the host: it "
-                "crashes or races with the stream. A graph pass of the plug-in "
-                "may replace the op, except in eager mode: " + _NO_UPDATE)
+                "crashes or races with the stream. " + _NO_UPDATE)
     if node.op in ("OnesLike", "ZerosLike") and found.status == BY_DEFAULT:
         return ("TensorFlow's kernel expects an int32 in device memory, where no "
                 "other kernel puts it, and fails in eager mode: register a "
@@ -160,6 +160,5 @@ def warning(node, found):
                 variant == ("variant" in type_attributes(node).get("T", ())) and
                 not _is_exported(function)):
             return (f"this TensorFlow does not export {function}, which a "
-                    "plug-in's kernel needs. A graph pass of the plug-in may "
-                    f"replace the op, except in eager mode: {workaround}")
+                    f"plug-in's kernel needs. {workaround}")
     return ""
