@@ -66,7 +66,7 @@ class Caching {
   }
 
  private:
-  // Calls are qualified, as the framework's are.
+  // Calls are qualified, like tfplug's.
   using Measured = tfplug::CachingAllocator<Source>;
   Measured caching_;
 };

@@ -51,7 +51,7 @@ def eager(folder):
     rows = [
         row("CPU", "TensorFlow's CPU", None, ""),
         row("BY_HAND", "by hand", "CPU", "CPU"),
-        row("FRAMEWORK", "framework", "BY_HAND", "by hand"),
+        row("FRAMEWORK", "tfplug", "BY_HAND", "by hand"),
         row("SIM", "cpu_sim", "CPU", "CPU"),
     ]
     return TEXT.format(release=release, rounds=in_tensorflow.ROUNDS,

@@ -157,7 +157,7 @@ void TF_RegisterKernelBuilder(const char*, TF_KernelBuilder* builder,
   Registry().push_back(builder);
   TF_SetStatus(status, TF_OK, "");
 }
-// Determines whether the framework may copy the callback of an async kernel.
+// Determines whether tfplug may copy the callback of an async kernel.
 const char* TF_Version() { return "2.21.0"; }
 
 }  // extern "C"

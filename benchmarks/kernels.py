@@ -14,13 +14,13 @@ necessary work in as few instructions as possible (`benchmarks/kernel_host.cc`; 
 tensor is a handle on the heap). The last two columns count the plug-in's own code
 only. The goal: no ratio above 1.00.
 
-| Kernel | By hand | Framework | Ratio | Own, by hand | Own, framework |
+| Kernel | By hand | tfplug | Ratio | Own, by hand | Own, tfplug |
 |---|--:|--:|--:|--:|--:|
 {rows}
 
 Both versions check every call to TensorFlow, free every tensor on every path, and
 compare the shapes that must agree. By hand, each run creates and deletes a
-`TF_Status`; the framework's kernel reuses one. The framework also validates the type
+`TF_Status`; tfplug's kernel reuses one. tfplug also validates the type
 of each tensor accessed with `flat<T>()`, the class of the stream, each dimension of
 an output (TensorFlow aborts on some values), and that all outputs were set.
 """

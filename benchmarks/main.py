@@ -32,7 +32,7 @@ successful call of each function of `SP_StreamExecutor`, including the driver,
 `memmove`). The last two columns count the plug-in's own code only. The goal: no
 ratio above 1.00.
 
-| Function | By hand | Framework | Ratio | Own, by hand | Own, framework |
+| Function | By hand | tfplug | Ratio | Own, by hand | Own, tfplug |
 |---|--:|--:|--:|--:|--:|
 {rows}
 
@@ -42,7 +42,7 @@ allocations, and lock the event used by `create_stream_dependency`. A
 anyway. A copy to the device that TensorFlow has not ordered waits for the other
 streams: `memcpy_htod:constant` is such a copy, with one other stream;
 `memcpy_htod` follows a `create_stream_dependency`, as all other copies of
-TensorFlow do. The framework also converts exceptions to statuses, which costs
+TensorFlow do. tfplug also converts exceptions to statuses, which costs
 nothing on the fast path.
 
 Two choices affect the figures:
