@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the error messages in the headers.
 
-A message is the text of an absl::…Error(…), of a LogError(…) or LogFailure(…),
+A message is the text of an absl::…Error(…), of a LogError(…) or LogWarning(…),
 or of a static_assert that begins with "tfplug: ". Every part that is not a
 string literal becomes an ellipsis.
 """
