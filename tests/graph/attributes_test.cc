@@ -116,6 +116,34 @@ TEST_CASE("The last of several entries for an attribute is used") {
   CHECK(n.GetAttrs().size() == 19);
 }
 
+TEST_CASE("A hash table with equal hashes compares keys") {
+  constexpr uint32_t kNone = internal::HashTable::kNone;
+  internal::HashTable table;
+  table.Reset(100);
+  const auto never = [](uint32_t) { return false; };
+  const auto is = [](uint32_t wanted) {
+    return [wanted](uint32_t index) { return index == wanted; };
+  };
+  // The last slot, so that the search continues at the first one; only high
+  // bits of the others distinguish them.
+  const uint64_t hash = ~uint64_t{0};
+  CHECK(table.Insert(hash, 7, never) == kNone);
+  CHECK(table.Insert(hash ^ uint64_t{1} << 63, 8, never) == kNone);
+  CHECK(table.Insert(hash ^ uint64_t{1} << 20, 9, never) == kNone);
+  CHECK(table.is_exact());
+  CHECK(table.Find(hash) == 7);
+  CHECK(table.Find(hash ^ uint64_t{1} << 63) == 8);
+  CHECK(table.Find(hash ^ uint64_t{1} << 20) == 9);
+  CHECK(table.Find(hash ^ uint64_t{1} << 40) == kNone);
+  CHECK(table.Insert(hash, 10, is(7)) == 7);
+  CHECK(table.is_exact());
+  CHECK(table.Insert(hash, 11, never) == kNone);
+  CHECK_FALSE(table.is_exact());
+  CHECK(table.Find(hash, is(11)) == 11);
+  CHECK(table.Find(hash, is(7)) == 7);
+  CHECK(table.Find(hash, is(8)) == kNone);
+}
+
 TEST_CASE("A hash depends on the length and on every byte") {
   const internal::HashKey& key = internal::ProcessHashKey();
   std::map<uint64_t, std::string> texts;

@@ -210,8 +210,31 @@ inline char* WriteVarint(char* to, uint64_t value) {
   return to;
 }
 inline char* WriteBytes(char* to, absl::string_view bytes) {
-  if (!bytes.empty()) memcpy(to, bytes.data(), bytes.size());
-  return to + bytes.size();
+  const char* const from = bytes.data();
+  const size_t size = bytes.size();
+  // Two pieces that may overlap are faster than a call of memcpy.
+  const auto copy_pieces = [&](auto piece) {
+    auto last = piece;
+    memcpy(&piece, from, sizeof(piece));
+    memcpy(&last, from + size - sizeof(piece), sizeof(piece));
+    memcpy(to, &piece, sizeof(piece));
+    memcpy(to + size - sizeof(piece), &last, sizeof(piece));
+  };
+  typedef uint64_t Words __attribute__((vector_size(16)));
+  if (size > 32) {
+    memcpy(to, from, size);
+  } else if (size >= 16) {
+    copy_pieces(Words{});
+  } else if (size >= 8) {
+    copy_pieces(uint64_t{});
+  } else if (size >= 4) {
+    copy_pieces(uint32_t{});
+  } else if (size > 0) {
+    to[0] = from[0];
+    to[size / 2] = from[size / 2];
+    to[size - 1] = from[size - 1];
+  }
+  return to + size;
 }
 inline char* WriteField(char* to, uint32_t number, absl::string_view value) {
   to = WriteVarint(to, MakeTag(number, kBytesType));

@@ -40,6 +40,20 @@ struct AttrEntry {
 
 inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
                                Arena& arena) {
+  const size_t small = 4 + name.size() + value.size();
+  if (ABSL_PREDICT_TRUE(name.size() < 0x80 && small < 0x80)) {
+    char* const field = arena.Allocate(2 + small);  // All sizes take one byte.
+    field[0] = kAttrTag;
+    field[1] = static_cast<char>(small);
+    field[2] = MakeTag(1, kBytesType);
+    field[3] = static_cast<char>(name.size());
+    char* const to = WriteBytes(field + 4, name);
+    to[0] = MakeTag(2, kBytesType);
+    to[1] = static_cast<char>(value.size());
+    WriteBytes(to + 2, value);
+    return {field, 2 + small, 4, static_cast<uint32_t>(name.size()),
+            static_cast<uint32_t>(6 + name.size())};
+  }
   const size_t header = 1 + VarintSize(name.size());
   const size_t entry = header + name.size() + BytesFieldSize(value.size());
   const size_t begin = 1 + VarintSize(entry);

@@ -26,11 +26,11 @@ class AttrList {
 
   // Appends the attributes of a node's tail; see ReadAttrs().
   bool Read(absl::string_view tail, Arena& arena, uint32_t* device_size) {
+    entries_.Reserve(arena, kTypical);
     const auto add = [&](const AttrEntry& attr) {
       entries_.PushBack(arena, attr);
     };
     const bool all = ReadAttrs(tail, arena, add, device_size);
-    entries_.Reserve(arena, entries_.size() + kSpare);
     IndexMany(arena);
     return all;
   }
@@ -97,6 +97,7 @@ class AttrList {
  private:
   static constexpr uint32_t kFew = 32;
   static constexpr uint32_t kSpare = 3;  // Room for one edit's new attributes.
+  static constexpr uint32_t kTypical = 12;  // Sufficient for most nodes.
   // Values of table slots that hold no entry's index.
   static constexpr uint32_t kUnused = 0xffffffff;
   static constexpr uint32_t kErased = 0xfffffffe;

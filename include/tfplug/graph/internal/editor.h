@@ -188,7 +188,7 @@ class GraphEditor {
     state_.byte_size_ = GraphState::kUnknownSize;
   }
   void InsertName(uint32_t n) {
-    if (!state_.index_.names.HasRoom()) {
+    if (!state_.index_.names.HasRoom(n)) {
       state_.index_.names.DropTable();
       state_.BuildNames();
     } else if (!state_.index_.names.Insert(n)) {
@@ -199,6 +199,13 @@ class GraphEditor {
   // Returns the NodeEdit of `n`, created if necessary, and marks `n` as dirty.
   NodeEdit& MarkDirty(uint32_t n) {
     NodeEdit* edit = state_.overlay_.Find(n);
+    if (ABSL_PREDICT_TRUE(edit != nullptr && edit->dirty)) {
+      state_.byte_size_ = GraphState::kUnknownSize;
+      return *edit;
+    }
+    return MarkDirtyFirst(n, edit);
+  }
+  NodeEdit& MarkDirtyFirst(uint32_t n, NodeEdit* edit) {
     if (edit == nullptr) {
       edit = &state_.overlay_.Add(n, state_.size());
       if (n < state_.num_parsed_) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -34,6 +35,48 @@ struct NodeRecord {
   uint32_t inputs;      // See NodeFields; 0 for a reordered node.
   uint32_t tail;        // Likewise.
   uint32_t first_edge;  // The index of its first input among all inputs.
+};
+
+// The source of an input. Edges are never reused: a changed input gets a new
+// edge, and the old edge ends: its source becomes kNoNode. Until the edges of
+// the parsed nodes are built, an edge holds the position of the input's text in
+// the graph's bytes instead, and its size.
+struct Edge {
+  uint32_t source;
+  int32_t port;
+};
+
+// Appends the positions of inputs to an array of edges.
+class EdgePositions {
+ public:
+  EdgePositions(Array<Edge>& edges, const char* base)
+      : edges_(edges),
+        base_(base),
+        next_(edges.data()),
+        end_(edges.data() + edges.capacity()) {}
+
+  uint32_t size() const { return static_cast<uint32_t>(next_ - edges_.data()); }
+  void Truncate(uint32_t size) { next_ = edges_.data() + size; }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view text) {
+    if (ABSL_PREDICT_FALSE(next_ == end_)) Grow();
+    *next_++ = {static_cast<uint32_t>(text.data() - base_),
+                static_cast<int32_t>(text.size())};
+  }
+  void Finish() { edges_.Resize(size()); }
+
+ private:
+  ABSL_ATTRIBUTE_NOINLINE void Grow() {
+    const uint32_t count = size();
+    edges_.Resize(count);
+    edges_.Reserve(std::max<size_t>(256, edges_.capacity() * 2));
+    next_ = edges_.data() + count;
+    end_ = edges_.data() + edges_.capacity();
+  }
+
+  Array<Edge>& edges_;
+  const char* const base_;
+  Edge* next_;
+  const Edge* end_;
 };
 
 // The result of one pass over the graph's bytes: arrays indexed by node.
@@ -69,15 +112,18 @@ struct GraphIndex {
   }
 
   // Indexes `bytes`, in which nodes are the field `node_field`: 1 in a
-  // GraphDef, 3 in a FunctionDef. `memory` and `bytes` must outlive the index.
+  // GraphDef, 3 in a FunctionDef. Stores the positions of the inputs of all
+  // nodes that are not reordered in `edges`. `memory` and `bytes` must outlive
+  // the index.
   absl::Status Build(absl::string_view bytes, uint32_t node_field,
-                     Arena& memory) {
+                     Arena& memory, Array<Edge>& edges) {
     Clear();
     base = bytes.data();
     names.Clear(base);
     const char* const end = base + bytes.size();
     const char node_tag = static_cast<char>(MakeTag(node_field, kBytesType));
-    uint32_t n = 0, num_edges = 0;
+    uint32_t n = 0, first_edge = 0;
+    EdgePositions positions(edges, base);
     const char* p = base;
     while (p < end) {
       const char* const begin = p;
@@ -101,32 +147,37 @@ struct GraphIndex {
         Reserve(n, bytes.size(), static_cast<size_t>(begin - base));
       }
       NodeFields node;
-      if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node))) {
+      const auto add_input = [&](absl::string_view text) {
+        positions.Add(text);
+      };
+      if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node, add_input))) {
         names.Put(n, {Offset(node.name.data()),
                       static_cast<uint32_t>(node.name.size())});
         ops[n] = op_table.CountNode(node.op, end);
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin),
-                      Offset(node.inputs), Offset(node.tail), num_edges};
+                      Offset(node.inputs), Offset(node.tail), first_edge};
       } else {
         const absl::string_view fields_in_order =
             Reorder(absl::string_view(fields, size), memory);
+        positions.Truncate(first_edge);
         if (fields_in_order.data() == nullptr ||
             !FindFields(fields_in_order.data(),
-                        fields_in_order.data() + fields_in_order.size(),
-                        &node)) {
+                        fields_in_order.data() + fields_in_order.size(), &node,
+                        add_input)) {
           return Malformed(begin);
         }
         reordered.PushBack({n, fields_in_order});
         names.Put(n, {0, 0});
         ops[n] = op_table.CountNode(node.op, node.op.data());
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0, 0,
-                      num_edges};
+                      first_edge};
       }
-      num_edges += node.num_inputs;
+      first_edge = positions.size();
       ++n;
     }
     Reserve(n, 0, 1);
-    records[n] = {0, 0, 0, 0, num_edges};
+    records[n] = {0, 0, 0, 0, first_edge};
+    positions.Finish();
     records.Resize(n + 1);
     names.Resize(n);
     ops.Resize(n);

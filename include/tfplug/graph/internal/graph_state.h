@@ -49,6 +49,8 @@ class GraphState {
   // Whether the graph probably exceeds the processor's L1 and L2 caches.
   bool is_large() const { return bytes_.size() > size_t{4} << 20; }
   const absl::Status& status() const { return status_; }
+  // Whether the edges are those of the parsed nodes, and none is missing.
+  bool is_plain() const { return !changed_ && !is_function_ && !has_missing_; }
   // Records a problem with the graph; only the first one is kept.
   void Note(absl::Status problem) {
     if (status_.ok()) status_ = std::move(problem);
@@ -93,6 +95,10 @@ class GraphState {
   // ---- Inputs ----
 
   uint32_t num_inputs(uint32_t n, bool control);
+  // The number of data and control inputs before any edit.
+  uint32_t num_parsed_inputs(uint32_t n) const {
+    return index_.first_edge(n + 1) - index_.first_edge(n);
+  }
   // Returns the edge of data or control input `i`, or kNoEdge.
   uint32_t FindInput(uint32_t n, bool control, uint32_t i);
   // Returns the first edge at or after slot `*slot` (see InputList) and sets
@@ -113,7 +119,7 @@ class GraphState {
     return uses_;
   }
   // Calls f(source) for each data and control input that comes from a node.
-  // Requires an earlier call to uses().
+  // Requires an earlier call to EnsureEdges().
   template <class F>
   void ForEachSource(uint32_t n, const F& f) const {
     const NodeEdit* const edit = overlay_.Find(n);
@@ -133,7 +139,8 @@ class GraphState {
       }
     }
   }
-  // Calls f(user) for each edge from `n`. Requires an earlier call to uses().
+  // Calls f(user) for each edge from `n`. Requires an earlier call to
+  // EnsureUses().
   template <class F>
   void ForEachUser(uint32_t n, const F& f) const {
     uses_.ForEach(n, [&](UseEntry use) {
@@ -218,8 +225,8 @@ class GraphState {
   friend class GraphPrefetch;
   friend class TopologicalSort;
   static constexpr uint32_t kRemoved = 0xffffffff;  // As the op of a node.
-  // The prefetch distance of a node's bytes, in nodes.
-  static constexpr uint32_t kAhead = 12;
+  // The prefetch distance of texts, in nodes or edges.
+  static constexpr uint32_t kAhead = 24;
 
   // Whether a node with the op of `n` was edited; false positives are possible.
   bool MayBeEdited(uint32_t n) const {
@@ -261,8 +268,7 @@ class GraphState {
   void BuildNames();
   template <class F>
   void Resolve(const F& parse);
-  static bool ControlsAreLast(const Edge* begin, const Edge* end);
-  void PutControlsLast(uint32_t n);
+  void PutControlsLast();
   void BuildEdges();
   void BuildUses();
   void NoteDuplicate(uint32_t n);
@@ -285,6 +291,7 @@ class GraphState {
   Array<uint32_t> order_, waiting_;
 
   bool has_edges_ = false;
+  bool has_missing_ = false;  // Whether the source of a parsed edge is missing.
   // The edges of the parsed nodes, each node's data edges before its control
   // edges, followed by the added edges.
   Array<Edge> edges_;
@@ -320,8 +327,8 @@ inline uint32_t GraphState::FindInput(uint32_t n, bool control, uint32_t i) {
   if (ABSL_PREDICT_FALSE(n >= num_parsed_)) return kNoEdge;
   const uint32_t begin = control ? FirstControl(n) : index_.first_edge(n);
   if (i >= index_.first_edge(n + 1) - begin) return kNoEdge;
-  const bool is_control = edges_[begin + i].port == kControlPort;
-  return is_control == control ? begin + i : kNoEdge;
+  return control || edges_[begin + i].port != kControlPort ? begin + i
+                                                           : kNoEdge;
 }
 
 inline uint32_t GraphState::NextInput(uint32_t n, bool control,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,7 @@ inline void GraphState::Clear() {
   index_.Clear();
   num_parsed_ = num_removed_ = num_boundary_ = 0;
   results_.clear();
-  changed_ = has_edges_ = false;
+  changed_ = has_edges_ = has_missing_ = false;
   byte_size_ = kUnknownSize;
   edited_ops_ = 0;
   status_ = absl::OkStatus();
@@ -48,13 +49,14 @@ inline absl::Status GraphState::Index(absl::string_view bytes) {
         "constants in variables"));
   }
   bytes_ = bytes;
-  absl::Status status = index_.Build(bytes, node_field(), overlay_.arena());
+  absl::Status status =
+      index_.Build(bytes, node_field(), overlay_.arena(), edges_);
   if (!status.ok()) return status;
   num_parsed_ = size();
   for (const ReorderedNode& node : index_.reordered) {
     NodeFields fields;
     FindFields(node.fields.data(), node.fields.data() + node.fields.size(),
-               &fields);
+               &fields, [](absl::string_view) {});
     index_.names.Set(node.node, fields.name);
     NodeEdit& edit = overlay_.Add(node.node, size());
     edit.input_bytes = absl::string_view(
@@ -96,52 +98,66 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
 
 // ---- Edges ----
 
-// Fills edges_. Parses each input with parse(text, &num_controls).
+// Replaces the positions in edges_ by sources and ports. Parses each input with
+// parse(text, &num_controls).
 template <class F>
 void GraphState::Resolve(const F& parse) {
   NodeNames::Search search(index_.names);
-  Edge* edge = edges_.data();
-  uint32_t num_controls = 0;  // Of the current node.
-  for (uint32_t n = 0; n < num_parsed_; ++n) {
-    if (n + kAhead < num_parsed_) {
-      const char* const soon = index_.base + index_.records[n + kAhead].inputs;
-      Prefetch(soon);
-      Prefetch(soon + 64);
+  Edge* const edges = edges_.data();
+  const char* const base = index_.base;
+  uint32_t num_controls = 0, e = 0;
+  const auto resolve =
+      [&](absl::string_view text) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const Reference reference = parse(text, &num_controls);
+        edges[e].port = reference.port;
+        search.Add(reference.name, &edges[e].source);
+      };
+  const auto resolve_until = [&](uint32_t end) {
+    for (; e < end; ++e) {
+      const Edge& soon = edges[e + kAhead < end ? e + kAhead : e];
+      Prefetch(base + soon.source);
+      Prefetch(base + soon.source + soon.port - 1);
+      resolve(absl::string_view(base + edges[e].source,
+                                static_cast<uint32_t>(edges[e].port)));
     }
+  };
+  for (const ReorderedNode& reordered : index_.reordered) {
+    const uint32_t n = reordered.node;
+    resolve_until(index_.first_edge(n));
     const char* p = input_bytes(n);
-    const uint32_t count = index_.first_edge(n + 1) - index_.first_edge(n);
-    for (const Edge* const end = edge + count; edge < end; ++edge) {
-      const Reference reference = parse(ReadInput(&p), &num_controls);
-      edge->port = reference.port;
-      search.Add(reference.name, &edge->source);
-    }
-    if (ABSL_PREDICT_FALSE(num_controls > 0)) {
-      num_controls = 0;
-      if (!ControlsAreLast(edge - count, edge)) mixed_.push_back(n);
-    }
+    for (; e < index_.first_edge(n + 1); ++e) resolve(ReadInput(&p));
   }
+  resolve_until(num_parsed_edges());
   search.Finish();
-  for (uint32_t n : mixed_) PutControlsLast(n);
-  if (ABSL_PREDICT_FALSE(search.missing() > 0)) NoteMissing();
+  if (ABSL_PREDICT_FALSE(num_controls > 0)) PutControlsLast();
+  has_missing_ = search.missing() > 0;
+  if (ABSL_PREDICT_FALSE(has_missing_)) NoteMissing();
 }
 
-inline bool GraphState::ControlsAreLast(const Edge* begin, const Edge* end) {
-  while (begin < end && begin->port != kControlPort) ++begin;
-  while (begin < end && begin->port == kControlPort) ++begin;
-  return begin == end;
-}
-
-inline void GraphState::PutControlsLast(uint32_t n) {
-  std::stable_partition(
-      edges_.data() + index_.first_edge(n),
-      edges_.data() + index_.first_edge(n + 1),
-      [](const Edge& edge) { return edge.port != kControlPort; });
+// Puts each node's data edges before its control edges.
+inline void GraphState::PutControlsLast() {
+  const Edge* const edges = edges_.data();
+  uint32_t n = 0;
+  for (uint32_t e = 1; e < num_parsed_edges(); ++e) {
+    if (edges[e - 1].port != kControlPort || edges[e].port == kControlPort) {
+      continue;
+    }
+    // A data input follows a control input: of the same node?
+    while (index_.first_edge(n + 1) <= e) ++n;
+    if (index_.first_edge(n) == e) continue;
+    if (mixed_.empty() || mixed_.back() != n) mixed_.push_back(n);
+  }
+  for (uint32_t node : mixed_) {
+    std::stable_partition(
+        edges_.data() + index_.first_edge(node),
+        edges_.data() + index_.first_edge(node + 1),
+        [](const Edge& edge) { return edge.port != kControlPort; });
+  }
 }
 
 inline void GraphState::BuildEdges() {
   EnsureNames();
   has_edges_ = true;
-  edges_.Resize(num_parsed_edges());
   if (ABSL_PREDICT_FALSE(is_function_)) {
     Resolve([this](absl::string_view text, uint32_t* num_controls) {
       const Reference reference = ParseBodyReference(text, ports_);

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #endif
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/memory.h"
@@ -76,17 +77,21 @@ Word LoadWord(const char* from) {
   return word;
 }
 
-inline bool SameText(absl::string_view a, absl::string_view b) {
-  const size_t size = a.size();
-  if (size != b.size()) return false;
-  const char* const p = a.data();
-  const char* const q = b.data();
-  if (ABSL_PREDICT_FALSE(size < 16)) {
-    const auto differ = [&](size_t at) {
-      return LoadWord<uint64_t>(p + at) ^ LoadWord<uint64_t>(q + at);
-    };
-    if (size >= 8) return (differ(0) | differ(size - 8)) == 0;
-    return size == 0 || memcmp(p, q, size) == 0;
+// Compares texts of the same size.
+inline bool SameBytes(const char* p, const char* q, size_t size) {
+  if (size < 16) {
+    if (size >= 8) {
+      return ((LoadWord<uint64_t>(p) ^ LoadWord<uint64_t>(q)) |
+              (LoadWord<uint64_t>(p + size - 8) ^
+               LoadWord<uint64_t>(q + size - 8))) == 0;
+    }
+    if (size >= 4) {
+      return ((LoadWord<uint32_t>(p) ^ LoadWord<uint32_t>(q)) |
+              (LoadWord<uint32_t>(p + size - 4) ^
+               LoadWord<uint32_t>(q + size - 4))) == 0;
+    }
+    return size == 0 || (p[0] == q[0] && p[size / 2] == q[size / 2] &&
+                         p[size - 1] == q[size - 1]);
   }
   typedef uint64_t Words __attribute__((vector_size(16)));
   const auto differ = [&](size_t at) {
@@ -103,6 +108,10 @@ inline bool SameText(absl::string_view a, absl::string_view b) {
     }
   }
   return (difference[0] | difference[1]) == 0;
+}
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool SameText(absl::string_view a,
+                                                  absl::string_view b) {
+  return a.size() == b.size() && SameBytes(a.data(), b.data(), a.size());
 }
 
 // Adds a word of the key to each word of the text, and sums the products of
@@ -141,22 +150,24 @@ inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
     p += kChunk;
     hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
   }
-  // The 16-byte pieces may overlap, which saves branches.
+  // The 16-byte pieces may overlap, which saves branches: lengths are hard to
+  // predict.
   if (size > kChunk) p = end - kChunk;
-  Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2);
-  if (end - p > 32) {
-    sum += product(p + 16, key.words + 4) + product(end - 32, key.words + 6);
-    if (end - p > 64) {
-      sum += product(p + 32, key.words + 8) + product(end - 48, key.words + 10);
-      sum +=
-          product(p + 48, key.words + 12) + product(end - 64, key.words + 14);
-    }
+  const ptrdiff_t second = end - p < 32 ? end - p - 16 : 16;
+  Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2) +
+                product(p + second, key.words + 4) +
+                product(end - 16 - second, key.words + 6);
+  if (end - p > 64) {
+    sum += product(p + 32, key.words + 8) + product(end - 48, key.words + 10) +
+           product(p + 48, key.words + 12) + product(end - 64, key.words + 14);
   }
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
 
-// A table from hashes to indices below 2^32 - 1. The caller stores the keys,
-// by index. Uses open addressing and is at most half full.
+// A table from hashes to indices. The caller stores the keys, by index. Uses
+// open addressing and is at most half full. A slot holds the index in the bits
+// that select a slot, and the remaining bits of the hash: together with its
+// position, it determines nearly all of the hash.
 class HashTable {
  public:
   static constexpr uint32_t kNone = 0xffffffff;
@@ -169,32 +180,36 @@ class HashTable {
     while (size < count * 2) size *= 2;
     slots_.clear();
     slots_.Resize(size);
-    memset(slots_.data(), 0xff,
-           size * sizeof(Slot));  // Sets each index to kNone.
+    memset(slots_.data(), 0xff, size * sizeof(uint64_t));
     mask_ = size - 1;
     used_ = 0;
+    is_exact_ = true;
   }
   void Clear() { slots_.clear(); }
-  size_t bytes() const { return slots_.size() * sizeof(Slot); }
+  size_t bytes() const { return slots_.size() * sizeof(uint64_t); }
 
   void Prefetch(uint64_t hash) const {
-    internal::Prefetch(&slots_[Home(hash)]);
+    internal::Prefetch(&slots_[hash & mask_]);
   }
   // Returns the first index with this hash for which is_it(index) is true, or
   // kNone.
   template <class F>
   uint32_t Find(uint64_t hash, const F& is_it) const {
-    for (size_t i = Home(hash);; i = (i + 1) & mask_) {
-      const Slot slot = slots_[i];
-      if (ABSL_PREDICT_TRUE(slot.check == Check(hash)) && slot.index != kNone &&
-          is_it(slot.index)) {
-        return slot.index;
+    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const uint64_t slot = slots_[i];
+      if (ABSL_PREDICT_FALSE(slot == kEmpty)) return kNone;
+      if (ABSL_PREDICT_TRUE((slot ^ hash) <= mask_) &&
+          is_it(static_cast<uint32_t>(slot & mask_))) {
+        return static_cast<uint32_t>(slot & mask_);
       }
-      if (ABSL_PREDICT_FALSE(slot.index == kNone)) return kNone;
     }
   }
-  // Returns the first index with this hash, which is probably the right one.
-  uint32_t Candidate(uint64_t hash) const {
+  // Whether no two keys in the table have the same hash, as far as the slots
+  // hold it. If so, Find(hash) returns the index of each key in the table
+  // without a comparison of keys. It returns kNone for other keys, except for
+  // one in about 2^60.
+  bool is_exact() const { return is_exact_; }
+  uint32_t Find(uint64_t hash) const {
     return Find(hash, [](uint32_t) { return true; });
   }
 
@@ -202,35 +217,30 @@ class HashTable {
   // is_it() is true. Returns that index, or kNone after an insertion.
   template <class F>
   uint32_t Insert(uint64_t hash, uint32_t index, const F& is_it) {
-    size_t i = Home(hash);
-    for (; slots_[i].index != kNone; i = (i + 1) & mask_) {
-      const Slot slot = slots_[i];
-      if (slot.check == Check(hash) && is_it(slot.index)) {
-        return slot.index;
-      }
+    size_t i = hash & mask_;
+    for (; slots_[i] != kEmpty; i = (i + 1) & mask_) {
+      if (ABSL_PREDICT_TRUE((slots_[i] ^ hash) > mask_)) continue;
+      const auto other = static_cast<uint32_t>(slots_[i] & mask_);
+      if (is_it(other)) return other;
+      is_exact_ = false;
     }
-    slots_[i] = Slot{Check(hash), index};
+    slots_[i] = (hash & ~uint64_t{mask_}) | index;
     ++used_;
     return kNone;
   }
-  // Whether Insert() has room for one more index.
-  bool HasRoom() const { return (used_ + 1) * 2 <= slots_.size(); }
-
- private:
-  struct Slot {
-    uint32_t check;
-    uint32_t index;
-  };
-
-  // Position and check use different bits of the hash.
-  size_t Home(uint64_t hash) const { return hash & mask_; }
-  static uint32_t Check(uint64_t hash) {
-    return static_cast<uint32_t>(hash >> 32);
+  // Whether Insert() has room for `index`.
+  bool HasRoom(uint32_t index) const {
+    return (used_ + 1) * 2 <= slots_.size() && index < mask_;
   }
 
-  Array<Slot> slots_;
+ private:
+  // No entry has these bits, because each index is below mask_.
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
+
+  Array<uint64_t> slots_;
   size_t mask_ = 0;
   size_t used_ = 0;
+  bool is_exact_ = true;
 };
 
 }  // namespace tfplug::internal

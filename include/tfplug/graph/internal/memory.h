@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 
@@ -90,10 +91,12 @@ class Array {
     Resize(size, value);
   }
   void PushBack(T value) {
-    Resize(size_ + 1);
-    data_[size_ - 1] = value;
+    if (ABSL_PREDICT_FALSE(size_ == capacity_)) {
+      Reserve(std::max(size_ + 1, capacity_ * 2));
+    }
+    data_[size_++] = value;
   }
-  void Reserve(size_t capacity) {
+  ABSL_ATTRIBUTE_NOINLINE void Reserve(size_t capacity) {
     if (capacity <= capacity_) return;
     T* const data = static_cast<T*>(AllocateBlock(capacity * sizeof(T)));
     if (size_ > 0) memcpy(data, data_, size_ * sizeof(T));
@@ -196,7 +199,7 @@ class ArenaList {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
 
-  void Reserve(Arena& arena, uint32_t capacity) {
+  ABSL_ATTRIBUTE_NOINLINE void Reserve(Arena& arena, uint32_t capacity) {
     if (capacity <= capacity_) return;
     char* const memory = reinterpret_cast<char*>(data_);
     if (!arena.Resize(memory, capacity_ * sizeof(T), capacity * sizeof(T))) {
@@ -214,8 +217,13 @@ class ArenaList {
     data_[at] = value;
     ++size_;
   }
-  void PushBack(Arena& arena, T value) {
-    if (size_ == capacity_) Reserve(arena, capacity_ == 0 ? 4 : capacity_ * 2);
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void PushBack(Arena& arena, const T& value) {
+    if (ABSL_PREDICT_FALSE(size_ == capacity_)) {
+      const T copy = value;  // Which may be in the list.
+      Reserve(arena, capacity_ == 0 ? 4 : capacity_ * 2);
+      data_[size_++] = copy;
+      return;
+    }
     data_[size_++] = value;
   }
   void Erase(uint32_t at) {

@@ -34,7 +34,6 @@ struct NodeFields {
   absl::string_view name;
   absl::string_view op;
   const char* inputs;
-  uint32_t num_inputs;
   const char* tail;
   const char* end;
 };
@@ -55,12 +54,13 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassField(
   return p + size;
 }
 
-// Skips consecutive length-delimited fields with `tag`, and adds their number
-// to `*count`. Returns the end of the last one.
+// Skips consecutive length-delimited fields with `tag`, and calls f(value) for
+// each value, which may extend beyond `end`. Returns the end of the last one.
+template <class F>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
                                                            const char* end,
                                                            char tag,
-                                                           uint32_t* count) {
+                                                           const F& f) {
   const char* const last = end - 1;
   while (p < last && *p == tag) {
     const char* const field = p;
@@ -70,8 +70,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassFields(const char* p,
       p = ReadLength(field + 1, end, &size);
       if (p == nullptr) return field;
     }
+    f(absl::string_view(p, size));
     p += size;
-    ++*count;
   }
   return p;
 }
@@ -92,23 +92,24 @@ inline bool PassOthers(const char* p, const char* end) {
 
 // Finds the parts of a NodeDef. Returns false if the bytes are malformed, if a
 // name, op or device is repeated, or if name, op, inputs and device are not in
-// this order, which is the order in which serializers write them.
+// this order, which is the order in which serializers write them. Calls f(text)
+// for each input; if the result is false, inputs may be missing or malformed.
+template <class F>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool FindFields(const char* p,
                                                     const char* end,
-                                                    NodeFields* fields) {
+                                                    NodeFields* fields,
+                                                    const F& f) {
   absl::string_view ignored;
   fields->name = fields->op = absl::string_view(p, 0);
   const char* next = PassField(p, end, kNameTag, &fields->name);
   if (next != nullptr) p = next;
   if ((next = PassField(p, end, kOpTag, &fields->op)) != nullptr) p = next;
   fields->inputs = p;
-  uint32_t num_inputs = 0;
-  p = PassFields(p, end, kInputTag, &num_inputs);
-  fields->num_inputs = num_inputs;
+  p = PassFields(p, end, kInputTag, f);
   fields->tail = p;
   fields->end = end;
   if ((next = PassField(p, end, kDeviceTag, &ignored)) != nullptr) p = next;
-  p = PassFields(p, end, kAttrTag, &num_inputs);
+  p = PassFields(p, end, kAttrTag, [](absl::string_view) {});
   return ABSL_PREDICT_TRUE(p == end) || PassOthers(p, end);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/hash.h"
@@ -91,7 +92,7 @@ class NodeNames {
       }
     }
   }
-  bool HasRoom() const { return table_.HasRoom(); }
+  bool HasRoom(uint32_t node) const { return table_.HasRoom(node); }
   // Adds the node to the table. Returns false if another node has the name.
   bool Insert(uint32_t node) {
     const absl::string_view name = (*this)[node];
@@ -104,45 +105,30 @@ class NodeNames {
     return Find(Hash(name, key_), name);
   }
 
-  // Looks up names in batches, so that their cache misses overlap. A small
-  // table is read directly.
+  // Looks up names of nodes. Requires that no node was renamed since
+  // BuildTable(). In a large table, looks up names in batches, so that their
+  // cache misses overlap.
   class Search {
    public:
-    explicit Search(const NodeNames& names) : names_(names) {}
+    explicit Search(const NodeNames& names)
+        : names_(names), is_exact_(names.table_.is_exact()) {}
 
     // Sets `*node` to the node of that name or to kNoNode, now or, at the
     // latest, in Finish().
-    void Add(absl::string_view name, uint32_t* node) {
+    ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view name,
+                                          uint32_t* node) {
       const uint64_t hash = Hash(name, names_.key_);
-      if (names_.is_small_) {
-        Found(node, names_.Find(hash, name));
-        return;
+      if (names_.is_small_ || ABSL_PREDICT_FALSE(!is_exact_)) {
+        return Found(node, is_exact_ ? names_.table_.Find(hash)
+                                     : names_.Find(hash, name));
       }
       names_.table_.Prefetch(hash);
-      items_[count_++] = {name, hash, kNoNode, node};
+      items_[count_++] = {hash, node};
       if (count_ == kBatch) Finish();
     }
     void Finish() {
       for (uint32_t i = 0; i < count_; ++i) {
-        Item& item = items_[i];
-        item.candidate = names_.table_.Candidate(item.hash);
-        if (item.candidate != kNoNode) {
-          Prefetch(&names_.ranges_[item.candidate]);
-        }
-      }
-      for (uint32_t i = 0; i < count_; ++i) {
-        if (items_[i].candidate != kNoNode) {
-          names_.PrefetchText(items_[i].candidate);
-        }
-      }
-      for (uint32_t i = 0; i < count_; ++i) {
-        const Item& item = items_[i];
-        uint32_t node = item.candidate;
-        if (ABSL_PREDICT_FALSE(node == kNoNode) ||
-            ABSL_PREDICT_FALSE(!names_.HasName(node, item.name))) {
-          node = names_.Find(item.hash, item.name);
-        }
-        Found(item.node, node);
+        Found(items_[i].node, names_.table_.Find(items_[i].hash));
       }
       count_ = 0;
     }
@@ -151,9 +137,7 @@ class NodeNames {
 
    private:
     struct Item {
-      absl::string_view name;
       uint64_t hash;
-      uint32_t candidate;
       uint32_t* node;
     };
     void Found(uint32_t* to, uint32_t node) {
@@ -162,6 +146,7 @@ class NodeNames {
     }
 
     const NodeNames& names_;
+    const bool is_exact_;
     Item items_[kBatch];
     uint32_t count_ = 0;
     uint32_t missing_ = 0;
@@ -177,7 +162,11 @@ class NodeNames {
            SameText((*this)[node], name);
   }
 
-  void PrefetchText(uint32_t node) const { Prefetch((*this)[node].data()); }
+  void PrefetchText(uint32_t node) const {
+    const absl::string_view text = (*this)[node];
+    Prefetch(text.data());
+    Prefetch(text.data() + text.size() - 1);
+  }
   bool Insert(uint64_t hash, absl::string_view name, uint32_t node) {
     return table_.Insert(hash, node, [&](uint32_t other) {
       return other != node && HasName(other, name);

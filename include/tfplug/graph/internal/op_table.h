@@ -124,7 +124,7 @@ class OpTable {
         table_.Insert(HashOf(key, op.size()), id, Is{ops_, op, key});
     if (ABSL_PREDICT_TRUE(found != kNone)) return found;
     ops_.PushBack({key, op.data(), static_cast<uint32_t>(op.size()), 0});
-    if (!table_.HasRoom()) Grow();
+    if (!table_.HasRoom(id + 1)) Grow();
     return id;
   }
   uint64_t HashOf(OpKey key, size_t size) const {

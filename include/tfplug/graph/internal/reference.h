@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/hash.h"
@@ -52,8 +53,8 @@ inline Reference ParseReferenceWithPort(absl::string_view text,
   return {text, 0};
 }
 
-inline Reference ParseReference(absl::string_view text,
-                                uint32_t* num_controls) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Reference ParseReference(
+    absl::string_view text, uint32_t* num_controls) {
   // Most texts have no colon among their last eight characters and no digit
   // before the last seven, and hence no port.
   constexpr uint64_t kOnes = 0x0101010101010101;

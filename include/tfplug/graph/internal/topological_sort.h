@@ -32,10 +32,10 @@ class TopologicalSort {
 
   // Sorts the nodes. INVALID_ARGUMENT, naming the nodes, if there is a cycle.
   absl::Status Run() {
-    state_.uses();
+    state_.EnsureEdges();
     const uint32_t size = state_.size();
     order_.clear();
-    order_.Reserve(size);
+    order_.Reserve(size + 1);  // SortPlain() may write one more.
     if (IsSorted()) {
       uint32_t* next = order_.data();
       for (uint32_t n = 0; n < size; ++n) {
@@ -45,17 +45,24 @@ class TopologicalSort {
       order_.Resize(state_.num_live());
       return absl::OkStatus();
     }
+    state_.EnsureUses();
     waiting_.Resize(size);
+    uint32_t* const next = state_.is_plain() ? SortPlain() : SortEdited();
+    order_.Resize(static_cast<size_t>(next - order_.data()));
+    if (order_.size() == state_.num_live()) return absl::OkStatus();
+    return absl::InvalidArgumentError(DescribeCycle());
+  }
+
+ private:
+  // Each fills waiting_ and order_, and returns the end of the sorted nodes.
+  uint32_t* SortEdited() {
+    const uint32_t size = state_.size();
     uint32_t* next = order_.data();
     for (uint32_t n = 0; n < size; ++n) {
       waiting_[n] = 0;
       if (!state_.live(n)) continue;
       state_.ForEachSource(n, [&](uint32_t) { ++waiting_[n]; });
-      if (ABSL_PREDICT_FALSE(merge_.Has(state_.op(n)))) {
-        state_.ForEachSource(n, [&](uint32_t source) {
-          if (next_.Has(state_.op(source))) --waiting_[n];
-        });
-      }
+      waiting_[n] -= CountLoops(n);
       if (waiting_[n] == 0) *next++ = n;
     }
     for (const uint32_t* done = order_.data(); done < next; ++done) {
@@ -66,12 +73,43 @@ class TopologicalSort {
         if (--waiting_[user] == 0) *next++ = user;
       });
     }
-    order_.Resize(static_cast<size_t>(next - order_.data()));
-    if (order_.size() == state_.num_live()) return absl::OkStatus();
-    return absl::InvalidArgumentError(DescribeCycle());
+    return next;
+  }
+  // The same for a graph in which each edge of `records` is in use.
+  uint32_t* SortPlain() {
+    const uint32_t size = state_.size();
+    uint32_t* const waiting = waiting_.data();
+    uint32_t* next = order_.data();
+    for (uint32_t n = 0; n < size; ++n) {
+      waiting[n] = state_.num_parsed_inputs(n);
+      if (ABSL_PREDICT_FALSE(merge_.Has(state_.op(n)))) {
+        waiting[n] -= CountLoops(n);
+      }
+      *next = n;
+      next += waiting[n] == 0;
+    }
+    for (const uint32_t* done = order_.data(); done < next; ++done) {
+      const bool loops = next_.Has(state_.op(*done));
+      for (const UseEntry& use : state_.uses().parsed(*done)) {
+        if (ABSL_PREDICT_FALSE(loops) && merge_.Has(state_.op(use.user))) {
+          continue;
+        }
+        *next = use.user;
+        next += --waiting[use.user] == 0;
+      }
+    }
+    return next;
+  }
+  // The number of edges to `n` that close a loop.
+  uint32_t CountLoops(uint32_t n) const {
+    uint32_t count = 0;
+    if (ABSL_PREDICT_FALSE(merge_.Has(state_.op(n)))) {
+      state_.ForEachSource(
+          n, [&](uint32_t source) { count += next_.Has(state_.op(source)); });
+    }
+    return count;
   }
 
- private:
   struct OpPair {
     uint32_t op, ref_op;
     bool Has(uint32_t op_id) const { return op_id == op || op_id == ref_op; }

@@ -12,13 +12,6 @@
 
 namespace tfplug::internal {
 
-// The source of an input. Edges are never reused: a changed input gets a new
-// edge, and the old edge ends: its source becomes kNoNode.
-struct Edge {
-  uint32_t source;
-  int32_t port;
-};
-
 // A use of a node, valid while the edge's source is that node.
 struct UseEntry {
   uint32_t user;
@@ -93,6 +86,16 @@ class UseLists {
   // Stops counting an edge whose source is no longer `source`.
   void Remove(uint32_t source) { --counts_[source]; }
 
+  // The uses in the parsed graph, for a range-based for loop.
+  struct Entries {
+    const UseEntry* first;
+    const UseEntry* last;
+    const UseEntry* begin() const { return first; }
+    const UseEntry* end() const { return last; }
+  };
+  Entries parsed(uint32_t node) const {
+    return {entries_.data() + first_[node], entries_.data() + first_[node + 1]};
+  }
   // Calls f(entry) for each entry, including entries whose edge has ended.
   template <class F>
   void ForEach(uint32_t node, const F& f) const {
