@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the jobs of graph_jobs.h. Built and run by benchmarks/graph.py.
+// Times the jobs of graph_opponents/worker.h. Built and run by
+// benchmarks/graph.py.
 //
-//   graph pairs GRAPH ROUNDS MS
-//                              each job in turns on views and on messages, and
-//                              memcpy; each turn makes as many calls as take MS
+//   graph pairs GRAPH ROUNDS MS [NAME=LIBRARY]...
+//                              each job in turns on views, on messages, on the
+//                              libraries of graph_opponents/, and memcpy; each
+//                              turn makes as many calls as take MS
 //                              milliseconds, at least one; prints a line of
 //                              JSON with the seconds of a call
 //   graph cold SIDE JOB GRAPH  the first call of a process: seconds, and the
@@ -11,9 +13,11 @@
 //   graph nodes GRAPH          prints the number of nodes
 //   graph count SIDE JOB GRAPH for callgrind: one call, after another one
 //
-// GRAPH is a file or synthetic:NODES[:shuffled]; SIDE view or messages.
+// GRAPH is a file or synthetic:NODES[:shuffled]; SIDE view, messages or a
+// library.
 #include "tfplug/graph/graph.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -23,6 +27,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph_jobs.h"
@@ -35,7 +40,7 @@ constexpr const char* kJobs[] = {"order", "fuse", "idle"};
 // The lower bound for each side: copies the graph.
 class CopyWorker : public Worker {
  public:
-  int Run(Job, absl::string_view graph, OutputBuffer& out) override {
+  int Run(Job, std::string_view graph, Output& out) override {
     std::memcpy(out.Reserve(graph.size()), graph.data(), graph.size());
     return 0;
   }
@@ -71,31 +76,65 @@ class Turns {
   std::vector<double> seconds_;
 };
 
-int Pairs(const std::string& graph, int rounds, double least) {
-  const std::unique_ptr<Worker> view = MakeViewWorker();
-  const std::unique_ptr<Worker> messages = MakeMessageWorker(graph);
-  OutputBuffer view_out(true), messages_out(false), copy(false);
-  Turns by_view[3], by_messages[3], by_copy;
-  int fused[2] = {};
+// Loads a library of graph_opponents/. Its symbols, such as those of another
+// protobuf, stay its own.
+std::unique_ptr<Worker> LoadWorker(const std::string& path,
+                                   std::string_view graph) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const make =
+      library == nullptr ? nullptr : dlsym(library, "MakeWorker");
+  if (make == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    std::exit(2);
+  }
+  return std::unique_ptr<Worker>(
+      reinterpret_cast<decltype(&MakeWorker)>(make)(graph));
+}
+
+// One implementation, and the times of its calls for each job.
+struct Side {
+  std::string name;
+  std::unique_ptr<Worker> worker;
+  std::unique_ptr<OutputBuffer> out;
+  Turns turns[3];
+  int found[3] = {};
+};
+
+int Pairs(const std::string& graph, int rounds, double least,
+          const std::vector<std::string>& libraries) {
+  std::vector<Side> sides(2 + libraries.size());
+  sides[0] = {"view", MakeViewWorker(), std::make_unique<OutputBuffer>(true)};
+  sides[1] = {"messages", MakeMessageWorker(graph)};
+  for (size_t i = 0; i < libraries.size(); ++i) {
+    const size_t equal = libraries[i].find('=');
+    sides[2 + i] = {libraries[i].substr(0, equal),
+                    LoadWorker(libraries[i].substr(equal + 1), graph)};
+  }
+  for (size_t i = 1; i < sides.size(); ++i) {
+    sides[i].out = std::make_unique<OutputBuffer>(false);
+  }
+  OutputBuffer copy(false);
+  Turns by_copy;
   for (int round = -2; round < rounds; ++round) {  // The first ones warm up.
     // The second one measures how long a call takes with allocated memory.
     if (round == -1) {
-      for (Turns* turns : {by_view, by_messages}) {
-        std::fill_n(turns, 3, Turns());
-      }
+      for (Side& side : sides) std::fill_n(side.turns, 3, Turns());
       by_copy = Turns();
     }
     for (int i = 0; i < 3; ++i) {
       const Job job = static_cast<Job>(i);
-      int found[2];
-      by_view[i].Take(least,
-                      [&] { found[0] = view->Run(job, graph, view_out); });
-      by_messages[i].Take(
-          least, [&] { found[1] = messages->Run(job, graph, messages_out); });
-      if (job == Job::kFuse) std::copy_n(found, 2, fused);
-      if (round < 0 && job != Job::kIdle &&
-          !SameMessage(view_out.bytes(), messages_out.bytes())) {
-        std::fprintf(stderr, "%s: the results differ\n", kJobs[i]);
+      for (Side& side : sides) {
+        side.turns[i].Take(least, [&] {
+          side.found[i] = side.worker->Run(job, graph, *side.out);
+        });
+        if (side.found[i] == sides[0].found[i] &&
+            (round >= 0 || job == Job::kIdle ||
+             SameMessage(side.out->bytes(), sides[0].out->bytes()))) {
+          continue;
+        }
+        std::fprintf(stderr, "%s: %s differs from the view: %d and %d fused\n",
+                     kJobs[i], side.name.c_str(), side.found[i],
+                     sides[0].found[i]);
         return 1;
       }
     }
@@ -105,22 +144,20 @@ int Pairs(const std::string& graph, int rounds, double least) {
       asm volatile("" ::"r"(to) : "memory");
     });
   }
-  if (fused[0] != fused[1]) {
-    std::fprintf(stderr, "the sides fused %d and %d\n", fused[0], fused[1]);
-    return 1;
-  }
   const auto print = [](const std::string& name, const Turns& turns) {
     std::printf("\"%s\": ", name.c_str());
     PrintSeconds(turns.seconds());
     std::printf(", ");
   };
   std::printf("{");
-  for (int i = 0; i < 3; ++i) {
-    print(std::string("view ") + kJobs[i], by_view[i]);
-    print(std::string("messages ") + kJobs[i], by_messages[i]);
+  for (const Side& side : sides) {
+    for (int i = 0; i < 3; ++i) {
+      print(side.name + " " + kJobs[i], side.turns[i]);
+    }
   }
   print("memcpy", by_copy);
-  std::printf("\"bytes\": %zu, \"fused\": %d}\n", graph.size(), fused[0]);
+  std::printf("\"bytes\": %zu, \"fused\": %d}\n", graph.size(),
+              sides[0].found[static_cast<int>(Job::kFuse)]);
   return 0;
 }
 
@@ -146,9 +183,10 @@ extern "C" __attribute__((noinline)) int measured(Worker& worker, Job job,
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (args.size() == 4 && args[0] == "pairs") {
+  if (args.size() >= 4 && args[0] == "pairs") {
     return Pairs(ReadGraph(args[1]), std::atoi(args[2].c_str()),
-                 std::atof(args[3].c_str()) * 1e-3);
+                 std::atof(args[3].c_str()) * 1e-3,
+                 std::vector<std::string>(args.begin() + 4, args.end()));
   }
   if (args.size() == 2 && args[0] == "nodes") {
     const std::string graph = ReadGraph(args[1]);
@@ -160,10 +198,12 @@ int main(int argc, char** argv) {
   const std::string graph = ReadGraph(args[3]);
   const Job job = JobOf(args[2]);
   const bool is_cold = args[0] == "cold";
+  const std::string_view known = is_cold ? "" : std::string_view(graph);
   std::unique_ptr<Worker> worker =
-      args[1] == "view"   ? MakeViewWorker()
-      : args[1] == "copy" ? std::unique_ptr<Worker>(new CopyWorker)
-                          : MakeMessageWorker(is_cold ? "" : graph);
+      args[1] == "view"       ? MakeViewWorker()
+      : args[1] == "copy"     ? std::unique_ptr<Worker>(new CopyWorker)
+      : args[1] == "messages" ? MakeMessageWorker(known)
+                              : LoadWorker(args[1], known);
   OutputBuffer out(args[1] == "view");
   // Releases the memory that reading the graph took, and resets the peak.
   malloc_trim(0);

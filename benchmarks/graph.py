@@ -26,7 +26,9 @@ import tempfile
 
 import building
 import dump_graphs
-import main as bench
+import opponents
+from graph_text import STRESS_SECTION, STRESS_TEXT, TEXT
+from main import machine
 
 MODELS = ["resnet50", "mobilenet_v2", "efficientnet_b0", "bert12", "lstm"]
 STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
@@ -34,6 +36,7 @@ STRUCTURAL = [f"{model}_{step}_{form}" for step in ("train", "infer")
 STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
 LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
          "bert12_frozen", "vgg16_frozen"]
+OPPONENTS = ["messages", "wheel", "upb"]
 COLD_RUNS = 15
 LARGE_COLD_RUNS = 5
 LARGE_ROUNDS = 3
@@ -41,76 +44,6 @@ TURN_MS = 5
 COUNTED = ["resnet50_train_grappler", "bert12_train_grappler",
            "lstm_train_grappler", "synthetic:10000", "synthetic:100000"]
 STRESS_SIZES = [10**3, 10**4, 10**5, 10**6]
-STRESS_SECTION = "## Wide nodes\n"
-
-TEXT = """\
-# Graphs compared with messages
-
-Written by `tools/bench graph --write docs/measured/bench_graph.md`; do not edit. Machine:
-{machine}. One thread, processor time. *view* is `tfplug::Graph`; *messages* does the
-same with protobuf {protobuf} (static, `-O2`) in an arena whose memory is
-allocated beforehand; *copy* is a `memcpy` of the graph. Both sides do the same
-work and write into memory that is reused. Their results are compared, message
-for message, in the same run.
-
-* **order**: parse, sort topologically, write everything.
-* **fuse**: parse; find bias(product(x, w), b) with an optional activation, where
-  the inner nodes have no other users and all are on one device; replace them
-  with one node; write. With messages, this requires a map of names and lists of
-  users.
-* **idle**: parse, and find that an op is absent. Nothing is written.
-
-In each round, each side in turn makes as many calls as take {turn} ms, at least
-one. Ratios are medians of the ratios within each of {rounds} rounds (fewer on
-large graphs). *Call by call* has one call in a turn, so that each call finds
-the processor's caches and branch predictors in the state in which the other
-side left them; TensorFlow also does other work between the calls of a pass. The
-same applies to *÷ copy*: a repeated copy would stay within the caches.
-
-| Graph | MB | fused | order: view, ms | ÷ copy | × faster | fuse: view, ms | ÷ copy | × faster | call by call | idle: × faster |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-{rows}
-
-{summary}
-
-## The first call of a process
-
-No memory is allocated yet, neither for tables and arena nor for the result, so
-page faults dominate. Symbols of other libraries are already bound, as they are
-after TensorFlow has loaded a plug-in. The view writes its result to the memory
-that the pipeline uses (`graph/internal/output_block.h`), messages to memory
-from `malloc`. *Copy* is a `memcpy` of the graph into new memory from `malloc`,
-and *bound* is the time of messages divided by the time of the copy: TensorFlow
-requires the result in one block, so no implementation can be much faster. Peak
-is the growth of the process's resident memory, including the result. Medians of
-{cold_runs} processes of each, alternating (fewer on large graphs).
-
-| Graph | fuse: view, ms | messages, ms | × faster | copy, ms | bound | view's peak, MB | messages' | ratio |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|
-{cold}
-
-## Instructions
-
-Instructions per node, counted by callgrind, for the second call. A `memcpy`
-counts as a loop with vectors of 32 bytes.
-
-| Graph | order: view | messages | ratio | fuse: view | messages | ratio | idle: view |
-|---|--:|--:|--:|--:|--:|--:|--:|
-{instructions}
-
-{stress}"""
-
-STRESS_TEXT = STRESS_SECTION + """
-Written by `tools/bench graph --stress --write docs/measured/bench_graph.md`.
-A node with N inputs, control inputs, users or attributes is edited N times, or
-an edit that affects all N is made once. The figures are nanoseconds of processor
-time, divided by N. If the time is linear in N, a row is constant, apart from
-cache misses, which begin at about 10⁵ nodes. Machine: {machine}.
-
-| Edit | {sizes} |
-|---|{columns}
-{rows}
-"""
 
 
 def build(folder):
@@ -125,7 +58,7 @@ def build(folder):
     building.run(*building.CXX, "-std=c++17", "-O2", "-g1", *building.INCLUDE,
                  *building.abseil("--cflags"), *sources, "-o", program, *flags,
                  *libraries, *building.abseil("--libs"), "-pthread",
-                 "-Wl,-z,now")
+                 "-ldl", "-Wl,-z,now")
     return program
 
 
@@ -149,7 +82,7 @@ def stress():
                 found.setdefault(name, []).append(nanoseconds)
     rows = [building.row([name, *cells]) for name, cells in found.items()]
     return STRESS_TEXT.format(
-        machine=bench.machine(), rows="\n".join(rows),
+        machine=machine(), rows="\n".join(rows),
         sizes=" | ".join(f"{size:,}" for size in STRESS_SIZES),
         columns="--:|" * len(STRESS_SIZES))
 
@@ -174,80 +107,121 @@ def median(values):
     return statistics.median(values)
 
 
-def pairs(program, name, rounds):
-    large = name in LARGE
-    rounds = LARGE_ROUNDS if large else rounds
+class Bench:
+    """The program, and the opponents by name."""
 
-    def measure(turn_ms):
-        return json.loads(building.run(program, "pairs", place(name), rounds,
-                                       turn_ms))
+    def __init__(self, folder):
+        self.folder = folder
+        self.program = build(folder)
+        wheel, wheel_version = opponents.build_wheel(folder)
+        upb, upb_version = opponents.build_upb(folder)
+        # By name: the program's argument, and the title of columns.
+        self.sides = {"view": "view", "messages": "messages", "wheel": wheel,
+                      "upb": upb}
+        version = building.run("pkg-config", "--modversion", "protobuf")
+        self.titles = {
+            "messages": f"protobuf {version.strip().removesuffix('.0')}",
+            "wheel": f"protobuf {wheel_version}", "upb": f"upb {upb_version}"}
 
-    def ratio(times, job):
-        return median(m / v for m, v in zip(times[f"messages {job}"],
-                                            times[f"view {job}"]))
+    # ---- Times ----
 
-    result = measure(TURN_MS)
-    call_by_call = result if large else measure(0)
-    cells = [name, f"{result['bytes'] / 1e6:.1f}", result["fused"]]
-    for job in ("order", "fuse"):
-        copies = median(v / c for v, c in zip(call_by_call[f"view {job}"],
-                                              call_by_call["memcpy"]))
-        cells += [f"{median(result[f'view {job}']) * 1e3:.2f}",
-                  f"{copies:.1f}", f"**{ratio(result, job):.1f}**"]
-    cells += [f"{ratio(call_by_call, 'fuse'):.1f}",
-              f"{ratio(result, 'idle'):.0f}"]
-    return cells, (ratio(result, "fuse"), ratio(call_by_call, "fuse"))
+    def times(self, name, rounds, turn_ms):
+        loaded = [f"{side}={self.sides[side]}" for side in ("wheel", "upb")]
+        return Times(json.loads(building.run(
+            self.program, "pairs", place(name), rounds, turn_ms, *loaded)))
+
+    def pairs(self, name, rounds):
+        """Returns the rows for fuse and order, and the ratios of fuse."""
+        large = name in LARGE
+        rounds = LARGE_ROUNDS if large else rounds
+        turns = self.times(name, rounds, TURN_MS)
+        calls = turns if large else self.times(name, rounds, 0)
+        fuse, fuse_calls = turns.ratios("fuse"), calls.ratios("fuse")
+        cells = [name, f"{turns.found['bytes'] / 1e6:.1f}", turns.found["fused"],
+                 turns.ms("fuse"), calls.copies("fuse"),
+                 *(f"**{ratio:.1f}**" for ratio in fuse),
+                 *(f"{ratio:.1f}" for ratio in fuse_calls)]
+        order = turns.ratios("order")
+        other = [name, turns.ms("order"), calls.copies("order"),
+                 *(f"**{ratio:.1f}**" for ratio in order), turns.ms("idle"),
+                 *(f"{ratio:.0f}" for ratio in turns.ratios("idle"))]
+        return cells, other, (fuse, fuse_calls, order)
+
+    def cold(self, name):
+        runs = {side: [] for side in (*self.sides, "copy")}
+        for _ in range(LARGE_COLD_RUNS if name in LARGE else COLD_RUNS):
+            for side, found in runs.items():
+                found.append(json.loads(building.run(
+                    self.program, "cold", self.sides.get(side, side), "fuse",
+                    place(name))))
+
+        def of(side, what):
+            return median(run[what] for run in runs[side])
+
+        view = of("view", "seconds")
+        return [name, f"{view * 1e3:.2f}", f"{of('copy', 'seconds') * 1e3:.2f}",
+                *(f"**{of(side, 'seconds') / view:.1f}**"
+                  for side in OPPONENTS),
+                *(f"{of(side, 'peak_kib') / 1e3:.1f}" for side in self.sides)]
+
+    # ---- Instructions ----
+
+    def count(self, side, job, name):
+        report = self.folder / "callgrind.out"
+        environment = dict(os.environ, GLIBC_TUNABLES=":".join(
+            f"glibc.cpu.x86_rep_{name}_threshold=1000000000"
+            for name in ("movsb", "stosb")))
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--collect-atstart=no",
+             "--toggle-collect=measured", f"--callgrind-out-file={report}",
+             self.program, "count", self.sides[side], job, place(name)],
+            env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"Failed: {done.args}\n{done.stderr}")
+        return int(done.stderr.split("Collected :")[1].split()[0])
+
+    def instructions(self, name):
+        nodes = json.loads(building.run(self.program, "nodes", place(name)))
+        cells = [name]
+        for job, sides in (("order", OPPONENTS), ("fuse", OPPONENTS),
+                           ("idle", ["upb"])):
+            view = self.count("view", job, name)
+            cells += [f"{view / nodes:.0f}",
+                      *(f"{self.count(side, job, name) / view:.1f}"
+                        for side in sides)]
+        return cells
 
 
-def summarize(ratios):
-    """Summarizes `ratios`: (in turns, call by call) for each structural graph."""
-    words = [f"{median(each):.1f} times faster in the median and at least "
-             f"{min(each):.1f} times" for each in zip(*ratios)]
-    return (f"On these {len(ratios)} graphs of up to 10⁵ nodes, fuse is "
-            f"{words[0]}; call by call, {words[1]}.")
+class Times:
+    """The seconds of each call on a graph: by side and job, by round."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def ms(self, job):
+        return f"{median(self.found[f'view {job}']) * 1e3:.2f}"
+
+    def ratios(self, job):
+        return [median(other / view for other, view in zip(
+            self.found[f"{side} {job}"], self.found[f"view {job}"]))
+            for side in OPPONENTS]
+
+    def copies(self, job):
+        ratio = median(view / copy for view, copy in zip(
+            self.found[f"view {job}"], self.found["memcpy"]))
+        return f"{ratio:.1f}"
 
 
-def cold(program, name):
-    runs = {"view": [], "messages": [], "copy": []}
-    for _ in range(LARGE_COLD_RUNS if name in LARGE else COLD_RUNS):
-        for side, found in runs.items():
-            found.append(json.loads(building.run(
-                program, "cold", side, "fuse", place(name))))
-
-    def of(side):
-        return (median(run["seconds"] for run in runs[side]) * 1e3,
-                median(run["peak_kib"] for run in runs[side]) / 1e3)
-
-    (view, view_peak), (messages, messages_peak) = of("view"), of("messages")
-    copy, _ = of("copy")
-    return [name, f"{view:.2f}", f"{messages:.2f}",
-            f"**{messages / view:.1f}**", f"{copy:.2f}",
-            f"{messages / copy:.1f}", f"{view_peak:.1f}", f"{messages_peak:.1f}",
-            f"{view_peak / max(messages_peak, 0.001):.2f}"]
-
-
-def count(program, side, job, name, folder):
-    report = folder / "callgrind.out"
-    environment = dict(os.environ, GLIBC_TUNABLES="glibc.cpu."
-                       "x86_rep_movsb_threshold=1000000000")
-    done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--collect-atstart=no",
-         "--toggle-collect=measured", f"--callgrind-out-file={report}",
-         program, "count", side, job, place(name)],
-        env=environment, check=True, capture_output=True, text=True)
-    collected = done.stderr.split("Collected :")[1].split()[0]
-    return int(collected)
-
-
-def instructions(program, name, folder):
-    nodes = json.loads(building.run(program, "nodes", place(name)))
-    cells = [name]
-    for job in ("order", "fuse"):
-        view = count(program, "view", job, name, folder) / nodes
-        messages = count(program, "messages", job, name, folder) / nodes
-        cells += [f"{view:.0f}", f"{messages:.0f}", f"{messages / view:.1f}"]
-    idle = count(program, "view", "idle", name, folder) / nodes
-    return cells + [f"{idle:.0f}"]
+def summarize(ratios, titles):
+    """`ratios`: (fuse, fuse call by call, order) for each structural graph, each
+    a list by opponent."""
+    text = f"Medians and minima on the {len(ratios)} graphs of up to 10⁵ nodes:\n\n"
+    text += "| | × " + " | × ".join(titles.values()) + " |\n|---|--:|--:|--:|\n"
+    for job, each in zip(("fuse", "fuse, call by call", "order"), zip(*ratios)):
+        columns = (f"{median(column):.1f}, at least {min(column):.1f}"
+                   for column in zip(*each))
+        text += building.row([job, *columns]) + "\n"
+    return text.rstrip("\n")
 
 
 def main():
@@ -268,23 +242,23 @@ def main():
     names = args.only or STRUCTURAL + (LARGE if args.large else [])
     names = [name for name in names if place(name)]
     with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
-        program = build(folder)
-        rows, ratios = [], []
+        bench = Bench(pathlib.Path(scratch))
+        fuse, order, ratios = [], [], []
         for name in names:
-            cells, both = pairs(program, name, args.rounds)
-            rows.append(building.row(cells))
-            ratios += [both] if name in STRUCTURAL else []
-        first = [building.row(cold(program, name)) for name in names
+            cells, other, all_ratios = bench.pairs(name, args.rounds)
+            fuse.append(building.row(cells))
+            order.append(building.row(other))
+            ratios += [all_ratios] if name in STRUCTURAL else []
+        first = [building.row(bench.cold(name)) for name in names
                  if "traced" not in name and "1000000" not in name]
-        counted = [building.row(instructions(program, name, folder))
+        counted = [building.row(bench.instructions(name))
                    for name in COUNTED if name in names]
     text = TEXT.format(
-        machine=bench.machine(), rounds=args.rounds, cold_runs=COLD_RUNS,
-        protobuf=building.run("pkg-config", "--modversion", "protobuf").strip(),
-        rows="\n".join(rows), turn=TURN_MS,
-        summary=summarize(ratios) if ratios else "", cold="\n".join(first),
-        instructions="\n".join(counted), stress=section)
+        **bench.titles, machine=machine(), rounds=args.rounds,
+        cold_runs=COLD_RUNS, fuse="\n".join(fuse), order="\n".join(order),
+        turn=TURN_MS, cold="\n".join(first), instructions="\n".join(counted),
+        summary=summarize(ratios, bench.titles) if ratios else "",
+        stress=section)
     print(text)
     if args.write:
         args.write.write_text(text)

@@ -3,11 +3,11 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -23,7 +23,7 @@ namespace {
 using tfplug::proto::AttrValue;
 using tfplug::proto::GraphDef;
 using tfplug::proto::NodeDef;
-using Set = absl::flat_hash_set<absl::string_view>;
+using Set = absl::flat_hash_set<std::string_view>;
 
 // The maps of names and of users that a pass over messages has to build itself.
 class Edges {
@@ -31,18 +31,23 @@ class Edges {
   explicit Edges(const GraphDef& graph) : graph_(graph) {
     const int size = graph.node_size();
     numbers_.reserve(static_cast<size_t>(size));
-    for (int n = 0; n < size; ++n) numbers_[graph.node(n).name()] = n;
+    for (int n = 0; n < size; ++n) {
+      is_valid_ &= numbers_.emplace(graph.node(n).name(), n).second;
+    }
     users_.resize(static_cast<size_t>(size));
     for (int n = 0; n < size; ++n) {
       for (const std::string& input : graph.node(n).input()) {
         const int source = Find(input);
         if (source >= 0) users_[static_cast<size_t>(source)].push_back(n);
+        is_valid_ &= source >= 0;
       }
     }
   }
+  // Whether names are distinct and each input comes from a node.
+  bool is_valid() const { return is_valid_; }
   // Returns the index of the node that an input refers to, or -1.
-  int Find(absl::string_view input) const {
-    if (absl::StartsWith(input, "^")) {
+  int Find(std::string_view input) const {
+    if (input.front() == '^') {
       input.remove_prefix(1);
     } else {
       const size_t colon = input.rfind(':');
@@ -63,6 +68,16 @@ class Edges {
       return graph_.node(from).op() == "NextIteration" &&
              graph_.node(to).op() == "Merge";
     };
+    bool is_sorted = true;
+    for (int n = 0; n < size; ++n) {
+      for (int user : users(n)) {
+        is_sorted &= user > n || closes_loop(n, user);
+      }
+    }
+    if (is_sorted) {
+      for (int n = 0; n < size; ++n) order.push_back(n);
+      return order;
+    }
     for (int n = 0; n < size; ++n) {
       for (int user : users(n)) {
         if (!closes_loop(n, user)) ++waiting[static_cast<size_t>(user)];
@@ -82,7 +97,8 @@ class Edges {
 
  private:
   const GraphDef& graph_;
-  absl::flat_hash_map<absl::string_view, int> numbers_;
+  bool is_valid_ = true;
+  absl::flat_hash_map<std::string_view, int> numbers_;
   std::vector<absl::InlinedVector<int, 4>> users_;
 };
 
@@ -101,6 +117,7 @@ class Fuser {
         edges_(graph),
         removed_(static_cast<size_t>(graph.node_size())) {}
 
+  bool is_valid() const { return edges_.is_valid(); }
   int Run() {
     int fused = 0;
     for (int n = 0; n < graph_.node_size(); ++n) {
@@ -191,40 +208,44 @@ class Fuser {
   GraphDef& graph_;
   const Edges edges_;
   std::vector<bool> removed_;
-  const Set contractions_ = kContractions;
-  const Set biases_ = kBiases;
-  const Set activations_ = kActivations;
+  const Set contractions_ =
+      Set(std::begin(kContractions), std::end(kContractions));
+  const Set biases_ = Set(std::begin(kBiases), std::end(kBiases));
+  const Set activations_ =
+      Set(std::begin(kActivations), std::end(kActivations));
 };
 
 class MessageWorker : public Worker {
  public:
-  explicit MessageWorker(absl::string_view bytes) {
+  explicit MessageWorker(std::string_view bytes) {
     google::protobuf::Arena arena;
     auto* graph = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
     graph->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
     block_size_ = arena.SpaceUsed() + arena.SpaceUsed() / 2 + 4096;
-    block_ = std::make_unique<char[]>(block_size_);
+    block_.reset(new char[block_size_]);
   }
 
-  int Run(Job job, absl::string_view bytes, OutputBuffer& out) override {
+  int Run(Job job, std::string_view bytes, Output& out) override {
     google::protobuf::ArenaOptions options;
     options.initial_block = block_.get();
     options.initial_block_size = block_size_;
     google::protobuf::Arena arena(options);
     auto& graph = *google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
     if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      std::fprintf(stderr, "not a GraphDef\n");
-      std::exit(1);
+      return -1;
     }
     int fused = 0;
     if (job == Job::kIdle) {
-      for (const NodeDef& node : graph.node()) fused += node.op() == "NoSuchOp";
+      for (const NodeDef& node : graph.node()) fused += node.op() == kAbsentOp;
       return fused;
     }
     if (job == Job::kOrder) {
-      if (Edges(graph).Order().empty()) std::exit(1);
+      const Edges edges(graph);
+      if (!edges.is_valid() || edges.Order().empty()) return -1;
     } else {
-      fused = Fuser(graph).Run();
+      Fuser fuser(graph);
+      if (!fuser.is_valid()) return -1;
+      fused = fuser.Run();
     }
     const size_t size = graph.ByteSizeLong();
     graph.SerializeWithCachedSizesToArray(
@@ -239,12 +260,12 @@ class MessageWorker : public Worker {
 
 }  // namespace
 
-std::unique_ptr<Worker> MakeMessageWorker(absl::string_view graph) {
+std::unique_ptr<Worker> MakeMessageWorker(std::string_view graph) {
   return std::make_unique<MessageWorker>(graph);
 }
 
 // Returns the message in a canonical form: equal messages give equal bytes.
-static std::string Canonical(absl::string_view bytes) {
+static std::string Canonical(std::string_view bytes) {
   google::protobuf::Arena arena;
   auto& graph = *google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
   std::string text;
@@ -257,7 +278,7 @@ static std::string Canonical(absl::string_view bytes) {
   graph.SerializeToCodedStream(&stream);
   return text;
 }
-bool SameMessage(absl::string_view a, absl::string_view b) {
+bool SameMessage(std::string_view a, std::string_view b) {
   const std::string first = Canonical(a);
   return !first.empty() && first == Canonical(b);
 }

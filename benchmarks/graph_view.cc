@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph_jobs.h"
@@ -22,9 +24,10 @@ void Check(const absl::Status& status) {
 // A set of op ids.
 class Ops {
  public:
-  Ops(Graph& graph, std::initializer_list<absl::string_view> names) {
-    for (absl::string_view name : names) {
-      const uint32_t op = graph.OpId(name);
+  template <size_t kSize>
+  Ops(Graph& graph, const std::string_view (&names)[kSize]) {
+    for (std::string_view name : names) {
+      const uint32_t op = graph.OpId(ToAbsl(name));
       if (op >= has_.size()) has_.resize(op + 1);
       has_[op] = true;
     }
@@ -39,23 +42,24 @@ class Ops {
 
 class ViewWorker : public Worker {
  public:
-  int Run(Job job, absl::string_view bytes, OutputBuffer& out) override {
-    auto parsed = Graph::Parse(bytes, &workspace_);
+  int Run(Job job, std::string_view bytes, Output& out) override {
+    auto parsed = Graph::Parse(ToAbsl(bytes), &workspace_);
     Check(parsed.status());
     Graph& graph = *parsed;
-    if (job == Job::kIdle) return graph.has_op("NoSuchOp");
+    if (job == Job::kIdle) return graph.has_op(ToAbsl(kAbsentOp));
     int fused = 0;
     if (job == Job::kOrder) {
       Check(graph.TopologicalOrder().status());
     } else {
       fused = Fuse(graph);
     }
+    Check(graph.status());
     graph.WriteTo(out.Reserve(graph.ByteSize()));
     return fused;
   }
 
  private:
-  static int Fuse(Graph& graph) {
+  int Fuse(Graph& graph) {
     const Ops contractions(graph, kContractions);
     const Ops biases(graph, kBiases);
     const Ops activations(graph, kActivations);
@@ -99,15 +103,16 @@ class ViewWorker : public Worker {
     }
     return false;
   }
-  static void Replace(Graph& graph, Node root, Node activation, Node bias,
-                      Node product) {
+  void Replace(Graph& graph, Node root, Node activation, Node bias,
+               Node product) {
     const std::string op(root.op());
     const tfplug::Output b = bias.input(1);
-    std::vector<std::string> fused_ops = {"BiasAdd"};
-    if (activation) fused_ops.push_back(op);
+    fused_ops_.resize(activation ? 2 : 1);
+    fused_ops_[0] = "BiasAdd";
+    if (activation) fused_ops_[1] = op;
     root.SetOp(product.op() == "Conv2D" ? "_FusedConv2D" : "_FusedMatMul");
     root.CopyAttrs(product);
-    root.SetAttr("fused_ops", fused_ops);
+    root.SetAttr("fused_ops", fused_ops_);
     root.SetAttr("num_args", 1);
     root.SetAttr("epsilon", 0.0f);
     Check(root.SetInput(0, product.input(0)));
@@ -118,6 +123,7 @@ class ViewWorker : public Worker {
   }
 
   tfplug::GraphWorkspace workspace_;
+  std::vector<std::string> fused_ops_;
 };
 
 }  // namespace

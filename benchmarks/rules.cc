@@ -21,6 +21,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph_jobs.h"
@@ -109,9 +110,9 @@ class RulesWorker : public Worker {
  public:
   explicit RulesWorker(size_t others) : rules_(MakeRules(others)) {}
 
-  int Run(Job /*job*/, absl::string_view bytes, OutputBuffer& out) override {
-    auto graph = tfplug::Graph::Parse(bytes, &workspace_);
-    const tfplug::PassContext context("SIM", bytes, nullptr);
+  int Run(Job /*job*/, std::string_view bytes, Output& out) override {
+    auto graph = tfplug::Graph::Parse(ToAbsl(bytes), &workspace_);
+    const tfplug::PassContext context("SIM", ToAbsl(bytes), nullptr);
     const auto fused = rules_.Run(*graph, context);
     if (!fused.ok()) {
       std::fprintf(stderr, "%s\n", fused.status().ToString().c_str());
