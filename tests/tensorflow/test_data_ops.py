@@ -126,7 +126,7 @@ INVALID = [
     ("ConcatV2", dict(values=[[[1.0]], [[1.0], [2.0]]], axis=1), "must agree"),
     ("ConcatV2", dict(values=[[[1.0]], [[1.0]]], axis=2), "dimension 2"),
     ("ConcatV2", dict(values=[1.0, 2.0], axis=0), "dimension 0"),
-    ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "have one shape"),
+    ("Pack", dict(values=[[1.0], [1.0, 2.0]], axis=0), "have the same shape"),
     ("Pack", dict(values=[[1.0], [1.0]], axis=-3), "dimension -3"),
     ("Split", dict(axis=0, value=[1.0] * 3, num_split=2), "not a multiple"),
     ("SplitV", dict(value=[1.0] * 3, size_splits=[1, 1], axis=0, num_split=2),
