@@ -92,6 +92,12 @@ absl::Status Run(std::function<absl::Status(KernelContext&)> compute) {
   return Run(context, std::move(compute));
 }
 
+TF_OpKernelContext MakeContextWithThreeOutputs() {
+  TF_OpKernelContext context = MakeContext();
+  context.outputs.push_back({capi::TF_FLOAT, /*on_host=*/false, {}});
+  return context;
+}
+
 // Uses every function for inputs, outputs, temporaries and the stream.
 absl::Status DoEverything(KernelContext& context) {
   TFPLUG_ASSIGN_OR_RETURN(Tensor x, context.GetInput(0));
@@ -114,12 +120,12 @@ absl::Status DoEverything(KernelContext& context) {
   }
   TFPLUG_ASSIGN_OR_RETURN(Tensor z,
                           context.ForwardOrAllocateOutput(1, {0}, x.shape()));
-  return context.SetOutput(1, z);
+  return context.SetOutput(2, z);
 }
 
 TEST_CASE("inputs, outputs, temporaries and the stream") {
   LeakCheckedFake fake;
-  TF_OpKernelContext context = MakeContext();
+  TF_OpKernelContext context = MakeContextWithThreeOutputs();
   CHECK(Run(context, DoEverything) == absl::OkStatus());
   CHECK(context.outputs[0].tensor->dims == std::vector<int64_t>{2, 3});
   CHECK(context.temporaries == 1);
@@ -129,7 +135,8 @@ TEST_CASE("inputs, outputs, temporaries and the stream") {
 TEST_CASE("every failure of TensorFlow is reported with the op and the node") {
   LeakCheckedFake fake;
   testing::FailEachCall([] {
-    const absl::Status status = Run(DoEverything);
+    TF_OpKernelContext context = MakeContextWithThreeOutputs();
+    const absl::Status status = Run(context, DoEverything);
     if (!status.ok()) {
       const std::string message(status.message());
       CAPTURE(message);
@@ -347,6 +354,42 @@ TEST_CASE("the first 64 outputs have to be set") {
     return absl::OkStatus();
   });
   CHECK(first.message().find("setting output 0;") != absl::string_view::npos);
+}
+
+TEST_CASE("an output is set once, because TensorFlow aborts otherwise") {
+  LeakCheckedFake fake;
+  const auto run = [](void (*set)(KernelContext&, const Tensor&), int outputs) {
+    TF_OpKernelContext context = MakeContext();
+    context.outputs.assign(static_cast<size_t>(outputs),
+                           {capi::TF_FLOAT, false, {}});
+    return Run(context, [&](KernelContext& c) -> absl::Status {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor x, c.GetInput(0));
+      set(c, x);
+      const int last = outputs - 1;
+      for (int i = 0; i < last; ++i) c.AllowUnsetOutput(i);
+      return c.SetOutput(last, x);
+    });
+  };
+  const auto nothing = [](KernelContext&, const Tensor&) {};
+  CHECK(run(nothing, 1).ok());
+  CHECK(run(nothing, 64).ok());
+  CHECK(run(nothing, 65).ok());
+  const absl::Status twice = run(
+      [](KernelContext& c, const Tensor& x) { CHECK(c.SetOutput(0, x).ok()); },
+      1);
+  CHECK(absl::IsFailedPrecondition(twice));
+  CHECK(twice.message() ==
+        "op 'MyOp', node 'model/my_op': SetOutput: output 0 is already set, or "
+        "was passed to "
+        "AllowUnsetOutput; TensorFlow aborts if an output is set twice, so set "
+        "each output on one path only");
+  CHECK(absl::IsFailedPrecondition(
+      run([](KernelContext& c,
+             const Tensor&) { CHECK(c.AllocateOutput(0, Shape{}).ok()); },
+          1)));
+  CHECK(absl::IsFailedPrecondition(run(
+      [](KernelContext& c, const Tensor&) { c.AllowUnsetOutput(63); }, 64)));
+  CHECK_FALSE(run(nothing, 0).ok());  // output -1
 }
 
 TEST_CASE("deferred ops end no later than the run") {

@@ -159,13 +159,15 @@ TEST_CASE_FIXTURE(KernelFixture,
                   "a Tensor that the kernel holds is a reference") {
   CHECK(RunScript([](KernelContext& context) -> absl::Status {
           int forwarded = 0;
-          {
-            TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.GetInput(0));
-            TFPLUG_ASSIGN_OR_RETURN(
-                Tensor y,
-                context.ForwardOrAllocateOutput(0, {0}, Shape{2}, &forwarded));
-            CHECK(forwarded == -1);
-          }
+          TFPLUG_ASSIGN_OR_RETURN(const Tensor x, context.GetInput(0));
+          TFPLUG_ASSIGN_OR_RETURN(Tensor y, context.ForwardOrAllocateOutput(
+                                                0, {0}, Shape{2}, &forwarded));
+          CHECK(forwarded == -1);
+          return absl::OkStatus();
+        }).ok());
+  CHECK(RunScript([](KernelContext& context) -> absl::Status {
+          int forwarded = -1;
+          CHECK(context.GetInput(0).ok());
           TFPLUG_ASSIGN_OR_RETURN(Tensor y, context.ForwardOrAllocateOutput(
                                                 0, {0}, Shape{2}, &forwarded));
           CHECK(forwarded == 0);

@@ -95,13 +95,16 @@ class RunOutputs : public RunInputs {
         forwarded);
   }
 
-  // Makes output `i` share `tensor`'s buffer.
+  // Makes output `i` share `tensor`'s buffer. FAILED_PRECONDITION if the output
+  // is already allocated or set, on which TensorFlow would abort (checked for
+  // the first 64 outputs).
   absl::Status SetOutput(int i, const Tensor& tensor) {
     if (ABSL_PREDICT_FALSE(!tensor)) return EmptyTensor(i);
-    internal::tensorflow.TF_SetOutput(get(), i, tensor.get(), state_.status());
-    if (ABSL_PREDICT_FALSE(!state_.status_ok())) {
-      return state_.TakeFailure("TensorFlow did not set the output");
+    if (ABSL_PREDICT_FALSE(!state_.IsUnset(i))) {
+      return SetOutputSlowly(i, tensor.get());
     }
+    internal::tensorflow.TF_SetOutput(get(), i, tensor.get(), state_.status());
+    if (ABSL_PREDICT_FALSE(!state_.status_ok())) return SetOutputFailure();
     state_.MarkOutput(i);
     return absl::OkStatus();
   }
@@ -111,7 +114,8 @@ class RunOutputs : public RunInputs {
 
   // Exempts output `i` from the rule that a run which returns OK must have set
   // every output: for an op that leaves it unset, as Switch does, or for an
-  // output that was set by calling a C function directly.
+  // output that was set by calling a C function directly. SetOutput rejects the
+  // output afterwards.
   void AllowUnsetOutput(int i) { state_.MarkOutput(i); }
 
   // Overloads for outputs of a typed op, such as ops::MatMul::product.
@@ -158,6 +162,24 @@ class RunOutputs : public RunInputs {
   [[gnu::cold, gnu::noinline]] static absl::Status EmptyTensor(int i) {
     return absl::InvalidArgumentError("SetOutput: the Tensor for output " +
                                       std::to_string(i) + " is empty");
+  }
+  // Fails if the output is one of the first 64, and sets it otherwise.
+  [[gnu::cold, gnu::noinline]] absl::Status SetOutputSlowly(
+      int i, capi::TF_Tensor* tensor) {
+    if (i < 64 && state_.HasOutput(i)) {
+      return absl::FailedPreconditionError(
+          "SetOutput: output " + std::to_string(i) +
+          " is already set, or was passed to AllowUnsetOutput; TensorFlow "
+          "aborts if an output is set twice, so set each output on one path "
+          "only");
+    }
+    internal::tensorflow.TF_SetOutput(get(), i, tensor, state_.status());
+    return state_.status_ok() ? absl::OkStatus() : SetOutputFailure();
+  }
+  // Returns the failure into the caller's result, so that SetOutput needs no
+  // space on the stack.
+  [[gnu::cold, gnu::noinline]] absl::Status SetOutputFailure() {
+    return state_.TakeFailure("TensorFlow did not set the output");
   }
   [[gnu::cold, gnu::noinline]] absl::Status BadOutput(
       int i, const Shape& shape) const {

@@ -59,6 +59,13 @@ TFPLUG_FAKE_FUNCTION TF_DataType
 TF_ExpectedOutputDataType(TF_OpKernelContext* context, int i) {
   return CheckedOutput("TF_ExpectedOutputDataType", context, i).dtype;
 }
+// Returns whether output `i` is set already, on which TensorFlow fails.
+inline bool IsSetAlready(const OutputSlot& output, TF_Status* status) {
+  if (!output.tensor.has_value()) return false;
+  TF_SetStatus(status, capi::TF_INTERNAL,
+               "allocate_output on same index multiple times");
+  return true;
+}
 // Ignores `dtype`, as TensorFlow does.
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context,
                                                   int i, TF_DataType /*dtype*/,
@@ -68,6 +75,7 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context,
   if (Fault::Hits("TF_AllocateOutput", status)) return nullptr;
   auto shape = CheckedDims("TF_AllocateOutput", dims, num_dims);
   OutputSlot& output = CheckedOutput("TF_AllocateOutput", context, i);
+  if (IsSetAlready(output, status)) return nullptr;
   TF_Tensor* const tensor = AllocateFor(context, output.dtype, std::move(shape),
                                         output.on_host, status);
   if (tensor != nullptr) output.tensor = *tensor;
@@ -83,6 +91,7 @@ TFPLUG_FAKE_FUNCTION TF_Tensor* TF_ForwardInputOrAllocateOutput(
   if (Fault::Hits(kName, status)) return nullptr;
   auto shape = CheckedDims(kName, dims, num_dims);
   OutputSlot& output = CheckedOutput(kName, context, i);
+  if (IsSetAlready(output, status)) return nullptr;
   for (int k = 0; k < num_candidates; ++k) {
     const InputSlot& input =
         context->inputs.at(static_cast<size_t>(candidates[k]));
@@ -110,7 +119,11 @@ TFPLUG_FAKE_FUNCTION void TF_SetOutput(TF_OpKernelContext* context, int i,
     TF_SetStatus(status, capi::TF_OUT_OF_RANGE, "output index out of range");
     return;
   }
-  GetOutputSlot(context, i).tensor = *tensor;
+  OutputSlot& output = GetOutputSlot(context, i);
+  if (output.tensor.has_value()) {
+    AbortLikeTensorFlow("TF_SetOutput", "the output is already set");
+  }
+  output.tensor = *tensor;
   SetOk(status);
 }
 TFPLUG_FAKE_FUNCTION TF_Tensor* TF_GetMutableOutput(TF_OpKernelContext* context,
