@@ -34,7 +34,8 @@ def main() -> int:
                 source.write(f'#line {line} "{page}"\n{block[1]}')
                 source.flush()
                 command = [args.cxx, "-std=c++17", "-fsyntax-only", "-Wall",
-                           "-Wextra", "-Werror", "-fvisibility=hidden",
+                           "-Wextra", "-Wsuggest-override", "-Werror",
+                           "-fvisibility=hidden",
                            f"-I{args.root / 'include'}",
                            *args.flag, source.name]
                 result = subprocess.run(command, capture_output=True, text=True)

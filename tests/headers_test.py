@@ -18,7 +18,7 @@ import shlex
 import subprocess
 import sys
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wsuggest-override", "-Werror"]
 
 
 def include_flags(commands, ours):
