@@ -57,16 +57,19 @@ TEST_CASE("the stream executor of 2.5 is filled by field name") {
 }
 
 TEST_CASE("the optimizer settings of 2.5 are filled by field name") {
-  auto newest = Distinct<TP_OptimizerConfigs>();
-  newest.auto_mixed_precision_onednn_bfloat16 = TF_TriState_On;
-  newest.auto_mixed_precision_mkl = TF_TriState_Off;
-  newest.scoped_allocator_optimization = TF_TriState_Default;
+  TP_OptimizerConfigs newest = {};
+  newest.auto_mixed_precision = TF_TriState_Off;
+  newest.auto_mixed_precision_onednn_bfloat16 = TF_TriState_Off;
+  newest.auto_mixed_precision_mkl = TF_TriState_On;
+  newest.scoped_allocator_optimization = TF_TriState_Off;
   TP_OptimizerConfigs_2_5 old;
   std::memset(&old, 0xee, sizeof(old));
   CopyTo(old, newest);
   CHECK(old.struct_size == 88);
-  CHECK(old.auto_mixed_precision_mkl == TF_TriState_Off);
-  CHECK(old.scoped_allocator_optimization == TF_TriState_Default);
+  CHECK(old.auto_mixed_precision == TF_TriState_Off);
+  CHECK(old.auto_mixed_precision_mkl == TF_TriState_On);
+  CHECK(old.pin_to_host_optimization == TF_TriState_Default);
+  CHECK(old.scoped_allocator_optimization == TF_TriState_Off);
 }
 
 TEST_CASE("a field whose type changed is null") {

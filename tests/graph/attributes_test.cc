@@ -63,6 +63,21 @@ TEST_CASE("A tensor as an attribute") {
   CHECK(graph.ToString() == before);
 }
 
+TEST_CASE("A Shape is read from a shape that is fully known") {
+  Graph graph;
+  const Node node = graph.AddNode("n", "X").value();
+  node.SetAttr("known", Shape{2, 3});
+  node.SetAttr("partial", PartialShape(Shape{2, -1}));
+  node.SetAttr("unknown", PartialShape());
+  CHECK(node.GetAttr<Shape>("known").value() == Shape{2, 3});
+  CHECK(node.GetAttr<PartialShape>("known").value() ==
+        PartialShape(Shape{2, 3}));
+  for (const char* name : {"partial", "unknown"}) {
+    CHECK(node.GetAttr<PartialShape>(name).ok());
+    CHECK(absl::IsInvalidArgument(node.GetAttr<Shape>(name).status()));
+  }
+}
+
 // In quadratic time, this test would take minutes.
 TEST_CASE("200,000 attributes") {
   constexpr int kMany = 200000;
@@ -142,6 +157,20 @@ TEST_CASE("A hash table with equal hashes compares keys") {
   CHECK(table.Find(hash, is(11)) == 11);
   CHECK(table.Find(hash, is(7)) == 7);
   CHECK(table.Find(hash, is(8)) == kNone);
+}
+
+TEST_CASE("Texts are the same if their length and every byte are") {
+  for (size_t size = 0; size < 150; ++size) {
+    const std::string text(size, 'a');
+    std::string other = text;
+    CHECK(internal::SameText(text, other));
+    CHECK_FALSE(internal::SameText(text, text + 'a'));
+    for (char& byte : other) {
+      byte = 'b';
+      CHECK_FALSE(internal::SameText(text, other));
+      byte = 'a';
+    }
+  }
 }
 
 TEST_CASE("A hash depends on the length and on every byte") {

@@ -37,7 +37,6 @@ inline void GraphState::Clear() {
 
 inline absl::Status GraphState::Parse(absl::string_view graph_def) {
   Clear();
-  is_function_ = false;
   return Index(graph_def);
 }
 
