@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes headers and reports the changes that no unit test detects.
+
+  tools/mutate include/tfplug/graph/internal/output_block.h
+  tools/mutate --sample 300 --seed 1 include/tfplug/*/internal/*.h
+
+A mutant is one change of one line: another comparison or operator, another
+constant, a negated condition, a removed statement, a weaker memory order. Every
+unit test that includes one of the headers is compiled once, with copies of the
+headers that contain all mutants (see switches.py). For each mutant, the tests that
+execute the changed line then run until one fails. A mutant survives if all of them
+pass. It needs a test, or is equivalent to the original.
+
+The build folder must be configured: its files show how the tests are compiled.
+
+Exit status: 0 if no mutant survives, 1 if some do, 2 for other failures.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from switches import Header
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+# Included first by every test. Writes the mutants that were reached to a file.
+SWITCH = """
+#include <cstdio>
+#include <cstdlib>
+namespace tfplug_mutate {
+struct State {
+  int active = 0;
+  bool reached[COUNT + 1] = {};
+  State() { if (const char* n = std::getenv("TFPLUG_MUTANT")) active = std::atoi(n); }
+  ~State() {
+    const char* const path = std::getenv("TFPLUG_MUTANT_TRACE");
+    std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
+    if (file == nullptr) return;
+    for (int i = 0; i <= COUNT; ++i) if (reached[i]) std::fprintf(file, "%d\\n", i);
+    std::fclose(file);
+  }
+};
+inline State& GetState() { static State state; return state; }
+inline bool Reach(int n) {
+  State& state = GetState();
+  state.reached[n] = true;
+  return state.active == n;
+}
+constexpr bool Select(int n) { return !__builtin_is_constant_evaluated() && Reach(n); }
+}
+#define MUTANT(n) ::tfplug_mutate::Select(n)
+"""
+
+
+def output(*command):
+    return subprocess.run([str(word) for word in command], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def included(path, seen):
+    """Adds the files of the project that `path` includes, directly or not."""
+    for name in re.findall(r'^#include [<"]([\w/.]+)[>"]', path.read_text(), re.M):
+        for folder in (path.parent, ROOT / "tests", ROOT / "include"):
+            file = folder / name
+            if file.exists() and file not in seen:
+                seen.add(file)
+                included(file, seen)
+                break
+    return seen
+
+
+def unit_tests(args, headers):
+    """Yields (program, environment) of the unit tests that include a header."""
+    paths = {header.path for header in headers}
+    for test in json.loads(output(args.meson, "introspect", "--tests", args.build)):
+        program = os.path.relpath(test["cmd"][0], args.build)
+        source = ROOT / "tests" / f"{test['name']}.cc"
+        if source.exists() and included(source, set()) & paths and (
+                not args.test or any(word in test["name"] for word in args.test)):
+            yield program, test["env"]
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+
+class Test:
+    """A test program that is compiled with mutants."""
+
+    def __init__(self, build, program, environment, work):
+        self.build, self.program = build, program
+        self.environment = {**os.environ, **environment}
+        commands = output("ninja", "-C", build, "-t", "commands",
+                          program).splitlines()
+        self.made = work / program.replace("/", "_")
+        compile_line = next(c for c in commands
+                            if re.search(rf"-o {program}\.p/\w+_test\.cc\.o ", c))
+        name = re.search(r"-o (\S+\.o)", compile_line)[1]
+        replaced = {name: f"{self.made}.o", program: str(self.made)}
+        self.compile, self.link = (
+            [replaced.get(word, word) for word in shlex.split(line)]
+            for line in (compile_line, commands[-1]))
+        first = next(i for i, w in enumerate(self.compile) if w.startswith("-"))
+        self.compile[first:first] = ["-w", f"-I{work}/include",
+                                     "-include", f"{work}/switch.h"]
+        self.reached, self.seconds = set(), 0.0
+
+    def build_with(self, headers, write):
+        """Compiles and links, without the lines that the compiler rejects."""
+        libraries = [word for word in self.link
+                     if re.search(r"\.(a|so)$", word) and word[0] not in "/-"]
+        output("ninja", "-C", self.build, *libraries)
+        while True:
+            result = subprocess.run(self.compile, cwd=self.build, text=True,
+                                    capture_output=True, check=False)
+            if result.returncode == 0:
+                break
+            dropped = []
+            for errors_only in (True, False):
+                for line in result.stderr.splitlines():
+                    found = re.search(r"/include/(tfplug/[\w/]+\.h):(\d+)", line)
+                    if found and found[1] in headers and (
+                            "error:" in line or not errors_only):
+                        dropped += headers[found[1]].drop(int(found[2]))
+                if dropped:
+                    break
+            if not dropped:
+                return False
+            write()
+        return subprocess.run(self.link, cwd=self.build, capture_output=True,
+                              check=False).returncode == 0
+
+    def run(self, mutant=0, trace="", timeout=120.0):
+        """Returns whether the test passes with this mutant."""
+        try:
+            return subprocess.run(
+                [self.made], cwd=self.build, stdin=subprocess.DEVNULL,
+                capture_output=True, timeout=timeout, check=False,
+                preexec_fn=limit_memory,
+                env={**self.environment, "TFPLUG_MUTANT": str(mutant),
+                     "TFPLUG_MUTANT_TRACE": str(trace)}).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def measure(self):
+        """Runs the test without a mutant, and notes the mutants it reaches."""
+        trace, begin = f"{self.made}.reached", time.monotonic()
+        if not self.run(trace=trace):
+            return False
+        self.seconds = time.monotonic() - begin
+        self.reached = set(map(int, pathlib.Path(trace).read_text().split()))
+        return True
+
+
+def prepare(args, headers, work, pool):
+    """Compiles the tests; returns those that pass without a mutant."""
+    by_name = {header.name: header for header in headers}
+
+    def write():
+        for header in headers:
+            copy = work / "include" / header.name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            new = work / f"{threading.get_ident()}.new"
+            new.write_text(header.text())
+            new.replace(copy)
+
+    write()
+    count = max(m.number for h in headers for m in h.mutants)
+    (work / "switch.h").write_text(SWITCH.replace("COUNT", str(count)))
+    tests = [Test(args.build, program, environment, work)
+             for program, environment in unit_tests(args, headers)]
+
+    def make(test):
+        built = test.build_with(by_name, write) and test.measure()
+        print(f"{test.program}: " + (
+            f"reaches {len(test.reached)} mutants in {test.seconds:.1f} s" if built
+            else "left out: it fails without a mutant"), file=sys.stderr, flush=True)
+        return built
+
+    # The first one finds most of the lines that do not compile.
+    return [test for test, ok in
+            zip(tests, [*map(make, tests[:1]), *pool.map(make, tests[1:])]) if ok]
+
+
+def judge(mutant, tests):
+    """Returns "killed", "not reached" or "survived"."""
+    reaching = sorted((t for t in tests if mutant.number in t.reached),
+                      key=lambda t: t.seconds)
+    for test in reaching:
+        if not test.run(mutant.number, timeout=10 + 10 * test.seconds):
+            return "killed"
+    return "survived" if reaching else "not reached"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="tools/mutate", description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("headers", nargs="+", type=pathlib.Path)
+    parser.add_argument("--build", type=pathlib.Path,
+                        default=ROOT / "build/gcc",
+                        help="a build folder (default: build/gcc)")
+    parser.add_argument("--lines", default="1-99999", help="such as 20-40")
+    parser.add_argument("--test", action="append", default=[],
+                        help="only tests whose name contains this")
+    parser.add_argument("--sample", type=int, default=0,
+                        help="only this many mutants, chosen at random")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--meson", default=os.environ.get("MESON", "meson"))
+    parser.add_argument("-j", type=int, default=2, help="processes at a time")
+    args = parser.parse_args()
+    args.build = args.build.resolve()
+
+    first, last = map(int, args.lines.split("-"))
+    headers = [Header(path.resolve(),
+                      str(path.resolve().relative_to(ROOT / "include")))
+               for path in args.headers]
+    mutants = [m for h in headers for m in h.mutants if first <= m.line <= last]
+    left_out = sum(header.left_out for header in headers)
+    if args.sample and args.sample < len(mutants):
+        mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if not mutants:
+        print("There is nothing to change.", file=sys.stderr)
+        return 2
+    for number, mutant in enumerate(mutants, 1):
+        mutant.number = number
+    for header in headers:
+        header.mutants = [m for m in header.mutants if m.number]
+    headers = [header for header in headers if header.mutants]
+
+    counts = {"killed": 0, "survived": 0, "not reached": 0}
+    with (tempfile.TemporaryDirectory() as folder,
+          concurrent.futures.ThreadPoolExecutor(args.j) as pool):
+        tests = prepare(args, headers, pathlib.Path(folder), pool)
+        valid = [m for header in headers for m in header.mutants]
+        for mutant, result in zip(valid, pool.map(lambda m: judge(m, tests), valid)):
+            counts[result] += 1
+            if result != "killed":
+                print(f"{mutant.header.name}:{mutant.line}: {result}\n"
+                      f"  - {mutant.header.lines[mutant.line - 1].strip()}\n"
+                      f"  + {mutant.changed.strip()}", flush=True)
+    alive = counts["survived"] + counts["not reached"]
+    print(f"{len(valid)} mutants: {counts['killed']} killed, {counts['survived']} "
+          f"survived, {counts['not reached']} not reached; "
+          f"{100 * alive / max(1, len(valid)):.1f} % alive. "
+          f"{len(mutants) - len(valid)} more do not compile; {left_out} changes of "
+          "expressions that span lines were left out.")
+    return 1 if alive else 0 if valid and tests else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
