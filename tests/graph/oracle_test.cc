@@ -148,6 +148,28 @@ TEST_CASE("random edits of graphs in unusual encodings") {
   CHECK(valid < 3900);
 }
 
+TEST_CASE("graphs whose names are hashed while they are parsed") {
+  google::protobuf::LogSilencer quiet;
+  Random random(6);
+  const std::string padding = Field(15, std::string(1 << 20, 'x'));
+  int valid = 0;
+  for (int i = 0; i < 200; ++i) {
+    WireTree tree(RandomGraph(random, 1 + i % 12));
+    for (int changes = i % 10; changes > 0; --changes) tree.Mutate(random);
+    std::string bytes = tree.ToString();
+    if (i % 5 == 4) bytes[Below(random, bytes.size())] ^= 1;
+    bytes = i % 2 == 0 ? bytes + padding : padding + bytes;
+    REQUIRE(internal::GraphIndex::IsHashed(bytes));
+    proto::GraphDef message;
+    valid += ParseGraphDef(bytes, &message);
+    const std::string problem = CheckGraph(bytes, i, 8);
+    INFO(problem);
+    REQUIRE(problem.empty());
+  }
+  CHECK(valid > 50);
+  CHECK(valid < 190);
+}
+
 TEST_CASE("random changes of bytes") {
   google::protobuf::LogSilencer quiet;
   Random random(4);

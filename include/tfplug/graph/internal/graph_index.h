@@ -12,10 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/wire.h"
+#include "tfplug/graph/internal/hash.h"
 #include "tfplug/graph/internal/memory.h"
 #include "tfplug/graph/internal/node_fields.h"
 #include "tfplug/graph/internal/node_names.h"
 #include "tfplug/graph/internal/op_table.h"
+#include "tfplug/graph/internal/reference.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -40,41 +42,76 @@ struct NodeRecord {
 // The source of an input. Edges are never reused: a changed input gets a new
 // edge, and the old edge ends: its source becomes kNoNode. Until the edges of
 // the parsed nodes are built, an edge holds the position of the input's text in
-// the graph's bytes instead, and its size.
+// the graph's bytes instead, and its size; if names are hashed while the graph
+// is parsed, it holds only the port.
 struct Edge {
   uint32_t source;
   int32_t port;
 };
 
-// Appends the positions of inputs to an array of edges.
-class EdgePositions {
+// The hashes of the names of all nodes and sources, if they are computed while
+// the graph is parsed. In a graph that exceeds the processor's L2 cache,
+// reading the names again takes longer. In other graphs, names are not hashed
+// before a pass needs edges or finds a node by name.
+struct ParsedHashes {
+  Array<uint64_t> nodes, edges;
+  uint32_t num_controls = 0;
+
+  void Clear() {
+    nodes.clear();
+    edges.clear();
+    num_controls = 0;
+  }
+};
+
+// Appends the inputs of nodes to an array of edges; see Edge.
+template <bool kIsHashed>
+class InputSink {
  public:
-  EdgePositions(Array<Edge>& edges, const char* base)
-      : edges_(edges),
-        base_(base),
-        next_(edges.data()),
-        end_(edges.data() + edges.capacity()) {}
+  InputSink(Array<Edge>& edges, ParsedHashes& hashes, const char* base)
+      : edges_(edges), hashes_(hashes), base_(base) {
+    if (kIsHashed) hashes.edges.Reserve(edges.capacity());
+    Continue(0);
+  }
 
   uint32_t size() const { return static_cast<uint32_t>(next_ - edges_.data()); }
   void Truncate(uint32_t size) { next_ = edges_.data() + size; }
-  ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view text) {
+  // Ignores an input that extends beyond `end`.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view text,
+                                        const char* end) {
     if (ABSL_PREDICT_FALSE(next_ == end_)) Grow();
-    *next_++ = {static_cast<uint32_t>(text.data() - base_),
-                static_cast<int32_t>(text.size())};
+    if constexpr (kIsHashed) {
+      if (ABSL_PREDICT_FALSE(text.data() + text.size() > end)) return;
+      const Reference reference = ParseReference(text, &hashes_.num_controls);
+      hashes_.edges[size()] = Hash(reference.name, key_);
+      *next_++ = {kNoNode, reference.port};
+    } else {
+      *next_++ = {static_cast<uint32_t>(text.data() - base_),
+                  static_cast<int32_t>(text.size())};
+    }
   }
-  void Finish() { edges_.Resize(size()); }
+  void Finish() {
+    edges_.Resize(size());
+    if (kIsHashed) hashes_.edges.Resize(size());
+  }
 
  private:
   ABSL_ATTRIBUTE_NOINLINE void Grow() {
     const uint32_t count = size();
-    edges_.Resize(count);
+    Finish();
     edges_.Reserve(std::max<size_t>(256, edges_.capacity() * 2));
+    if (kIsHashed) hashes_.edges.Reserve(edges_.capacity());
+    Continue(count);
+  }
+  void Continue(uint32_t count) {
     next_ = edges_.data() + count;
     end_ = edges_.data() + edges_.capacity();
   }
 
   Array<Edge>& edges_;
+  ParsedHashes& hashes_;
   const char* const base_;
+  const HashKey& key_ = ProcessHashKey();
   Edge* next_;
   const Edge* end_;
 };
@@ -87,7 +124,12 @@ struct GraphIndex {
   Array<uint32_t> ops;
   OpTable op_table;
   Array<ReorderedNode> reordered;
+  ParsedHashes hashes;
 
+  // Whether Build() hashes names.
+  static bool IsHashed(absl::string_view graph_def) {
+    return graph_def.size() > size_t{1} << 20;
+  }
   uint32_t num_nodes() const { return static_cast<uint32_t>(ops.size()); }
   // The inputs of node `n` are the edges [first_edge(n), first_edge(n + 1)).
   uint32_t first_edge(uint32_t n) const { return records[n].first_edge; }
@@ -109,12 +151,24 @@ struct GraphIndex {
     ops.clear();
     op_table.Clear();
     reordered.clear();
+    hashes.Clear();
   }
 
   // Indexes `bytes`, in which nodes are the field `node_field`: 1 in a
-  // GraphDef, 3 in a FunctionDef. Stores the positions of the inputs of all
-  // nodes that are not reordered in `edges`. `memory` and `bytes` must outlive
-  // the index.
+  // GraphDef, 3 in a FunctionDef. Stores the inputs of all nodes in `edges`,
+  // except for the positions of inputs of reordered nodes. `memory` and `bytes`
+  // must outlive the index.
+  absl::Status Build(absl::string_view bytes, uint32_t node_field,
+                     Arena& memory, Array<Edge>& edges) {
+    return node_field == 1 && IsHashed(bytes)
+               ? Build<true>(bytes, node_field, memory, edges)
+               : Build<false>(bytes, node_field, memory, edges);
+  }
+
+ private:
+  static constexpr uint32_t kFirst = 256;
+
+  template <bool kIsHashed>
   absl::Status Build(absl::string_view bytes, uint32_t node_field,
                      Arena& memory, Array<Edge>& edges) {
     Clear();
@@ -123,7 +177,8 @@ struct GraphIndex {
     const char* const end = base + bytes.size();
     const char node_tag = static_cast<char>(MakeTag(node_field, kBytesType));
     uint32_t n = 0, first_edge = 0;
-    EdgePositions positions(edges, base);
+    InputSink<kIsHashed> inputs(edges, hashes, base);
+    const HashKey& key = ProcessHashKey();
     const char* p = base;
     while (p < end) {
       const char* const begin = p;
@@ -145,10 +200,14 @@ struct GraphIndex {
       p += size;
       if (ABSL_PREDICT_FALSE(n + 1 >= records.capacity())) {
         Reserve(n, bytes.size(), static_cast<size_t>(begin - base));
+        if (kIsHashed) {
+          hashes.nodes.Resize(n);
+          hashes.nodes.Reserve(records.capacity());
+        }
       }
       NodeFields node;
       const auto add_input = [&](absl::string_view text) {
-        positions.Add(text);
+        inputs.Add(text, p);
       };
       if (ABSL_PREDICT_TRUE(FindFields(fields, p, &node, add_input))) {
         names.Put(n, {Offset(node.name.data()),
@@ -159,11 +218,14 @@ struct GraphIndex {
       } else {
         const absl::string_view fields_in_order =
             Reorder(absl::string_view(fields, size), memory);
-        positions.Truncate(first_edge);
+        const char* const end_in_order =
+            fields_in_order.data() + fields_in_order.size();
+        inputs.Truncate(first_edge);
         if (fields_in_order.data() == nullptr ||
-            !FindFields(fields_in_order.data(),
-                        fields_in_order.data() + fields_in_order.size(), &node,
-                        add_input)) {
+            !FindFields(fields_in_order.data(), end_in_order, &node,
+                        [&](absl::string_view text) {
+                          inputs.Add(text, end_in_order);
+                        })) {
           return Malformed(begin);
         }
         reordered.PushBack({n, fields_in_order});
@@ -172,20 +234,19 @@ struct GraphIndex {
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0, 0,
                       first_edge};
       }
-      first_edge = positions.size();
+      if (kIsHashed) hashes.nodes[n] = Hash(node.name, key);
+      first_edge = inputs.size();
       ++n;
     }
     Reserve(n, 0, 1);
     records[n] = {0, 0, 0, 0, first_edge};
-    positions.Finish();
+    inputs.Finish();
+    if (kIsHashed) hashes.nodes.Resize(n);
     records.Resize(n + 1);
     names.Resize(n);
     ops.Resize(n);
     return absl::OkStatus();
   }
-
- private:
-  static constexpr uint32_t kFirst = 256;
 
   // Reserves memory for node `n` and the next record. Estimates the number of
   // nodes in `all` bytes from the `n` nodes in the first `done` bytes.

@@ -268,6 +268,8 @@ class GraphState {
   void BuildNames();
   template <class F>
   void Resolve(const F& parse);
+  template <class F>
+  void ResolveOneByOne(const F& parse);
   void PutControlsLast();
   void BuildEdges();
   void BuildUses();

@@ -76,11 +76,14 @@ inline void GraphState::NoteDuplicate(uint32_t n) {
 inline void GraphState::BuildNames() {
   // Inputs cannot refer to a result of a function, so results have no entries.
   const uint32_t first_result = results_.empty() ? size() : results_[0].node;
+  ParsedHashes& hashes = index_.hashes;
   index_.names.BuildTable(
+      hashes.nodes.empty() ? nullptr : hashes.nodes.data(),
       [&](uint32_t n) {
         return live(n) && n - first_result >= results_.size();
       },
       [this](uint32_t n) { NoteDuplicate(n); });
+  hashes.nodes.clear();  // Nodes may be renamed from now on.
 }
 
 inline absl::Status GraphState::CheckName(absl::string_view name) {
@@ -97,14 +100,18 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
 
 // ---- Edges ----
 
-// Replaces the positions in edges_ by sources and ports. Parses each input with
-// parse(text, &num_controls).
+// Sets sources and ports in edges_. Parses each input with parse(text,
+// &num_controls).
 template <class F>
 void GraphState::Resolve(const F& parse) {
+  if (ABSL_PREDICT_FALSE(!index_.names.is_exact())) {
+    return ResolveOneByOne(parse);
+  }
   NodeNames::Search search(index_.names);
   Edge* const edges = edges_.data();
   const char* const base = index_.base;
-  uint32_t num_controls = 0, e = 0;
+  const uint32_t num_edges = num_parsed_edges();
+  uint32_t num_controls = index_.hashes.num_controls, e = 0;
   const auto resolve =
       [&](absl::string_view text) ABSL_ATTRIBUTE_ALWAYS_INLINE {
         const Reference reference = parse(text, &num_controls);
@@ -120,17 +127,38 @@ void GraphState::Resolve(const F& parse) {
                                 static_cast<uint32_t>(edges[e].port)));
     }
   };
-  for (const ReorderedNode& reordered : index_.reordered) {
-    const uint32_t n = reordered.node;
-    resolve_until(index_.first_edge(n));
-    const char* p = input_bytes(n);
-    for (; e < index_.first_edge(n + 1); ++e) resolve(ReadInput(&p));
+  if (!index_.hashes.edges.empty()) {
+    const uint64_t* const hashes = index_.hashes.edges.data();
+    for (; e < num_edges; ++e) search.AddHash(hashes[e], &edges[e].source);
+  } else {
+    for (const ReorderedNode& reordered : index_.reordered) {
+      const uint32_t n = reordered.node;
+      resolve_until(index_.first_edge(n));
+      const char* p = input_bytes(n);
+      for (; e < index_.first_edge(n + 1); ++e) resolve(ReadInput(&p));
+    }
+    resolve_until(num_edges);
   }
-  resolve_until(num_parsed_edges());
   search.Finish();
   if (ABSL_PREDICT_FALSE(num_controls > 0)) PutControlsLast();
   has_missing_ = search.missing() > 0;
   if (ABSL_PREDICT_FALSE(has_missing_)) NoteMissing();
+}
+
+// The same if names have equal hashes, which hardly ever occurs.
+template <class F>
+void GraphState::ResolveOneByOne(const F& parse) {
+  uint32_t num_controls = 0;
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    const char* p = input_bytes(n);
+    for (uint32_t e = index_.first_edge(n); e < index_.first_edge(n + 1); ++e) {
+      const Reference reference = parse(ReadInput(&p), &num_controls);
+      edges_[e] = {index_.names.Find(reference.name), reference.port};
+      has_missing_ |= edges_[e].source == kNoNode;
+    }
+  }
+  PutControlsLast();
+  if (has_missing_) NoteMissing();
 }
 
 // Puts each node's data edges before its control edges.

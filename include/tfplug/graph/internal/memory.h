@@ -25,10 +25,10 @@
 // but reused for the next graph.
 namespace tfplug::internal {
 
-// Large allocations request huge pages, which reduce page faults and make
-// lookups faster.
+// Allocations of at least half a huge page request huge pages, which reduce
+// page faults and make lookups faster.
 inline constexpr size_t kHugePage = size_t{2} << 20;
-inline bool IsLarge(size_t size) { return size >= 2 * kHugePage; }
+inline bool IsLarge(size_t size) { return size >= kHugePage / 2; }
 inline void* AllocateBlock(size_t size) {
   if (!IsLarge(size)) return ::operator new(size);
   void* const memory = ::operator new(size, std::align_val_t(kHugePage));

@@ -68,27 +68,33 @@ class NodeNames {
   bool has_table() const { return !table_.empty(); }
   void DropTable() { table_.Clear(); }
   // Adds all nodes for which live(node) is true to the table; calls
-  // duplicate(node) for a node whose name is already in the table.
+  // duplicate(node) for a node whose name is already in the table. `hashes` are
+  // the hashes of all names, or null.
   template <class Live, class Duplicate>
-  void BuildTable(const Live& live, const Duplicate& duplicate) {
+  void BuildTable(const uint64_t* hashes, const Live& live,
+                  const Duplicate& duplicate) {
     table_.Reset(size());
     is_small_ = table_.bytes() <= kSmallTable;
     if (is_small_) {
       for (uint32_t n = 0; n < size(); ++n) {
-        if (live(n) && !Insert(n)) duplicate(n);
+        const absl::string_view name = (*this)[n];
+        const uint64_t hash = hashes != nullptr ? hashes[n] : Hash(name, key_);
+        if (live(n) && !Insert(hash, name, n)) duplicate(n);
       }
       return;
     }
-    uint64_t hashes[kBatch];
+    uint64_t batch[kBatch];
     for (uint32_t begin = 0; begin < size(); begin += kBatch) {
       const uint32_t end = begin + kBatch < size() ? begin + kBatch : size();
       for (uint32_t n = begin; n < end; ++n) {
-        if (n + kBatch < size()) PrefetchText(n + kBatch);
-        hashes[n - begin] = Hash((*this)[n], key_);
-        table_.Prefetch(hashes[n - begin]);
+        if (hashes == nullptr && n + kBatch < size()) PrefetchText(n + kBatch);
+        const uint64_t hash =
+            hashes != nullptr ? hashes[n] : Hash((*this)[n], key_);
+        batch[n - begin] = hash;
+        table_.Prefetch(hash);
       }
       for (uint32_t n = begin; n < end; ++n) {
-        if (live(n) && !Insert(hashes[n - begin], (*this)[n], n)) duplicate(n);
+        if (live(n) && !Insert(batch[n - begin], (*this)[n], n)) duplicate(n);
       }
     }
   }
@@ -105,23 +111,23 @@ class NodeNames {
     return Find(Hash(name, key_), name);
   }
 
-  // Looks up names of nodes. Requires that no node was renamed since
-  // BuildTable(). In a large table, looks up names in batches, so that their
-  // cache misses overlap.
+  // Whether Search finds nodes.
+  bool is_exact() const { return table_.is_exact(); }
+  // Looks up names of nodes. Requires is_exact(), and that no node was renamed
+  // since BuildTable(). In a large table, looks up names in batches, so that
+  // their cache misses overlap.
   class Search {
    public:
-    explicit Search(const NodeNames& names)
-        : names_(names), is_exact_(names.table_.is_exact()) {}
+    explicit Search(const NodeNames& names) : names_(names) {}
 
-    // Sets `*node` to the node of that name or to kNoNode, now or, at the
+    // Set `*node` to the node of that name or to kNoNode, now or, at the
     // latest, in Finish().
     ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view name,
                                           uint32_t* node) {
-      const uint64_t hash = Hash(name, names_.key_);
-      if (names_.is_small_ || ABSL_PREDICT_FALSE(!is_exact_)) {
-        return Found(node, is_exact_ ? names_.table_.Find(hash)
-                                     : names_.Find(hash, name));
-      }
+      AddHash(Hash(name, names_.key_), node);
+    }
+    ABSL_ATTRIBUTE_ALWAYS_INLINE void AddHash(uint64_t hash, uint32_t* node) {
+      if (names_.is_small_) return Found(node, names_.table_.Find(hash));
       names_.table_.Prefetch(hash);
       items_[count_++] = {hash, node};
       if (count_ == kBatch) Finish();
@@ -146,7 +152,6 @@ class NodeNames {
     }
 
     const NodeNames& names_;
-    const bool is_exact_;
     Item items_[kBatch];
     uint32_t count_ = 0;
     uint32_t missing_ = 0;
