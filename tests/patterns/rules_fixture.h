@@ -89,14 +89,20 @@ class RulesFixture {
   void Preserve(const std::string& name) { preserved_.insert(name); }
 
   // Defines an op of TensorFlow's registry. Attributes are "name: kind"; those
-  // of kind bool and float have a default.
+  // of kind bool and float have a default. Inputs and outputs are "x: T",
+  // "x: N * T", "x: Tlist" and "x: float".
   static void DefineOp(const std::string& name,
-                       const std::vector<std::string>& attrs) {
-    std::string op, output;
+                       const std::vector<std::string>& attrs,
+                       const std::vector<std::string>& inputs = {},
+                       const std::vector<std::string>& outputs = {"y: T"}) {
+    std::string op;
     internal::AppendField(op, 1, name);
-    internal::AppendField(output, 1, "output");
-    internal::AppendField(output, 4, "T");
-    internal::AppendField(op, 3, output);
+    for (const std::string& arg : inputs) {
+      internal::AppendField(op, 2, ArgDef(arg));
+    }
+    for (const std::string& arg : outputs) {
+      internal::AppendField(op, 3, ArgDef(arg));
+    }
     for (const std::string& spec : attrs) {
       const size_t colon = spec.find(':');
       const std::string kind = spec.substr(colon + 2);
@@ -155,6 +161,23 @@ class RulesFixture {
   std::string device = "/job:localhost/replica:0/task:0/device:SIM:0";
 
  private:
+  static std::string ArgDef(const std::string& spec) {
+    const size_t colon = spec.find(':'), star = spec.find('*');
+    std::string arg;
+    internal::AppendField(arg, 1, spec.substr(0, colon));
+    const bool is_list = star != spec.npos;
+    const std::string type = spec.substr((is_list ? star : colon) + 2);
+    if (type == "float") {
+      internal::AppendField(arg, 3, static_cast<uint64_t>(DataType::kFloat));
+    } else {
+      const bool is_type_list = type.find("list") != type.npos;
+      internal::AppendField(arg, is_type_list ? 6 : 4, type);
+    }
+    if (is_list) {
+      internal::AppendField(arg, 5, spec.substr(colon + 2, star - colon - 3));
+    }
+    return arg;
+  }
   static void ListSize(const capi::TF_GrapplerItem*, int* count, size_t* bytes,
                        capi::TF_Status*) {
     *count = static_cast<int>(preserved_.size());

@@ -105,6 +105,11 @@ struct AttrCodec<std::vector<T>> {
       }
     });
   }
+  static std::string Encode(const std::vector<T>& values) {
+    std::string attr_value;
+    Append(attr_value, values);
+    return attr_value;
+  }
 
  private:
   static void AppendPacked(std::string& to, const std::vector<T>& values) {

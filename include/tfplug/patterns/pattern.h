@@ -2,20 +2,14 @@
 #ifndef TFPLUG_PATTERNS_PATTERN_H_
 #define TFPLUG_PATTERNS_PATTERN_H_
 
-#include <algorithm>
-#include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "tfplug/base/internal/access.h"
-#include "tfplug/graph/node.h"
-#include "tfplug/kernel/internal/op_attr_types.h"
-#include "tfplug/patterns/internal/describe.h"
+#include "tfplug/patterns/conditions.h"
 #include "tfplug/patterns/internal/element.h"
 #include "tfplug/patterns/internal/typed_op.h"
 
@@ -38,6 +32,8 @@ namespace tfplug::patterns {
 
 template <class... Ops>
 class NodePattern;
+template <class... Ops>
+class ChoicePattern;
 
 // Matches one value in a graph (an output of a node), or the node that computes
 // it.
@@ -64,12 +60,13 @@ class Pattern {
  private:
   friend struct internal::Access;
   friend Pattern Any(std::string);
-  template <class... Patterns>
-  friend Pattern OneOf(const Patterns&...);
+  friend class EachInput;
   template <class... Ops>
-  friend Pattern Optional(const NodePattern<Ops...>&);
+  friend Pattern Repeated(const NodePattern<Ops...>&);
   template <class... Ops>
   friend class NodePattern;
+
+  const internal::PatternOutput& operand() const { return output_; }
 
   internal::PatternOutput output_;
 };
@@ -80,62 +77,30 @@ inline Pattern Any(std::string label = "") {
   return Pattern(internal::PatternElement::Kind::kAny).Named(std::move(label));
 }
 
+// The inputs of a list, of which there may be any number: see Each().
+class EachInput {
+ private:
+  friend struct internal::Access;
+  friend EachInput Each(const Pattern&);
+
+  explicit EachInput(const Pattern& pattern)
+      : element_(std::make_shared<internal::PatternElement>()),
+        output_(pattern.output_) {
+    element_->kind = internal::PatternElement::Kind::kEach;
+    element_->inputs = {output_};
+  }
+  internal::PatternOutput operand() const { return {element_, 0}; }
+
+  std::shared_ptr<internal::PatternElement> element_;
+  internal::PatternOutput output_;  // What one input matches.
+};
+
 // Matches a node of one of Ops. As an operand, it stands for the node's output
 // 0; for other outputs, see operator[].
 template <class... Ops>
-class NodePattern : public Pattern {
+class NodePattern : public Pattern,
+                    public Conditions<NodePattern<Ops...>, Ops...> {
  public:
-  // ---- Attributes. A node that lacks the attribute does not match. With
-  // several Ops, a condition on a typed name applies to nodes of that op only;
-  // a condition on a plain name applies to all.
-
-  // Requires `attr` to be `value`.
-  template <class E, class = internal::IfOpEnum<E>>
-  NodePattern Where(E attr, internal::AttrType<E> value) const {
-    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                            {std::move(value)});
-  }
-  // Requires `attr` to be one of `values`.
-  template <class E, class = internal::IfOpEnum<E>>
-  NodePattern WhereOneOf(
-      E attr, std::initializer_list<internal::AttrType<E>> values) const {
-    return AddValues<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                            values);
-  }
-  // Requires predicate(value) to be true. `description`, such as "at least 2",
-  // completes the explanation "attribute N is 1, not ...".
-  template <class E, class F, class = internal::IfOpEnum<E>>
-  NodePattern WhereSatisfies(E attr, std::string description,
-                             F predicate) const {
-    return Add<internal::AttrType<E>>(OpOf<E>(), internal::NameOf(attr),
-                                      std::move(description),
-                                      std::move(predicate));
-  }
-  // Like Where above, with the name of the attribute as a string. T is bool,
-  // int64_t, float, DataType, std::string, or a std::vector of one of these.
-  template <class T>
-  NodePattern Where(absl::string_view attr, T value) const {
-    return AddValues<T>("", attr, {std::move(value)});
-  }
-  NodePattern Where(absl::string_view attr, int value) const {
-    return AddValues<int64_t>("", attr, {value});
-  }
-  NodePattern Where(absl::string_view attr, const char* value) const {
-    return AddValues<std::string>("", attr, {value});
-  }
-  template <class T>
-  NodePattern WhereOneOf(absl::string_view attr,
-                         std::initializer_list<T> values) const {
-    return AddValues<T>("", attr, values);
-  }
-  template <class T, class F>
-  NodePattern WhereSatisfies(absl::string_view attr, std::string description,
-                             F predicate) const {
-    return Add<T>("", attr, std::move(description), std::move(predicate));
-  }
-
-  // ---- The node's place in the graph
-
   // Lets the first two inputs match in either order.
   NodePattern Commutative() const {
     element().is_commutative = true;
@@ -167,72 +132,50 @@ class NodePattern : public Pattern {
   }
 
  private:
+  friend Conditions<NodePattern, Ops...>;
   template <class O, class... Os, class... Patterns>
   friend NodePattern<O, Os...> Match(const Patterns&... inputs);
   template <class... Patterns>
   friend NodePattern<> Match(std::string op, const Patterns&... inputs);
+  template <class F>
+  friend NodePattern<> MatchConst(std::string, F);
 
   template <class... Patterns>
   NodePattern(std::vector<std::string> ops, bool has_many_outputs,
               const Patterns&... inputs)
       : Pattern(Kind::kNode) {
-    static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
-                  "tfplug: the inputs of a pattern must be patterns, such as "
-                  "Any()");
+    static_assert(
+        ((std::is_base_of_v<Pattern, Patterns> ||
+          std::is_same_v<EachInput, Patterns>)&&...),
+        "tfplug: the inputs of a pattern must be patterns, such as Any()");
+    static_assert((int{std::is_same_v<EachInput, Patterns>} + ... + 0) <= 1,
+                  "tfplug: only one input of a pattern can be an Each(...)");
     element().ops = std::move(ops);
     element().has_inputs = sizeof...(Patterns) > 0;
-    element().inputs = {inputs.output_...};
+    element().inputs = {internal::Access::operand(inputs)...};
     element().has_many_outputs = has_many_outputs;
   }
 
-  // Returns the op to which E belongs if there are several Ops.
-  template <class E>
-  static std::string OpOf() {
-    static_assert((internal::BelongsTo<E, Ops>() || ...),
-                  "tfplug: this attribute does not belong to an op of the "
-                  "pattern");
-    std::string op;
-    if constexpr (sizeof...(Ops) > 1) {
-      ((op = internal::BelongsTo<E, Ops>() ? Ops::kName : op), ...);
-    }
-    return op;
-  }
-  template <class T>
-  NodePattern AddValues(std::string op, absl::string_view attr,
-                        std::vector<T> values) const {
-    std::string description = values.size() > 1 ? "one of " : "";
-    for (size_t i = 0; i < values.size(); ++i) {
-      description += (i == 0 ? "" : ", ") + internal::Describe(values[i]);
-    }
-    return Add<T>(std::move(op), attr, std::move(description),
-                  [values = std::move(values)](const T& value) {
-                    return std::find(values.begin(), values.end(), value) !=
-                           values.end();
-                  });
-  }
-  template <class T, class F>
-  NodePattern Add(std::string op, absl::string_view attr,
-                  std::string description, F predicate) const {
-    auto check = [name = std::string(attr),
-                  predicate = std::move(predicate)](const Node& node) {
-      const auto value = internal::AttrCodec<T>::Decode(node.RawAttr(name));
-      return value.has_value() && predicate(*value);
-    };
-    element().conditions.push_back({std::move(op), std::string(attr),
-                                    std::move(description), std::move(check)});
+  NodePattern AddCondition(internal::AttrCondition condition) const {
+    element().conditions.push_back(std::move(condition));
     return *this;
   }
 };
 
 // Matches a node of one of the ops with these inputs. The compiler checks the
-// number of inputs; each element of a list is a separate input. Without
-// arguments, any inputs match.
+// number of inputs; each element of a list is a separate input, or the whole
+// list is an Each(). Without arguments, any inputs match.
 template <class O, class... Ops, class... Patterns>
 NodePattern<O, Ops...> Match(const Patterns&... inputs) {
   static_assert(internal::kIsTypedOp<O> && (internal::kIsTypedOp<Ops> && ...),
                 "tfplug: Match takes typed ops, such as ops::MatMul, or the "
                 "name of one op");
-  static_assert(sizeof...(Patterns) == 0 ||
+  constexpr bool kHasEach = (std::is_same_v<EachInput, Patterns> || ...);
+  static_assert(!kHasEach || (internal::kHasInputLists<O> && ... &&
+                              internal::kHasInputLists<Ops>),
+                "tfplug: Each(...) stands for an input that is a list, but "
+                "this op has none");
+  static_assert(sizeof...(Patterns) == 0 || kHasEach ||
                     (internal::TakesInputs<O>(sizeof...(Patterns)) && ... &&
                      internal::TakesInputs<Ops>(sizeof...(Patterns))),
                 "tfplug: wrong number of inputs for this op");
@@ -249,25 +192,14 @@ NodePattern<> Match(std::string op, const Patterns&... inputs) {
   return NodePattern<>({std::move(op)}, /*has_many_outputs=*/true, inputs...);
 }
 
-// Tries the patterns in this order; the first one that matches is used.
-template <class... Patterns>
-Pattern OneOf(const Patterns&... patterns) {
-  static_assert((std::is_base_of_v<Pattern, Patterns> && ...),
-                "tfplug: OneOf takes patterns");
-  Pattern pattern(internal::PatternElement::Kind::kOneOf);
-  pattern.element().inputs = {patterns.output_...};
-  return pattern;
-}
-
-// Matches the node or, if there is no such node, its first input instead:
-// Optional(Match<ops::BiasAdd>(x, b)) also matches a plain x. A match with the
-// node is preferred.
-template <class... Ops>
-Pattern Optional(const NodePattern<Ops...>& node) {
-  Pattern pattern(internal::PatternElement::Kind::kOptional);
-  pattern.element().inputs = {node.output_};
-  return pattern;
-}
+// Stands for all inputs of a list, each of which must match `pattern`:
+//
+//   auto x = Any();
+//   auto sum = Match<ops::AddN>(Each(Match<ops::Neg>(x)));
+//
+// In a replacement, `x` and Each(x) stand for all values that x matched:
+// New<ops::AddN>(x). Matched::all(x) returns them.
+inline EachInput Each(const Pattern& pattern) { return EachInput(pattern); }
 
 }  // namespace tfplug::patterns
 

@@ -10,6 +10,9 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/access.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/patterns/choices.h"
+#include "tfplug/patterns/constants.h"
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/matched.h"
 #include "tfplug/patterns/pattern.h"
@@ -24,9 +27,7 @@
 //       Rule("MatMul + bias + activation", root)
 //           .OnlyIf("the bias is a vector", [=](const Matched& m) { ... })
 //           .ReplaceBy(New<Fused>(x, w, b)
-//                          .Copy(product, Fused::T_attr)
 //                          .Copy(product, Fused::transpose_a)
-//                          .Set(Fused::num_args, 1)
 //                          .Set(Fused::fused_ops, [=](const Matched& m) {
 //                            return std::vector<std::string>{
 //                                "BiasAdd", std::string(m.node(root).op())};
@@ -44,30 +45,43 @@ class Replacement {
   // Replaces the root by a matched value. If the root's name must remain (it is
   // preserved, or has a control edge), the root becomes an Identity.
   Replacement(const Pattern& matched) : Replacement(Kind::kMatched) {
-    tree_->matched = internal::Access::output(matched);
+    tree().matched = internal::Access::output(matched);
+  }
+  // As an input of a new node: all values of the list.
+  Replacement(const EachInput& each) : Replacement(Kind::kMatched) {
+    tree().matched = internal::Access::output(each);
   }
 
  protected:
   using Kind = internal::ReplacementTree::Kind;
 
   explicit Replacement(Kind kind)
-      : tree_(std::make_shared<internal::ReplacementTree>()) {
-    tree_->kind = kind;
+      : source_{std::make_shared<internal::ReplacementTree>()} {
+    tree().kind = kind;
   }
-  internal::ReplacementTree& tree() const { return *tree_; }
+  explicit Replacement(internal::ReplacementSource source)
+      : source_(std::move(source)) {}
+  internal::ReplacementTree& tree() const { return *source_.tree; }
 
  private:
   friend struct internal::Access;
+  template <class... Op>
+  friend class NewNode;
   template <class F>
   friend Replacement NewConst(F value);
 
-  std::shared_ptr<internal::ReplacementTree> tree_;
+  internal::ReplacementSource source_;
 };
 
-// A new node of op O. Attributes that are not set here get the defaults of the
-// op's definition. The rule does not apply if the definition in the running
-// TensorFlow requires an attribute that is not set and has no default.
-template <class O>
+// A new node: of the typed op Op, or of an op that is given by its name. As an
+// operand, it stands for the node's output 0; for other outputs, see
+// operator[]. A handle that is used twice is one node with two uses.
+//
+// An attribute that is not set here follows from the inputs if it is their type
+// or number; otherwise, it has the default of the op's definition. The rule
+// does not apply if the definition in the running TensorFlow requires another
+// attribute.
+template <class... Op>
 class NewNode : public Replacement {
  public:
   // Sets `attr` to `value`, or to the result of value(matched).
@@ -82,26 +96,40 @@ class NewNode : public Replacement {
     return Add(attr, std::move(value), /*if_known=*/true);
   }
   // Copies `attr` from the attribute of the same name of a matched node. Does
-  // nothing if that node lacks the attribute or is not part of the match.
+  // nothing if that node lacks the attribute or is not part of the match, or if
+  // the op lacks it in the running TensorFlow.
   template <class... Ops, class E, class = internal::IfOpEnum<E>>
   NewNode Copy(const NodePattern<Ops...>& from, E attr) const {
-    static_assert(internal::BelongsTo<E, O>(),
+    static_assert((internal::BelongsTo<E, Op>() || ...),
                   "tfplug: Copy takes an attribute of the new op, and copies "
-                  "the matched node's attribute of the same name");
-    return AddCopy(from, internal::NameOf(attr),
-                   std::is_same_v<internal::AttrType<E>, DataType>);
+                  "the matched node's attribute of the same name; for an op "
+                  "that is given by its name, write the attribute's name as a "
+                  "string");
+    return AddCopy(from, internal::NameOf(attr), "", /*if_known=*/true);
   }
 
-  // Sets an attribute by its plain name, for attributes newer than the headers.
-  // The value is a bool, int64_t, float, DataType, std::string, PartialShape,
-  // or a std::vector of one of these.
-  template <class T>
-  NewNode Set(absl::string_view attr, T value) const {
-    return AddAs<T>(std::string(attr), std::move(value), /*if_known=*/false);
+  // The same with the attribute's plain name, for ops that are given by their
+  // name and for attributes newer than the headers. The value is a bool, an
+  // integer, a float, a DataType, a string, a PartialShape, a std::vector of
+  // one of these, or a function of the match that returns one.
+  template <class V>
+  NewNode Set(absl::string_view attr, V value) const {
+    using Type = typename internal::NewAttrType<V>::Type;
+    return AddAs<Type>(std::string(attr), std::move(value), /*if_known=*/false);
   }
-  template <class T>
-  NewNode SetIfKnown(absl::string_view attr, T value) const {
-    return AddAs<T>(std::string(attr), std::move(value), /*if_known=*/true);
+  template <class V>
+  NewNode SetIfKnown(absl::string_view attr, V value) const {
+    using Type = typename internal::NewAttrType<V>::Type;
+    return AddAs<Type>(std::string(attr), std::move(value), /*if_known=*/true);
+  }
+  NewNode Copy(const Pattern& from, absl::string_view attr) const {
+    return AddCopy(from, std::string(attr), "", /*if_known=*/false);
+  }
+  // Copies the attribute `from_attr` of the matched node to `attr`.
+  NewNode Copy(const Pattern& from, absl::string_view from_attr,
+               absl::string_view attr) const {
+    return AddCopy(from, std::string(attr), std::string(from_attr),
+                   /*if_known=*/false);
   }
 
   // Lets the rule apply only if this library registers a kernel for the new
@@ -111,16 +139,39 @@ class NewNode : public Replacement {
     return *this;
   }
 
+  // Returns an output of the node, by its index or its typed name.
+  Replacement operator[](int output) const {
+    return Replacement(internal::ReplacementSource{source_.tree, output});
+  }
+  template <class E, class = internal::IfOpEnum<E>>
+  Replacement operator[](E output) const {
+    static_assert((internal::BelongsTo<E, Op>() || ...),
+                  "tfplug: this output does not belong to the new op");
+    return (*this)[internal::OutputIndex(output)];
+  }
+
  private:
   template <class P, class... Inputs>
   friend NewNode<P> New(const Inputs&... inputs);
+  template <class... Inputs>
+  friend NewNode<> New(std::string op, const Inputs&... inputs);
 
-  NewNode() : Replacement(Kind::kNode) {}
+  template <class... Inputs>
+  explicit NewNode(std::string op, const Inputs&... inputs)
+      : Replacement(Kind::kNode) {
+    static_assert((std::is_convertible_v<Inputs, Replacement> && ...),
+                  "tfplug: inputs must be matched patterns, New(...) or "
+                  "NewConst(...)");
+    tree().op = std::move(op);
+    tree().inputs = {Replacement(inputs).source_...};
+  }
 
   template <class E, class V>
   NewNode Add(E attr, V value, bool if_known) const {
-    static_assert(internal::BelongsTo<E, O>(),
-                  "tfplug: this attribute does not belong to the new op");
+    static_assert((internal::BelongsTo<E, Op>() || ...),
+                  "tfplug: this attribute does not belong to the new op; for "
+                  "an op that is given by its name, write the attribute's name "
+                  "as a string");
     return AddAs<internal::AttrType<E>>(internal::NameOf(attr),
                                         std::move(value), if_known);
   }
@@ -133,33 +184,38 @@ class NewNode : public Replacement {
     tree().attrs.push_back(std::move(attr));
     return *this;
   }
-  NewNode AddCopy(const Pattern& from, std::string name, bool is_type) const {
+  NewNode AddCopy(const Pattern& from, std::string name, std::string from_name,
+                  bool if_known) const {
     internal::NewAttr attr;
     attr.name = std::move(name);
-    attr.is_type = is_type;
+    attr.if_known = if_known;
     attr.copy_from = internal::Access::output(from).element;
+    attr.copy_name = std::move(from_name);
     tree().attrs.push_back(std::move(attr));
     return *this;
   }
 };
 
 // Returns a new node. The inputs are matched values, new nodes and new
-// constants. Each element of a list is a separate input. The caller must set
-// the attribute that holds the length of a list.
+// constants. Each element of a list is a separate input; a handle that matched
+// several values (see Each) stands for all of them.
 template <class O, class... Inputs>
 NewNode<O> New(const Inputs&... inputs) {
-  static_assert(
-      internal::kIsTypedOp<O>,
-      "tfplug: New takes a typed op, such as ops::InternalFusedMatMul");
-  static_assert((std::is_convertible_v<Inputs, Replacement> && ...),
-                "tfplug: inputs must be matched patterns, New(...) or "
-                "NewConst(...)");
+  static_assert(internal::kIsTypedOp<O>,
+                "tfplug: New takes a typed op, such as "
+                "ops::InternalFusedMatMul, or the name of an op");
   static_assert(internal::TakesInputs<O>(sizeof...(Inputs)),
                 "tfplug: wrong number of inputs for the new op");
-  NewNode<O> node;
-  node.tree().op = O::kName;
-  node.tree().inputs = {internal::Access::tree(Replacement(inputs))...};
-  return node;
+  return NewNode<O>(O::kName, inputs...);
+}
+
+// Like New above, with the name of the op as a string, for your own ops and for
+// ops that are newer than the headers:
+//
+//   New("MyAttention", q, k, v).Set("scale", 0.125f).RequireKernel()
+template <class... Inputs>
+NewNode<> New(std::string op, const Inputs&... inputs) {
+  return NewNode<>(std::move(op), inputs...);
 }
 
 // Returns a new constant. value(matched) computes it as a Constant or a
@@ -170,6 +226,10 @@ Replacement NewConst(F value) {
   constant.tree().op = "Const";
   constant.tree().value = std::move(value);
   return constant;
+}
+// The same for a constant that does not depend on the match.
+inline Replacement NewConst(Constant value) {
+  return NewConst([value = std::move(value)](const Matched&) { return value; });
 }
 
 // A pattern and the replacement of its matches.
@@ -195,8 +255,24 @@ class Rule {
     data_.priority = priority;
     return std::move(*this);
   }
-  Rule ReplaceBy(Replacement replacement) && {
-    data_.replacement = internal::Access::tree(replacement);
+  Rule ReplaceBy(const Replacement& replacement) && {
+    data_.replacement = internal::Access::source(replacement);
+    return std::move(*this);
+  }
+  // Replaces another output, too, wherever nodes outside the match use it:
+  //
+  //  * an output of an inner node of the pattern, which may then have other
+  //    uses, such as a statistic that a gradient needs;
+  //  * another output of the root;
+  //  * an output of a further node that has an input in common with the
+  //    pattern. The rule then matches only if there is such a node. Of several,
+  //    the first one is taken for which the whole pattern matches; only then,
+  //    the rule's conditions are checked.
+  //
+  // Does nothing where the match does not contain the node (Optional, OneOf).
+  Rule AlsoReplace(const Pattern& result, const Replacement& replacement) && {
+    data_.results.push_back(internal::Access::output(result));
+    data_.result_replacements.push_back(internal::Access::source(replacement));
     return std::move(*this);
   }
 

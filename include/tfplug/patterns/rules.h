@@ -113,8 +113,8 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
     internal::Mismatch mismatch;
     if (!matcher.Match(entry.variant, node)) {
       mismatch = matcher.mismatch();
-    } else if (internal::PatternEditor::Check(
-                   data, entry.variant, matcher.bound(), context, mismatch)) {
+    } else if (internal::PatternEditor::Check(data, matcher.match(), context,
+                                              mismatch)) {
       return start + "matches";
     }
     if (mismatch.progress > best.progress) best = mismatch;

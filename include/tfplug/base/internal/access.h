@@ -52,13 +52,17 @@ struct Access {
   static const auto& output(const Pattern& pattern) {
     return pattern.output_;
   }
+  template <class Pattern>
+  static auto operand(const Pattern& pattern) {
+    return pattern.operand();
+  }
   template <class Matched, class Output>
   static auto Find(const Matched& matched, const Output& output) {
     return matched.Find(output);
   }
   template <class Replacement>
-  static const auto& tree(const Replacement& replacement) {
-    return replacement.tree_;
+  static const auto& source(const Replacement& replacement) {
+    return replacement.source_;
   }
   template <class Rule>
   static auto& data(Rule& rule) {

@@ -3,12 +3,18 @@
 #define TFPLUG_PATTERNS_INTERNAL_DESCRIBE_H_
 
 #include <cstdint>
+#include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/graph/attr_value.h"
+#include "tfplug/graph/constant.h"
 #include "tfplug/graph/node.h"
+#include "tfplug/patterns/internal/const_value.h"
 #include "tfplug/patterns/internal/element.h"
 
 #pragma GCC visibility push(hidden)
@@ -47,18 +53,41 @@ inline std::string DescribeOps(const PatternElement& element) {
   return element.label.empty() ? ops : ops + " (" + element.label + ")";
 }
 
-// Returns the value of an attribute of any type as text.
-inline std::string DescribeAttr(const Node& node, absl::string_view attr) {
-  if (!node.HasAttr(attr)) return "absent";
-  if (auto v = node.GetAttr<bool>(attr); v.ok()) return Describe(*v);
-  if (auto v = node.GetAttr<int64_t>(attr); v.ok()) return Describe(*v);
-  if (auto v = node.GetAttr<float>(attr); v.ok()) return Describe(*v);
-  if (auto v = node.GetAttr<DataType>(attr); v.ok()) return Describe(*v);
-  if (auto v = node.GetAttr<std::string>(attr); v.ok()) return Describe(*v);
-  if (auto v = node.GetAttr<std::vector<int64_t>>(attr); v.ok()) {
+inline std::string DescribeNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", value);
+  return text;
+}
+
+// Returns the value of an attribute of any type as text. `bytes` is a
+// serialized AttrValue; null data if the node lacks the attribute.
+inline std::string DescribeAttr(absl::string_view bytes) {
+  if (bytes.data() == nullptr) return "absent";
+  if (auto v = AttrCodec<bool>::Decode(bytes)) return Describe(*v);
+  if (auto v = AttrCodec<int64_t>::Decode(bytes)) return Describe(*v);
+  if (auto v = AttrCodec<float>::Decode(bytes)) return Describe(*v);
+  if (auto v = AttrCodec<DataType>::Decode(bytes)) return Describe(*v);
+  if (auto v = AttrCodec<std::string>::Decode(bytes)) return Describe(*v);
+  if (auto v = AttrCodec<std::vector<int64_t>>::Decode(bytes)) {
     return Describe(*v);
   }
-  return "of another type";
+  const ParsedAttrValue value(bytes);
+  if (value.field() != kAttrTensor) return "of another type";
+  const absl::StatusOr<Constant> constant = Constant::Parse(value.bytes());
+  if (!constant.ok()) return "a tensor without numbers";
+  if (constant->num_elements() <= 8 && constant->shape().rank() <= 1) {
+    if (auto integers = constant->GetIntegers(); integers.ok()) {
+      return Describe(*integers);
+    }
+  }
+  const std::string tensor = std::string("a ") +
+                             DataTypeName(constant->dtype()) + " tensor of " +
+                             constant->shape().ToString();
+  const std::optional<double> splat = SplatOf(*constant);
+  if (!splat.has_value()) return tensor;
+  return constant->shape().rank() == 0
+             ? DescribeNumber(*splat)
+             : tensor + ", all " + DescribeNumber(*splat);
 }
 
 }  // namespace tfplug::internal

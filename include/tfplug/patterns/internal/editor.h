@@ -3,9 +3,9 @@
 #define TFPLUG_PATTERNS_INTERNAL_EDITOR_H_
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,10 +15,11 @@
 #include "tfplug/graph/constant.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
+#include "tfplug/graph/ranges.h"
+#include "tfplug/patterns/internal/infer.h"
+#include "tfplug/patterns/internal/match.h"
 #include "tfplug/patterns/internal/plan.h"
 #include "tfplug/patterns/internal/replacement.h"
-#include "tfplug/patterns/internal/variant.h"
-#include "tfplug/patterns/matched.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,136 +29,209 @@ namespace tfplug::internal {
 class PatternEditor {
  public:
   PatternEditor(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context) {}
+      : graph_(graph), context_(context), plan_(context) {}
 
   // Returns false if the rule does not apply; the graph is then unchanged.
   // After an error, the graph may be partly edited.
   absl::StatusOr<bool> Replace(const RuleData& rule,
-                               const PatternVariant& variant,
-                               const Output* bound) {
-    variant_ = &variant;
-    bound_ = bound;
-    root_ = bound[0].node;
-    plan_.Clear();
-    if (!plan_.Prepare(rule, MakeMatched(variant, bound, context_), context_)) {
-      return false;
-    }
-    const ReplacementTree& tree = *rule.replacement;
+                               const PatternMatch& match) {
+    match_ = &match;
+    root_ = match.root();
+    if (!plan_.Prepare(rule, match)) return false;
+    made_.clear();
     CollectControls();
+    CollectResults(rule);
+    const ReplacementTree& tree = *rule.replacement.tree;
     if (tree.kind == ReplacementTree::Kind::kMatched) {
-      TFPLUG_RETURN_IF_ERROR(ReplaceByValue(ValueOf(tree)));
+      TFPLUG_RETURN_IF_ERROR(ReplaceRootByValue(ValueOf(tree)));
     } else {
-      TFPLUG_RETURN_IF_ERROR(ReplaceByNode(tree));
+      TFPLUG_RETURN_IF_ERROR(ReplaceRootByNode(rule.replacement));
     }
+    TFPLUG_RETURN_IF_ERROR(ReplaceResults());
     TFPLUG_RETURN_IF_ERROR(RemoveRest());
     return true;
   }
 
   // Returns whether Replace would succeed.
-  static bool Check(const RuleData& rule, const PatternVariant& variant,
-                    const Output* bound, const PassContext& context,
-                    Mismatch& mismatch) {
-    PatternPlan plan;
-    if (plan.Prepare(rule, MakeMatched(variant, bound, context), context)) {
-      return true;
-    }
+  static bool Check(const RuleData& rule, const PatternMatch& match,
+                    const PassContext& context, Mismatch& mismatch) {
+    PatternPlan plan(context);
+    if (plan.Prepare(rule, match)) return true;
     mismatch = plan.mismatch();
     return false;
   }
 
  private:
-  static Matched MakeMatched(const PatternVariant& variant, const Output* bound,
-                             const PassContext& context) {
-    return Access::Construct<Matched>(variant, bound, context);
-  }
+  using Kind = ReplacementTree::Kind;
+
+  // An output that is replaced besides the root's, and its uses.
+  struct Result {
+    size_t slot;
+    int port;
+    const ReplacementSource* source;
+    std::optional<DataType> type;
+    std::vector<Use> uses;
+  };
+
+  // Returns the matched value; null if this variant does not contain it.
   Output ValueOf(const ReplacementTree& tree) const {
-    return Access::Find(MakeMatched(*variant_, bound_, context_), tree.matched);
+    Output first;
+    match_->ForEachValue(tree.matched, [&](const Output& value) {
+      if (!first) first = value;
+    });
+    return first;
   }
   bool IsMatchedNode(const Node& node) const {
-    for (size_t i = 0; i < variant_->slots.size(); ++i) {
-      if (variant_->slots[i]->is_node() && bound_[i].node == node) return true;
-    }
-    return false;
+    return match_->AnyOf(node, [this](size_t i) { return match_->IsNode(i); });
+  }
+  bool IsConsumed(const Node& node) const {
+    return match_->AnyOf(
+        node, [this](size_t i) { return i == 0 || match_->IsConsumed(i); });
   }
 
   // Collects the matched nodes' control inputs from outside the match.
   void CollectControls() {
     controls_.clear();
-    for (size_t i = 1; i < variant_->slots.size(); ++i) {
-      if (!variant_->slots[i]->is_node()) continue;
-      const Node& node = bound_[i].node;
-      for (int c = 0; c < node.num_controls(); ++c) {
-        const Node control = node.control(c);
-        if (!IsMatchedNode(control)) AddTo(controls_, control);
+    for (size_t i = 1; i < match_->size(); ++i) {
+      if (!match_->IsNode(i)) continue;
+      const Node& node = match_->output(i).node;
+      for (const Node control : node.controls()) {
+        if (!IsMatchedNode(control)) controls_.push_back(control);
       }
     }
+    if (controls_.size() < 2) return;
+    size_t size = 0;  // Keep the first of equal nodes.
+    for (const Node& control : controls_) {
+      const auto end = controls_.begin() + static_cast<std::ptrdiff_t>(size);
+      if (std::find(controls_.begin(), end, control) == end) {
+        controls_[size++] = control;
+      }
+    }
+    controls_.resize(size);
   }
-  static void AddTo(std::vector<Node>& nodes, const Node& node) {
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
-      nodes.push_back(node);
+
+  // Collects the results, and their uses before anything is edited.
+  void CollectResults(const RuleData& rule) {
+    results_.clear();
+    const auto& results = match_->variant().results;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const auto [slot, port] = results[i];
+      if (slot < 0) continue;
+      Result& result = results_.emplace_back();
+      result.slot = static_cast<size_t>(slot);
+      result.port = port;
+      result.source = &rule.result_replacements[i];
+      const Node& node = match_->output(result.slot).node;
+      result.type = FindType({node, port}, context_);
+      for (const Use use : node.uses(port)) {
+        if (!IsConsumed(use.node)) result.uses.push_back(use);
+      }
     }
   }
 
   // Replaces the root by a matched value: removes the root, or turns it into an
   // Identity if its name or its control edges must remain.
-  absl::Status ReplaceByValue(Output value) {
-    bool has_controls = root_.num_controls() > 0 || !controls_.empty();
-    for (const Use use : root_.uses()) {
-      has_controls = has_controls || use.is_control();
+  absl::Status ReplaceRootByValue(Output value) {
+    const int port = match_->variant().root_port;
+    if (root_.num_controls() == 0 && controls_.empty() && !MustRemain(root_)) {
+      TFPLUG_RETURN_IF_ERROR(graph_.ReplaceUses(Output{root_, port}, value));
+      is_root_removed_ = true;
+      return results_.empty() ? graph_.RemoveNode(root_) : absl::OkStatus();
     }
-    if (!has_controls && !context_.IsPreserved(root_.name())) {
-      const Output old{root_, variant_->root_port};
-      TFPLUG_RETURN_IF_ERROR(graph_.ReplaceUses(old, value));
-      return graph_.RemoveNode(root_);
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
-                            OutputType(root_, variant_->root_port));
-    root_.SetOp("Identity");
-    TFPLUG_RETURN_IF_ERROR(SetInputs(root_, {value}));
-    ClearAttrs();
-    root_.SetAttr("T", type);
+    TFPLUG_RETURN_IF_ERROR(
+        MakeIdentity(root_, value, FindType({root_, port}, context_)));
+    is_root_removed_ = false;
     return SetControls();
   }
-
-  absl::StatusOr<DataType> OutputType(const Node& node, int port) const {
-    TFPLUG_ASSIGN_OR_RETURN(const OpSignature* signature,
-                            context_.functions().GetSignature(node.op()));
-    const auto index = static_cast<size_t>(port);
-    for (size_t i = 0; i < signature->outputs.size(); ++i) {
-      const OpSignature::Arg& output = signature->outputs[i];
-      if (!output.number_attr.empty() || !output.type_list_attr.empty()) break;
-      if (i < index) continue;
-      if (output.type_attr.empty()) return output.type;
-      return node.GetAttr<DataType>(output.type_attr);
+  // Whether the node's name must remain in the graph.
+  bool MustRemain(const Node& node) const {
+    for (const Use use : node.uses(kControl)) {
+      if (!IsConsumed(use.node)) return true;
     }
-    return absl::InternalError("the type of output " + std::to_string(port) +
-                               " of " + Describe(node) + " is unknown");
+    return context_.IsPreserved(node.name());
+  }
+  absl::Status MakeIdentity(const Node& node, Output value,
+                            std::optional<DataType> type) {
+    if (!type.has_value()) {
+      return absl::InternalError("the type of an output of " + Describe(node) +
+                                 " is unknown");
+    }
+    node.SetOp("Identity");
+    TFPLUG_RETURN_IF_ERROR(SetInputs(node, {value}));
+    ClearAttrs(node);
+    node.SetAttr("T", *type);
+    return absl::OkStatus();
   }
 
   // Edits the root so that it becomes the new node.
-  absl::Status ReplaceByNode(const ReplacementTree& tree) {
+  absl::Status ReplaceRootByNode(const ReplacementSource& source) {
+    const ReplacementTree& tree = *source.tree;
+    is_root_removed_ = false;
     TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, AddInputs(tree));
     TFPLUG_RETURN_IF_ERROR(SetInputs(root_, inputs));
     root_.SetOp(tree.op);
-    ClearAttrs();
-    SetAttrs(tree, root_);
+    ClearAttrs(root_);
+    if (tree.kind == Kind::kConst) {
+      plan_.ConstantOf(tree).Write(root_);
+    } else {
+      SetAttrs(tree, root_);
+    }
+    made_.emplace_back(&tree, root_);
+    const int port = match_->variant().root_port;
+    if (port != source.port) {
+      std::vector<Use> uses;
+      for (const Use use : root_.uses(port)) uses.push_back(use);
+      for (const Use& use : uses) {
+        TFPLUG_RETURN_IF_ERROR(
+            use.node.SetInput(use.input, Output{root_, source.port}));
+      }
+    }
     return SetControls();
   }
 
+  // Replaces the other results. Their nodes are removed, or become Identities.
+  absl::Status ReplaceResults() {
+    for (Result& result : results_) {
+      TFPLUG_ASSIGN_OR_RETURN(const Output value, Make(*result.source));
+      for (const Use& use : result.uses) {
+        TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, value));
+      }
+      const Node& node = match_->output(result.slot).node;
+      const bool is_kept =
+          std::find(kept_.begin(), kept_.end(), node) != kept_.end();
+      if (result.slot != 0 && !is_kept && MustRemain(node)) {
+        TFPLUG_RETURN_IF_ERROR(MakeIdentity(node, value, result.type));
+        kept_.push_back(node);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns the value, and adds its node if necessary.
+  absl::StatusOr<Output> Make(const ReplacementSource& source) {
+    const ReplacementTree& tree = *source.tree;
+    if (tree.kind == Kind::kMatched) return ValueOf(tree);
+    for (const auto& [made, node] : made_) {
+      if (made == &tree) return Output{node, source.port};
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Node node, tree.kind == Kind::kConst
+                                                 ? AddConst(tree)
+                                                 : AddNode(tree));
+    made_.emplace_back(&tree, node);
+    return Output{node, source.port};
+  }
   absl::StatusOr<std::vector<Output>> AddInputs(const ReplacementTree& tree) {
     std::vector<Output> inputs;
-    for (const auto& input : tree.inputs) {
-      if (input->kind == ReplacementTree::Kind::kMatched) {
-        const Output value = ValueOf(*input);
-        // Null if this variant does not contain the pattern.
-        if (value.node) inputs.push_back(value);
+    for (const ReplacementSource& input : tree.inputs) {
+      if (input.tree->kind == Kind::kMatched) {
+        // None if this variant does not contain the pattern.
+        match_->ForEachValue(input.tree->matched, [&](const Output& value) {
+          if (value.node) inputs.push_back(value);
+        });
         continue;
       }
-      TFPLUG_ASSIGN_OR_RETURN(const Node node,
-                              input->kind == ReplacementTree::Kind::kConst
-                                  ? AddConst()
-                                  : AddNode(*input));
-      inputs.push_back(Output{node, 0});
+      TFPLUG_ASSIGN_OR_RETURN(const Output value, Make(input));
+      inputs.push_back(value);
     }
     return inputs;
   }
@@ -170,18 +244,16 @@ class PatternEditor {
     SetAttrs(tree, node);
     return node;
   }
-  absl::StatusOr<Node> AddConst() {
-    const Constant& constant = plan_.NextConstant();
+  absl::StatusOr<Node> AddConst(const ReplacementTree& tree) {
     TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode("Const"));
-    constant.Write(node);
+    plan_.ConstantOf(tree).Write(node);
     // In a loop's body, a constant has a control input from the loop.
-    for (size_t i = 1; i < variant_->slots.size(); ++i) {
-      const Node& matched = bound_[i].node;
-      if (!variant_->slots[i]->is_node() || matched.op() != "Const") {
-        continue;
-      }
-      for (int c = 0; c < matched.num_controls(); ++c) {
-        TFPLUG_RETURN_IF_ERROR(node.AddControl(matched.control(c)));
+    for (size_t i = 1; i < match_->size(); ++i) {
+      if (!match_->IsNode(i)) continue;
+      const Node& matched = match_->output(i).node;
+      if (matched.op() != "Const") continue;
+      for (const Node control : matched.controls()) {
+        TFPLUG_RETURN_IF_ERROR(node.AddControl(control));
       }
     }
     return node;
@@ -206,37 +278,20 @@ class PatternEditor {
     }
     return absl::OkStatus();
   }
-  // Removes the root's attributes, except those whose names begin with an
+  // Removes a node's attributes, except those whose names begin with an
   // underscore (_class, ...).
-  void ClearAttrs() {
+  void ClearAttrs(const Node& node) {
     names_.clear();
-    Access::state(root_)->ForEachAttr(
-        root_.id(), [this](absl::string_view name, absl::string_view) {
+    Access::state(node)->ForEachAttr(
+        node.id(), [this](absl::string_view name, absl::string_view) {
           if (name.empty() || name[0] != '_') names_.push_back(name);
         });
-    for (absl::string_view name : names_) root_.RemoveAttr(name);
+    for (absl::string_view name : names_) node.RemoveAttr(name);
   }
-  void SetAttrs(const ReplacementTree& tree, Node node) {
-    names_.clear();
-    for (const NewAttr& attr : tree.attrs) {
-      if (attr.copy_from != nullptr) {
-        const absl::string_view value = plan_.NextCopy();
-        if (value.data() == nullptr) continue;
-        node.SetRawAttr(attr.name, value);
-      } else {
-        const AttrValue* const computed =
-            attr.function != nullptr ? &plan_.NextValue() : nullptr;
-        if (!plan_.IsKnown(tree, attr)) continue;
-        if (computed == nullptr) {
-          node.SetRawAttr(attr.name, attr.bytes);
-        } else {
-          std::visit([&](const auto& v) { node.SetAttr(attr.name, v); },
-                     *computed);
-        }
-      }
-      names_.push_back(attr.name);
+  void SetAttrs(const ReplacementTree& tree, const Node& node) {
+    for (const auto& [name, value] : plan_.AttrsOf(tree)) {
+      node.SetRawAttr(name, value);
     }
-    plan_.SetDefaults(tree, names_, node);
   }
 
   absl::Status SetControls() {
@@ -259,39 +314,51 @@ class PatternEditor {
   // Removes the matched nodes that no longer have uses, users before their
   // inputs. INTERNAL if a consumed node still has uses.
   absl::Status RemoveRest() {
-    std::vector<bool> is_removed(variant_->slots.size());
-    is_removed[0] = true;
-    for (bool again = true; again;) {
-      again = false;
-      for (size_t i = 1; i < is_removed.size(); ++i) {
-        const Node node = bound_[i].node;
-        if (is_removed[i] || !variant_->slots[i]->is_node() ||
-            node.num_uses() > 0 || context_.IsPreserved(node.name())) {
+    rest_.clear();
+    if (is_root_removed_ && !root_.removed()) rest_.push_back(0);
+    for (size_t i = 1; i < match_->size(); ++i) {
+      if (match_->IsNode(i)) rest_.push_back(i);
+    }
+    for (size_t before = rest_.size() + 1; rest_.size() < before;) {
+      before = rest_.size();
+      size_t left = 0;
+      for (const size_t i : rest_) {
+        const Node node = match_->output(i).node;
+        if (node.removed()) continue;
+        if (node.num_uses() > 0 || context_.IsPreserved(node.name())) {
+          rest_[left++] = i;
           continue;
         }
         TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(node));
-        is_removed[i] = again = true;
       }
+      rest_.resize(left);
     }
-    for (size_t i = 1; i < is_removed.size(); ++i) {
-      if (!is_removed[i] && variant_->slots[i]->is_consumed()) {
+    for (const size_t i : rest_) {
+      const Node& node = match_->output(i).node;
+      const bool is_kept =
+          std::find(kept_.begin(), kept_.end(), node) != kept_.end();
+      if (match_->IsConsumed(i) && !is_kept) {
         return absl::InternalError(
-            "the replacement still uses '" +
-            std::string(bound_[i].node.name()) +
+            "the replacement still uses '" + std::string(node.name()) +
             "', which the rule removes; mark it MayHaveOtherUses(), or use "
             "its inputs");
       }
     }
+    kept_.clear();
     return absl::OkStatus();
   }
 
   Graph& graph_;
   const PassContext& context_;
-  const PatternVariant* variant_ = nullptr;
-  const Output* bound_ = nullptr;
+  const PatternMatch* match_ = nullptr;
   Node root_;
+  bool is_root_removed_ = false;
   PatternPlan plan_;
+  std::vector<Result> results_;
+  std::vector<std::pair<const ReplacementTree*, Node>> made_;
   std::vector<Node> controls_;
+  std::vector<Node> kept_;                // Results that became Identities.
+  std::vector<size_t> rest_;              // Scratch: indices of matched nodes.
   std::vector<absl::string_view> names_;  // Scratch: names of attributes.
 };
 

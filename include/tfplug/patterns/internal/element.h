@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tfplug/graph/node.h"
+#include "absl/strings/string_view.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,7 +28,9 @@ struct AttrCondition {
   std::string op;           // The op whose nodes are checked; empty: any op.
   std::string attr;         // The attribute's name.
   std::string description;  // For explanations: "true", "one of 1, 2".
-  std::function<bool(const Node&)> predicate;
+  // Takes the serialized AttrValue of the node, or else the op's default; null
+  // data if there is neither.
+  std::function<bool(absl::string_view)> predicate;
 };
 
 struct PatternElement {
@@ -37,6 +39,9 @@ struct PatternElement {
     kNode,      // A node of one of `ops`, with `inputs`.
     kOneOf,     // One of `inputs`, tried in this order.
     kOptional,  // inputs[0], or the first input of that pattern in its place.
+    kEach,      // Any number of inputs of a node, each of which is inputs[0].
+    kRepeated,  // Any number of nodes like inputs[0], each the first input of
+                // the one before, and then the first input of inputs[0].
   };
   Kind kind = Kind::kAny;
   std::string label;             // For explanations; may be empty.
@@ -49,6 +54,9 @@ struct PatternElement {
   std::vector<AttrCondition> conditions;
 
   bool is_node() const { return kind == Kind::kNode; }
+  bool is_choice() const {
+    return kind == Kind::kOneOf || kind == Kind::kOptional;
+  }
   // Whether a replacement consumes the matched node: the node is removed or, if
   // it is the root, becomes the new node.
   bool is_consumed() const { return is_node() && !may_have_other_uses; }

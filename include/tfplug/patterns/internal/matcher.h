@@ -3,22 +3,24 @@
 #define TFPLUG_PATTERNS_INTERNAL_MATCHER_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/node.h"
+#include "tfplug/graph/ranges.h"
+#include "tfplug/patterns/internal/match.h"
 #include "tfplug/patterns/internal/mismatch.h"
+#include "tfplug/patterns/internal/surroundings.h"
 #include "tfplug/patterns/internal/variant.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
 
-// Matches variants of patterns with nodes. The values that a match binds are
-// valid until the next call of Match(). Cheap checks come first: ops, then
-// attributes, then the surrounding graph.
+// Matches variants of patterns with nodes. The match is valid until the next
+// call of Match(). Cheap checks come first: ops, then attributes, then the
+// surrounding graph.
 class PatternMatcher {
  public:
   // `graph_ops`: see PatternTable::FindOps.
@@ -29,37 +31,39 @@ class PatternMatcher {
   // Returns whether `variant` matches with `root` as its root; otherwise,
   // mismatch() has the reason.
   bool Match(const PatternVariant& variant, const Node& root) {
-    variant_ = &variant;
     const PatternElement& element = *variant.slots[0];
-    if (!HasOp(0, root)) return Fail(Reason::kRootOp, 0, root, {}, 0, &element);
-    return CheckInputCount(element, root, 1) && MatchStructure(root) &&
-           MatchAttributes() && CheckSurroundings();
+    if (!HasOp(variant, 0, root)) {
+      return Fail(Reason::kRootOp, 0, root, {}, 0, &element);
+    }
+    if (!CheckInputCount(element, root, 1)) return false;
+    match_.Clear(variant);
+    match_.output(0) = Output{root, variant.root_port};
+    return MatchFrom(variant, 0, 0, 2);
   }
 
-  // The matched values, by slot.
-  const Output* bound() const { return bound_.data(); }
+  const PatternMatch& match() const { return match_; }
   const Mismatch& mismatch() const { return mismatch_; }
 
  private:
   using Reason = Mismatch::Reason;
+  using StepKind = PatternStep::Kind;
 
   bool Fail(Reason reason, int progress, const Node& node,
             const Node& other = Node(), int index = 0,
-            const PatternElement* element = nullptr,
-            const AttrCondition* attr = nullptr) {
+            const PatternElement* element = nullptr) {
     mismatch_.reason = reason;
     mismatch_.progress = progress;
     mismatch_.node = node;
     mismatch_.other = other;
     mismatch_.index = index;
     mismatch_.element = element;
-    mismatch_.attr = attr;
     return false;
   }
 
-  bool HasOp(int slot, const Node& node) const {
+  bool HasOp(const PatternVariant& variant, size_t slot,
+             const Node& node) const {
     const uint32_t node_op = node.op_id();
-    for (uint32_t op : variant_->ops[Index(slot)]) {
+    for (uint32_t op : variant.ops[slot]) {
       if (graph_ops_[op] == node_op) return true;
     }
     return false;
@@ -68,147 +72,276 @@ class PatternMatcher {
                        int progress) {
     if (!element.has_inputs) return true;
     const int count = node.num_inputs();
-    return count == static_cast<int>(element.inputs.size()) ||
-           Fail(Reason::kInputCount, progress, node, {}, count, &element);
-  }
-
-  bool MatchStructure(const Node& root) {
-    bound_.resize(variant_->slots.size());
-    bound_[0] = Output{root, variant_->root_port};
-    int progress = 1;
-    for (const PatternStep& step : variant_->steps) {
-      ++progress;
-      const Node& parent = bound_[Index(step.parent)].node;
-      const Output output = parent.input(step.input);
-      const PatternElement& element = *variant_->slots[Index(step.slot)];
-      const bool is_node = element.is_node();
-      if (step.is_new) {
-        if (!output.node || (is_node && !HasOp(step.slot, output.node))) {
-          return Fail(Reason::kInputOp, progress, parent, output.node,
-                      step.input, &element);
-        }
-        if (is_node && !CheckInputCount(element, output.node, progress)) {
-          return false;
-        }
-        bound_[Index(step.slot)] = output;
-      } else {
-        const Output& before = bound_[Index(step.slot)];
-        if (before.node != output.node ||
-            (!is_node && before.port != output.port)) {
-          return Fail(Reason::kOtherValue, progress, parent, output.node,
-                      step.input, &element);
-        }
-      }
-      if (is_node && output.port != step.port) {
-        mismatch_.expected = step.port;
-        return Fail(Reason::kPort, progress, parent, output.node, step.input);
+    const int wanted = static_cast<int>(element.inputs.size());
+    if (count == wanted) return true;
+    for (const PatternOutput& input : element.inputs) {
+      if (input.element->kind == PatternElement::Kind::kEach &&
+          count >= wanted - 1) {
+        return true;
       }
     }
-    return true;
+    return Fail(Reason::kInputCount, progress, node, {}, count, &element);
   }
 
-  bool MatchAttributes() {
-    int progress = static_cast<int>(variant_->steps.size()) + 1;
-    for (size_t i = 0; i < variant_->slots.size(); ++i) {
-      const Node& node = bound_[i].node;
-      for (const AttrCondition& condition : variant_->slots[i]->conditions) {
-        ++progress;
-        if (!condition.op.empty() && node.op() != condition.op) continue;
-        if (!condition.predicate(node)) {
-          return Fail(Reason::kAttr, progress, node, {}, 0, nullptr,
-                      &condition);
-        }
+  // Takes the steps from `first` on and checks the result. The slots of
+  // `variant`, which may be the body of an Each or Repeated, begin at index
+  // `base`.
+  bool MatchFrom(const PatternVariant& variant, size_t base, size_t first,
+                 int progress) {
+    for (size_t i = first; i < variant.steps.size(); ++i) {
+      const PatternStep& step = variant.steps[i];
+      const int at = progress + static_cast<int>(i);
+      if (step.kind == StepKind::kUse) return MatchUses(step, i, progress);
+      if (step.starts_swap) return MatchSwapped(variant, base, i, progress);
+      if (!Take(variant, base, step, at)) return false;
+    }
+    return CheckAll(variant, base,
+                    progress + static_cast<int>(variant.steps.size()));
+  }
+  bool CheckAll(const PatternVariant& variant, size_t base, int progress) {
+    if (base != 0) return CheckAttributes(variant, base, progress);
+    return CheckRepetitions(progress) &&
+           CheckAttributes(variant, 0, progress) &&
+           PatternSurroundings(match_, context_, mismatch_).Check();
+  }
+  // Tries both orders of the inputs of the commutative node whose first input
+  // is in step `i`.
+  bool MatchSwapped(const PatternVariant& variant, size_t base, size_t i,
+                    int progress) {
+    const PatternStep& step = variant.steps[i];
+    std::vector<char>& swapped = base == 0 ? swapped_ : body_swapped_;
+    const size_t swap = Index(step.swap);
+    if (swapped.size() <= swap) swapped.resize(swap + 1);
+    const PatternMatch::Size size = match_.GetSize();
+    Mismatch best;
+    for (const char order : {0, 1}) {
+      swapped[swap] = order;
+      if (Take(variant, base, step, progress + static_cast<int>(i)) &&
+          MatchFrom(variant, base, i + 1, progress)) {
+        return true;
+      }
+      match_.Shrink(size);
+      if (order == 0) {
+        best.progress = mismatch_.progress;
+        if (best.progress > progress + static_cast<int>(i)) best = mismatch_;
       }
     }
-    return true;
+    if (best.progress > mismatch_.progress) mismatch_ = best;
+    return false;
   }
-
-  // Checks that the rest of the graph does not need the consumed nodes.
-  bool CheckSurroundings() {
-    constexpr int kFar = 1 << 20;  // Beyond any structure or attribute.
-    if (!CheckOverlap(kFar) || !CheckDevice(kFar + 1) || !CheckRoot(kFar + 1)) {
+  // Tries the users of a value, in their order, until the rest matches.
+  bool MatchUses(const PatternStep& step, size_t i, int progress) {
+    const PatternVariant& variant = match_.variant();
+    const auto slot = Index(step.slot);
+    const Output from = match_.output(Index(step.parent));
+    const int port = match_.IsNode(Index(step.parent)) ? step.port : from.port;
+    const PatternElement& element = *variant.slots[slot];
+    const PatternMatch::Size size = match_.GetSize();
+    const int at = progress + static_cast<int>(i);
+    Mismatch best;
+    best.progress = -1;
+    for (const Use use : from.node.uses(port)) {
+      const Node& node = use.node;
+      bool is_other = use.input == step.input && HasOp(variant, slot, node);
+      for (size_t s = 0; s < slot; ++s) {
+        is_other = is_other && match_.output(s).node != node;
+      }
+      if (!is_other) continue;
+      match_.output(slot) = Output{node, 0};
+      if (CheckInputCount(element, node, at) &&
+          MatchFrom(variant, 0, i + 1, progress)) {
+        return true;
+      }
+      if (mismatch_.progress > best.progress) best = mismatch_;
+      match_.Shrink(size);
+    }
+    if (best.progress >= 0) {
+      mismatch_ = best;
       return false;
     }
-    for (size_t i = 1; i < bound_.size(); ++i) {
-      if (variant_->slots[i]->is_consumed() &&
-          !CheckInner(bound_[i].node, kFar + 2)) {
+    return Fail(Reason::kNoUser, at, from.node, {}, port, &element);
+  }
+  // Checks that handles that are used both within an Each or Repeated and
+  // elsewhere matched the same values.
+  bool CheckRepetitions(int progress) {
+    for (const PatternMatch::Repetition& repetition : match_.repetitions()) {
+      const PatternVariant& body = *repetition.body;
+      for (size_t i = 0; i < body.slots.size(); ++i) {
+        if (body.outer_slots[i] < 0) continue;
+        const Output& outer = match_.output(Index(body.outer_slots[i]));
+        const Output& inner = match_.output(repetition.first + i);
+        if (outer.node == inner.node &&
+            (body.slots[i]->is_node() || outer.port == inner.port)) {
+          continue;
+        }
+        return Fail(Reason::kOtherRepetition, progress, inner.node, outer.node,
+                    0, body.slots[i]);
+      }
+    }
+    return true;
+  }
+  // Takes one step of `variant`, whose slots begin at index `base`.
+  bool Take(const PatternVariant& variant, size_t base, const PatternStep& step,
+            int progress) {
+    const Output parent = match_.output(base + Index(step.parent));
+    if (step.kind == StepKind::kEach) {
+      match_.output(base + Index(step.slot)) = Output();
+      return MatchEach(variant, step, parent.node, progress);
+    }
+    int index = step.input;
+    if (step.swap >= 0 &&
+        (base == 0 ? swapped_ : body_swapped_)[Index(step.swap)] != 0) {
+      index = 1 - index;
+    }
+    if (step.from_end) index = parent.node.num_inputs() - index;
+    const Output output =
+        step.kind == StepKind::kSame ? parent : parent.node.input(index);
+    if (step.kind == StepKind::kRepeated) {
+      match_.output(base + Index(step.slot)) =
+          FollowChain(variant, step, output, progress);
+      return true;
+    }
+    const size_t slot = Index(step.slot);
+    const PatternElement& element = *variant.slots[slot];
+    const bool is_node = element.is_node();
+    if (step.is_new) {
+      if (!output.node || (is_node && !HasOp(variant, slot, output.node))) {
+        return Fail(Reason::kInputOp, progress, parent.node, output.node, index,
+                    &element);
+      }
+      if (is_node && !CheckInputCount(element, output.node, progress)) {
+        return false;
+      }
+      match_.output(base + slot) = output;
+    } else {
+      const Output& before = match_.output(base + slot);
+      if (before.node != output.node ||
+          (!is_node && before.port != output.port)) {
+        return Fail(Reason::kOtherValue, progress, parent.node, output.node,
+                    index, &element);
+      }
+    }
+    if (is_node && output.port != step.port) {
+      mismatch_.expected = step.port;
+      return Fail(Reason::kPort, progress, parent.node, output.node, index);
+    }
+    return true;
+  }
+
+  bool MatchEach(const PatternVariant& variant, const PatternStep& step,
+                 const Node& node, int progress) {
+    const PatternElement* group = variant.slots[Index(step.slot)];
+    const int end = node.num_inputs() - step.after;
+    for (int i = step.input; i < end; ++i) {
+      if (!MatchBody(group, *step.bodies, node.input(i), progress)) {
+        // A mismatch of slot 0 has no parent to name.
+        if (mismatch_.reason == Reason::kRootOp) {
+          return Fail(Reason::kInputOp, progress, node, node.input(i).node, i,
+                      mismatch_.element);
+        }
         return false;
       }
     }
     return true;
   }
-  // Checks that no node matches two elements. Exception: a node that is kept
-  // may also be an operand.
-  bool CheckOverlap(int progress) {
-    const std::vector<const PatternElement*>& slots = variant_->slots;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (bound_[i].node != bound_[j].node) continue;
-        if (slots[i]->is_node() && slots[j]->is_node()) {
-          return Fail(Reason::kSameNode, progress, bound_[i].node);
+  // Matches the nodes of a chain. Returns the value before the first one.
+  Output FollowChain(const PatternVariant& variant, const PatternStep& step,
+                     Output end, int progress) {
+    const PatternElement* group = variant.slots[Index(step.slot)];
+    // The bound is reached only in a cycle.
+    uint32_t left = end.node ? Access::state(end.node)->size() : 0;
+    for (; end.node && left > 0; --left) {
+      const PatternVariant* body =
+          MatchBody(group, *step.bodies, end, progress);
+      if (body == nullptr) break;
+      // A commutative node continues the chain in the other input.
+      const bool is_swapped = body->num_swaps > 0 &&
+                              body->slots[0]->is_commutative &&
+                              body_swapped_[0] != 0;
+      end = end.node.input(is_swapped ? 1 : 0);
+    }
+    return end;
+  }
+
+  // Adds a repetition in which slot 0 of a body is `output`. Returns the body
+  // that matches, or null.
+  const PatternVariant* MatchBody(const PatternElement* group,
+                                  const std::vector<PatternVariant>& bodies,
+                                  const Output& output, int progress) {
+    for (const PatternVariant& body : bodies) {
+      const PatternMatch::Size size = match_.GetSize();
+      const size_t base = match_.Add(group, body).first;
+      if (StartBody(body, base, output, progress) &&
+          MatchFrom(body, base, 0, progress)) {
+        return &body;
+      }
+      match_.Shrink(size);
+    }
+    return nullptr;
+  }
+  bool StartBody(const PatternVariant& body, size_t base, const Output& output,
+                 int progress) {
+    const PatternElement& element = *body.slots[0];
+    match_.output(base) = output;
+    if (!output.node) {
+      return Fail(Reason::kRootOp, progress, output.node, {}, 0, &element);
+    }
+    if (!element.is_node()) return true;
+    return output.port == body.root_port && HasOp(body, 0, output.node)
+               ? CheckInputCount(element, output.node, progress)
+               : Fail(Reason::kRootOp, progress, output.node, {}, 0, &element);
+  }
+
+  bool CheckAttributes(const PatternVariant& variant, size_t base,
+                       int progress) {
+    for (size_t i = 0; i < variant.slots.size(); ++i) {
+      for (const AttrCondition& condition : variant.slots[i]->conditions) {
+        ++progress;
+        if (!CheckAttribute(condition, match_.output(base + i).node,
+                            progress)) {
+          return false;
         }
-        if (slots[i]->is_consumed() || slots[j]->is_consumed()) {
-          return Fail(Reason::kOperandConsumed, progress, bound_[i].node);
-        }
+      }
+    }
+    for (const auto& [slot, condition] : variant.conditions) {
+      if (!variant.slots[Index(slot)]->is_node()) continue;
+      ++progress;
+      if (!CheckAttribute(*condition, match_.output(base + Index(slot)).node,
+                          progress)) {
+        return false;
       }
     }
     return true;
   }
-  // Checks the root's device. A node without a device (in a function that
-  // TensorFlow has not placed yet) may be placed on any device.
-  bool CheckDevice(int progress) {
-    const Node& root = bound_[0].node;
-    return root.device().empty() || context_.IsOnDevice(root.device()) ||
-           Fail(Reason::kOtherDevice, progress, root);
-  }
-  // Checks that only the matched output of the root is used, because the
-  // replacement has no others.
-  bool CheckRoot(int progress) {
-    if (!variant_->slots[0]->has_many_outputs) return true;
-    const Node& root = bound_[0].node;
-    for (const Use use : root.uses()) {
-      if (use.is_control()) continue;
-      const int port = use.node.input(use.input).port;
-      if (port != variant_->root_port) {
-        return Fail(Reason::kOutputUsed, progress, root, {}, port);
-      }
-    }
-    // TensorFlow does not report which output of a preserved node is fetched.
-    return !context_.IsPreserved(root.name()) ||
-           Fail(Reason::kOutputUsed, progress, root, {},
-                variant_->root_port == 0 ? 1 : 0);
-  }
-  // Checks that nothing outside the match needs `node`.
-  bool CheckInner(const Node& node, int progress) {
-    const Node& root = bound_[0].node;
-    if (node.device() != root.device()) {
-      return Fail(Reason::kDevice, progress, node, root);
-    }
-    for (const Use use : node.uses()) {
-      if (!IsConsumed(use.node)) {
-        return Fail(use.is_control() ? Reason::kControlUsed : Reason::kUsed,
-                    progress, node, use.node);
-      }
-    }
-    return !context_.IsPreserved(node.name()) ||
-           Fail(Reason::kPreserved, progress, node);
-  }
-  bool IsConsumed(const Node& node) const {
-    for (size_t i = 0; i < bound_.size(); ++i) {
-      if (bound_[i].node == node &&
-          (i == 0 || variant_->slots[i]->is_consumed())) {
-        return true;
-      }
-    }
+  bool CheckAttribute(const AttrCondition& condition, const Node& node,
+                      int progress) {
+    if (!condition.op.empty() && node.op() != condition.op) return true;
+    absl::string_view value = node.RawAttr(condition.attr);
+    const bool is_default = value.data() == nullptr;
+    if (is_default) value = DefaultOf(node, condition.attr);
+    if (condition.predicate(value)) return true;
+    Fail(Reason::kAttr, progress, node);
+    mismatch_.attr = &condition;
+    mismatch_.value = value;
+    mismatch_.is_default = is_default && value.data() != nullptr;
     return false;
+  }
+  // Returns null data if the op's definition has no default.
+  absl::string_view DefaultOf(const Node& node, absl::string_view attr) const {
+    const auto signature = context_.functions().GetSignature(node.op());
+    if (!signature.ok()) return {};
+    const OpSignature::Attr* found = (*signature)->FindAttr(attr);
+    if (found == nullptr || !found->has_default) return {};
+    return found->default_value;
   }
 
   static size_t Index(int slot) { return static_cast<size_t>(slot); }
 
   const PassContext& context_;
   const std::vector<uint32_t>& graph_ops_;
-  const PatternVariant* variant_ = nullptr;
-  std::vector<Output> bound_;  // By slot.
+  PatternMatch match_;
+  // By PatternStep::swap: of the variant, and of the current body.
+  std::vector<char> swapped_, body_swapped_;
   Mismatch mismatch_;
 };
 

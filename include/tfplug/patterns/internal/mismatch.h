@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/patterns/internal/describe.h"
 #include "tfplug/patterns/internal/element.h"
@@ -22,6 +23,9 @@ struct Mismatch {
     kInputCount,       // `node` has `index` inputs, unlike the pattern.
     kPort,             // Input `index` of `node` is not output `expected`.
     kOtherValue,       // Input `index` of `node` is not the value bound before.
+    kOtherRepetition,  // As above, within an Each or Repeated: `node` is not
+                       // `other`.
+    kNoUser,           // No user of output `index` of `node` matches.
     kSameNode,         // `node` matches two elements of the pattern.
     kAttr,             // `attr` of `node` does not meet the condition.
     kUsed,             // `other`, outside the match, uses `node`.
@@ -31,6 +35,8 @@ struct Mismatch {
     kDevice,           // `node` is on another device than `other`.
     kOtherDevice,      // `node` is not on the pass's device type.
     kOperandConsumed,  // The replacement would need an output of `node`.
+    kCycle,            // `node` is on a path from a replaced value to an
+                       // operand.
     // Reasons with a text of their own:
     kCondition,  // A condition of the rule is not met.
     kConstant,   // A constant could not be computed.
@@ -45,8 +51,21 @@ struct Mismatch {
   int expected = 0;
   const PatternElement* element = nullptr;
   const AttrCondition* attr = nullptr;
+  absl::string_view value;  // Of `attr`; null data if it has none.
+  bool is_default = false;  // Whether `value` is the op's default.
   std::string text;
 };
+
+// Returns "2", or "at least 1" if one of the inputs is an Each().
+inline std::string DescribeInputCount(const PatternElement& element) {
+  size_t count = element.inputs.size();
+  for (const PatternOutput& input : element.inputs) {
+    if (input.element->kind == PatternElement::Kind::kEach) {
+      return "at least " + std::to_string(count - 1);
+    }
+  }
+  return std::to_string(count);
+}
 
 inline std::string Describe(const Mismatch& m) {
   using Reason = Mismatch::Reason;
@@ -63,7 +82,7 @@ inline std::string Describe(const Mismatch& m) {
              DescribeOps(*m.element);
     case Reason::kInputCount:
       return Describe(m.node) + " has " + std::to_string(m.index) +
-             " inputs, not " + std::to_string(m.element->inputs.size());
+             " inputs, not " + DescribeInputCount(*m.element);
     case Reason::kPort:
       return input + Describe(m.node) + " is output " +
              std::to_string(m.node.input(m.index).port) + " of " +
@@ -73,12 +92,18 @@ inline std::string Describe(const Mismatch& m) {
              (m.element->label.empty()
                   ? "that the same handle matched before"
                   : "that " + m.element->label + " matched before");
+    case Reason::kOtherRepetition:
+      return Describe(m.node) + " is not " + Describe(m.other) +
+             ", which the same handle matched elsewhere";
+    case Reason::kNoUser:
+      return "no user of output " + std::to_string(m.index) + " of " +
+             Describe(m.node) + " is " + DescribeOps(*m.element);
     case Reason::kSameNode:
       return Describe(m.node) + " would match two nodes of the pattern";
     case Reason::kAttr:
       return Describe(m.node) + ": attribute " + m.attr->attr + " is " +
-             DescribeAttr(m.node, m.attr->attr) + ", not " +
-             m.attr->description;
+             (m.is_default ? "absent, which means " : "") +
+             DescribeAttr(m.value) + ", not " + m.attr->description;
     case Reason::kUsed:
       return Describe(m.node) + " is also used by " + Describe(m.other);
     case Reason::kControlUsed:
@@ -96,6 +121,10 @@ inline std::string Describe(const Mismatch& m) {
     case Reason::kOperandConsumed:
       return Describe(m.node) +
              " would be removed, but is also an operand of the match";
+    case Reason::kCycle:
+      return "an operand of the match depends on one of its results, by way "
+             "of " +
+             Describe(m.node);
     case Reason::kCondition:
       return "condition not met: " + m.text;
     case Reason::kConstant:

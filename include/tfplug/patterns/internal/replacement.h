@@ -2,18 +2,14 @@
 #ifndef TFPLUG_PATTERNS_INTERNAL_REPLACEMENT_H_
 #define TFPLUG_PATTERNS_INTERNAL_REPLACEMENT_H_
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tfplug/base/data_type.h"
-#include "tfplug/base/shape.h"
 #include "tfplug/graph/attr_value.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/patterns/internal/element.h"
@@ -26,22 +22,24 @@ namespace tfplug::internal {
 
 using patterns::Matched;
 
-// The value of an attribute of a new node.
-using AttrValue =
-    std::variant<bool, int64_t, float, DataType, std::string, PartialShape,
-                 std::vector<bool>, std::vector<int64_t>, std::vector<float>,
-                 std::vector<DataType>, std::vector<std::string>>;
-
 // An attribute of a new node. Its value comes from the first of `copy_from`,
 // `function` and `value` that is set.
 struct NewAttr {
   std::string name;
   bool if_known = false;  // Skipped if the op has no such attribute.
-  bool is_type = false;   // A DataType, by which kernels are selected.
   std::shared_ptr<PatternElement> copy_from;
-  std::function<AttrValue(const Matched&)> function;
-  AttrValue value;
-  std::string bytes;  // `value`, serialized.
+  std::string copy_name;  // Of the attribute of copy_from; empty: `name`.
+  // Returns a serialized AttrValue.
+  std::function<std::string(const Matched&)> function;
+  std::string value;  // A serialized AttrValue.
+};
+
+struct ReplacementTree;
+
+// A value in a replacement: an output of a new node, or a matched value.
+struct ReplacementSource {
+  std::shared_ptr<ReplacementTree> tree;
+  int port = 0;  // For kNode.
 };
 
 struct ReplacementTree {
@@ -49,7 +47,7 @@ struct ReplacementTree {
   Kind kind = Kind::kMatched;
   PatternOutput matched;  // For kMatched.
   std::string op;         // For kNode.
-  std::vector<std::shared_ptr<ReplacementTree>> inputs;
+  std::vector<ReplacementSource> inputs;
   std::vector<NewAttr> attrs;
   bool needs_kernel = false;
   // For kConst.
@@ -65,7 +63,10 @@ struct RuleData {
   PatternOutput root;
   int priority = 0;
   std::vector<Condition> conditions;
-  std::shared_ptr<ReplacementTree> replacement;
+  ReplacementSource replacement;  // Of the root.
+  // The outputs that are replaced besides the root, and their replacements.
+  std::vector<PatternOutput> results;
+  std::vector<ReplacementSource> result_replacements;
 };
 
 // Whether a V can be the value of an attribute of type T. Excludes the
@@ -80,23 +81,30 @@ constexpr bool IsAttrValue() {
   }
 }
 
+// The type of an attribute that has the value V: the result of a function of
+// the match, or the type that Node::SetAttr() would store.
+template <class V, class = void>
+struct NewAttrType {
+  using Type = AttrTypeFor<V>;
+};
+template <class V>
+struct NewAttrType<V, std::enable_if_t<std::is_invocable_v<V, const Matched&>>>
+    : NewAttrType<std::decay_t<std::invoke_result_t<V, const Matched&>>> {};
+
 // Sets the value of an attribute of type T: a T, or a function of the match.
 template <class T, class V>
 void Assign(V value, NewAttr& attr) {
-  attr.is_type = std::is_same_v<T, DataType>;
   if constexpr (std::is_invocable_v<V, const Matched&>) {
     static_assert(
         IsAttrValue<std::invoke_result_t<V, const Matched&>, T>(),
         "tfplug: the function does not return the type of the attribute");
     attr.function = [value = std::move(value)](const Matched& matched) {
-      return AttrValue(std::in_place_type<T>, static_cast<T>(value(matched)));
+      return AttrCodec<T>::Encode(static_cast<T>(value(matched)));
     };
   } else {
     static_assert(IsAttrValue<V, T>(),
                   "tfplug: the value does not have the type of the attribute");
-    attr.value.emplace<T>(static_cast<T>(std::move(value)));
-    attr.bytes.clear();
-    AttrCodec<T>::Append(attr.bytes, std::get<T>(attr.value));
+    attr.value = AttrCodec<T>::Encode(static_cast<T>(std::move(value)));
   }
 }
 

@@ -125,7 +125,7 @@ class PatternRun {
   bool Replace(const Entry& entry, const Node& node, absl::Status& status) {
     const RuleData& rule = table_.rule(entry);
     const absl::StatusOr<bool> replaced =
-        editor_.Replace(rule, entry.variant, matcher_.bound());
+        editor_.Replace(rule, matcher_.match());
     if (!replaced.ok()) {
       status = AnnotateRule(rule.name, node, replaced.status());
       return true;

@@ -14,6 +14,7 @@
 #include "tfplug/graph/graph.h"
 #include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/variant.h"
+#include "tfplug/patterns/internal/variant_builder.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -58,6 +59,7 @@ class PatternTable {
     num_root_ops_ = ops_.size();
     for (Entry& entry : entries_) {
       AddOps(entry, 1, entry.variant.slots.size());
+      AddOpsOfBodies(entry.variant);
     }
     for (Entry& entry : entries_) AddToRoots(entry);
   }
@@ -118,8 +120,9 @@ class PatternTable {
 
   void Prepare(size_t rule) {
     std::vector<PatternVariant> variants;
-    absl::Status status = VariantBuilder::Build(rules_[rule].root, variants);
-    if (status.ok() && rules_[rule].replacement == nullptr) {
+    absl::Status status = VariantBuilder::Build(rules_[rule].root,
+                                                rules_[rule].results, variants);
+    if (status.ok() && rules_[rule].replacement.tree == nullptr) {
       status = absl::InvalidArgumentError(
           "it has no replacement; call ReplaceBy(...)");
     }
@@ -143,6 +146,17 @@ class PatternTable {
       }
     }
   }
+  void AddOpsOfBodies(PatternVariant& variant) {
+    for (const PatternStep& step : variant.steps) {
+      if (step.bodies == nullptr) continue;
+      for (PatternVariant& body : *step.bodies) {
+        for (const PatternElement* element : body.slots) {
+          std::vector<uint32_t>& ops = body.ops.emplace_back();
+          for (const std::string& op : element->ops) ops.push_back(AddOp(op));
+        }
+      }
+    }
+  }
   // Returns the index of `op`, and adds it if necessary.
   uint32_t AddOp(const std::string& op) {
     const auto found = std::find(ops_.begin(), ops_.end(), op);
@@ -153,12 +167,19 @@ class PatternTable {
   // Whether a replacement can enable another match. A matched value that
   // replaces the root becomes an input of the root's users; a new node can
   // match only if a pattern contains its op.
+  bool MayEnableMatches(const RuleData& rule) const {
+    bool may = MayEnableMatches(*rule.replacement.tree);
+    for (const ReplacementSource& result : rule.result_replacements) {
+      may = may || MayEnableMatches(*result.tree);
+    }
+    return may;
+  }
   bool MayEnableMatches(const ReplacementTree& tree) const {
     if (tree.kind == ReplacementTree::Kind::kMatched) return true;
     if (std::find(ops_.begin(), ops_.end(), tree.op) != ops_.end()) return true;
-    for (const auto& input : tree.inputs) {
-      if (input->kind != ReplacementTree::Kind::kMatched &&
-          MayEnableMatches(*input)) {
+    for (const ReplacementSource& input : tree.inputs) {
+      if (input.tree->kind != ReplacementTree::Kind::kMatched &&
+          MayEnableMatches(*input.tree)) {
         return true;
       }
     }
@@ -166,11 +187,13 @@ class PatternTable {
   }
 
   void AddToRoots(Entry& entry) {
-    entry.may_enable_matches =
-        MayEnableMatches(*rules_[entry.rule].replacement);
+    entry.may_enable_matches = MayEnableMatches(rules_[entry.rule]);
     for (const PatternStep& step : entry.variant.steps) {
       const auto input = static_cast<size_t>(step.input);
-      if (step.parent != 0 || input >= entry.input_ops.size()) continue;
+      if (step.kind != PatternStep::Kind::kInput || step.from_end ||
+          step.parent != 0 || input >= entry.input_ops.size()) {
+        continue;
+      }
       std::vector<uint64_t>& bits = entry.input_ops[input];
       for (uint32_t op : entry.variant.ops[static_cast<size_t>(step.slot)]) {
         bits.resize(ops_.size() / 64 + 1);

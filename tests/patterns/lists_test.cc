@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/array.h>
+#include <tfplug/ops/math.h>
+#include <tfplug/ops/nn.h>
+#include <tfplug/patterns/choices.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+// Tests patterns that match any number of inputs (Each) or of nodes in a row
+// (Repeated).
+namespace tfplug {
+namespace {
+
+using Floats = std::vector<float>;
+
+Rules MakeRules(Rule rule) {
+  std::vector<Rule> rules;
+  rules.push_back(std::move(rule));
+  return Rules(std::move(rules));
+}
+
+struct Fixture : RulesFixture {
+  Fixture() {
+    DefineOp("AddN", {"N: int", "T: type"}, {"inputs: N * T"});
+    DefineOp("ConcatV2", {"N: int", "T: type", "Tidx: type"},
+             {"values: N * T", "axis: Tidx"});
+    DefineOp("Neg", {"T: type"}, {"x: T"});
+    DefineOp("Placeholder", {"T: type"});
+    DefineOp("Relu", {"T: type"}, {"x: T"});
+    for (const char* name : {"a", "b", "c"}) {
+      Add(name, "Placeholder");
+      Add(std::string("neg_") + name, "Neg", {name});
+    }
+    Add("axis", "Placeholder").SetAttr("T", DataType::kInt32);
+  }
+  const Pattern x = Any("element");
+};
+
+// AddN(Neg(x)...) -> Neg(AddN(x...))
+Rules MoveNeg(const Pattern& x) {
+  const auto neg = Match<ops::Neg>(x);
+  const auto sum = Match<ops::AddN>(Each(neg));
+  return MakeRules(
+      Rule("move", sum).ReplaceBy(New<ops::Neg>(New<ops::AddN>(x))));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a list of any length") {
+  const Rules rules = MoveNeg(x);
+  SUBCASE("of one") {
+    Add("sum", "AddN", {"neg_a"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() ==
+          "neg_b = Neg(b)\nneg_c = Neg(c)\nsum = Neg(sum/AddN)\n"
+          "sum/AddN = AddN(a)");
+  }
+  SUBCASE("of three") {
+    Add("sum", "AddN", {"neg_c", "neg_a", "neg_b"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "sum = Neg(sum/AddN)\nsum/AddN = AddN(c, a, b)");
+    CHECK(graph.FindNode("sum/AddN").GetAttr<int64_t>("N").value() == 3);
+    CHECK(graph.FindNode("sum/AddN").GetAttr<DataType>("T").value() ==
+          DataType::kFloat);
+  }
+  SUBCASE("with the same node twice") {
+    Add("sum", "AddN", {"neg_a", "neg_a", "neg_b", "neg_c"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "sum = Neg(sum/AddN)\nsum/AddN = AddN(a, a, b, c)");
+  }
+  SUBCASE("an element that does not match") {
+    Add("sum", "AddN", {"neg_a", "b"});
+    CHECK(Explain(rules, "sum") ==
+          "move: input 1 of 'sum' (AddN) is 'b' (Placeholder), not Neg\n");
+    CHECK(Run(rules) == "0");
+  }
+  SUBCASE("an element that is used elsewhere") {
+    Add("sum", "AddN", {"neg_a", "neg_b"});
+    Add("other", "Relu", {"neg_b"});
+    CHECK(Explain(rules, "sum") ==
+          "move: 'neg_b' (Neg) is also used by 'other' (Relu)\n");
+    CHECK(Run(rules) == "0");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a long list takes linear time") {
+  std::vector<std::string> inputs;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    Add(name, "Neg", {"a"});
+    inputs.push_back(name);
+  }
+  Add("sum", "AddN", inputs);
+  CHECK(Run(MoveNeg(x)) == "1");
+  CHECK(graph.FindNode("sum/AddN").num_inputs() == 20000);
+  CHECK(graph.num_nodes() == 9);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a list before another input") {
+  const Pattern axis = Any("axis");
+  const auto concat = Match<ops::ConcatV2>(Each(Match<ops::Neg>(x)), axis);
+  const Rules rules = MakeRules(
+      Rule("move", concat)
+          .ReplaceBy(New<ops::Neg>(New<ops::ConcatV2>(Each(x), axis))));
+  Add("concat", "ConcatV2", {"neg_a", "neg_b", "neg_c", "axis"});
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "concat = Neg(concat/ConcatV2)\n"
+        "concat/ConcatV2 = ConcatV2(a, b, c, axis)");
+  const Node made = graph.FindNode("concat/ConcatV2");
+  CHECK(made.GetAttr<int64_t>("N").value() == 3);
+  CHECK(made.GetAttr<DataType>("Tidx").value() == DataType::kInt32);
+}
+
+TEST_CASE_FIXTURE(Fixture, "all elements share an operand with the pattern") {
+  const Pattern factor = Any("factor");
+  const auto product = Match<ops::Mul>(x, factor);
+  const auto root =
+      Match<ops::RealDiv>(Match<ops::AddN>(Each(product)), factor);
+  std::vector<Output> values;
+  const Rules rules = MakeRules(Rule("cancel", root)
+                                    .OnlyIf("always",
+                                            [&](const Matched& m) {
+                                              values = m.all(x);
+                                              CHECK(m[x] == values[0]);
+                                              CHECK(m.all(factor).size() == 1);
+                                              return true;
+                                            })
+                                    .ReplaceBy(New<ops::AddN>(x)));
+  Add("p", "Mul", {"a", "c"});
+  Add("q", "Mul", {"b", "c"});
+  Add("sum", "AddN", {"p", "q"});
+  SUBCASE("the same operand") {
+    Add("div", "RealDiv", {"sum", "c"});
+    CHECK(Run(rules) == "1");
+    CHECK(graph.FindNode("div").op() == "AddN");
+    CHECK(values.size() == 2);
+    CHECK(values[1].node.name() == "b");
+  }
+  SUBCASE("another operand") {
+    Add("div", "RealDiv", {"sum", "a"});
+    CHECK(Explain(rules, "div") ==
+          "cancel: 'c' (Placeholder) is not 'a' (Placeholder), which the same "
+          "handle matched elsewhere\n");
+    CHECK(Run(rules) == "0");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "alternatives within a list") {
+  const auto element = OneOf(Match<ops::Neg>(x), Match<ops::Relu>(x));
+  const Rules rules = MakeRules(Rule("drop", Match<ops::AddN>(Each(element)))
+                                    .ReplaceBy(New<ops::AddN>(x)));
+  Add("relu", "Relu", {"c"});
+  Add("sum", "AddN", {"neg_a", "relu", "neg_b"});
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "neg_c = Neg(c)\nsum = AddN(a, c, b)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a chain of any length") {
+  const auto identity = Match<ops::Identity>(x).Named("copy");
+  std::vector<Output> chain;
+  const Rules rules =
+      MakeRules(Rule("skip", Match<ops::Relu>(Repeated(identity)))
+                    .OnlyIf("there is a chain",
+                            [&](const Matched& m) {
+                              if (!m.has(identity)) return false;
+                              chain = m.all(identity);
+                              return true;
+                            })
+                    .ReplaceBy(New<ops::Relu>(x)));
+  Add("i1", "Identity", {"a"});
+  Add("i2", "Identity", {"i1"});
+  Add("i3", "Identity", {"i2"});
+  SUBCASE("of none") {
+    Add("relu", "Relu", {"a"});
+    CHECK(Explain(rules, "relu") ==
+          "skip: condition not met: there is a chain\n");
+    CHECK(Run(rules) == "0");
+  }
+  SUBCASE("of three") {
+    Add("relu", "Relu", {"i3"});
+    CHECK(Run(rules) == "1");
+    CHECK(chain.size() == 3);
+    CHECK(graph.FindNode("relu").input(0).node.name() == "a");
+    CHECK_FALSE(graph.FindNode("i1"));
+  }
+  SUBCASE("that is used in the middle") {
+    Add("relu", "Relu", {"i3"});
+    Add("other", "Neg", {"i2"});
+    CHECK(Explain(rules, "relu") ==
+          "skip: 'i2' (Identity) is also used by 'other' (Neg)\n");
+    CHECK(Run(rules) == "0");
+  }
+}
+TEST_CASE_FIXTURE(Fixture, "a long chain takes linear time") {
+  std::string last = "a";
+  for (int i = 0; i < 20000; ++i) {
+    const std::string name = "i" + std::to_string(i);
+    Add(name, "Identity", {last});
+    last = name;
+  }
+  Add("relu", "Relu", {last});
+  const Rules rules = MakeRules(
+      Rule("skip", Match<ops::Relu>(Repeated(Match<ops::Identity>(x))))
+          .ReplaceBy(New<ops::Neg>(x)));
+  CHECK(Run(rules) == "1");
+  CHECK(graph.FindNode("relu").input(0).node.name() == "a");
+  CHECK(graph.num_nodes() == 8);
+}
+TEST_CASE_FIXTURE(Fixture, "a chain of nodes with further inputs") {
+  const auto add = Match<ops::AddV2>(x, MatchConst()).Commutative();
+  const auto neg = Match<ops::Neg>(Repeated(add));
+  int64_t sum = 0;
+  const Rules rules =
+      MakeRules(Rule("sum", neg)
+                    .OnlyIf("always",
+                            [&](const Matched& m) {
+                              sum += static_cast<int64_t>(m.all(add).size());
+                              return true;
+                            })
+                    .ReplaceBy(New<ops::Relu>(x)));
+  AddConst("one", Constant::Of(Shape{}, Floats{1}));
+  Add("s1", "AddV2", {"a", "one"});
+  Add("s2", "AddV2", {"one", "s1"});
+  Add("neg", "Neg", {"s2"});
+  CHECK(Run(rules) == "4");  // Also neg_a, neg_b and neg_c.
+  CHECK(graph.FindNode("neg").input(0).node.name() == "a");
+  CHECK(sum == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "malformed lists and chains") {
+  const auto neg = Match<ops::Neg>(x);
+  const auto inner = Match<ops::AddN>(Each(neg));
+  const std::string nested =
+      "rule 'r': an Each(...) or Repeated(...) cannot contain another one";
+  Add("sum", "AddN", {"neg_a"});
+  CHECK(Run(MakeRules(Rule("r", Match<ops::AddN>(Each(inner))).ReplaceBy(x))) ==
+        nested);
+  CHECK(Run(MakeRules(
+            Rule("r", Match<ops::AddN>(Each(Match<ops::Relu>(Repeated(neg)))))
+                .ReplaceBy(x))) == nested);
+  CHECK(Run(MakeRules(Rule("r", Match<ops::AddN>(Each(neg)))
+                          .ReplaceBy(x)
+                          .AlsoReplace(neg, x))) ==
+        "rule 'r': AlsoReplace() cannot replace a node of an Each(...) or "
+        "Repeated(...)");
+  CHECK(Run(MakeRules(Rule("r", Match<ops::Relu>(Repeated(Match<ops::Neg>())))
+                          .ReplaceBy(x))) ==
+        "rule 'r': a Repeated node must have inputs: the chain continues in "
+        "the first one");
+}
+
+}  // namespace
+}  // namespace tfplug

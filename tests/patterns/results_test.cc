@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/ops/array.h>
+#include <tfplug/ops/internal.h>
+#include <tfplug/ops/math.h>
+#include <tfplug/ops/nn.h>
+#include <tfplug/patterns/rule.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "patterns/rules_fixture.h"
+
+// Tests rules that replace several outputs, ops that are given by their names,
+// and attributes that follow from the inputs.
+namespace tfplug {
+namespace {
+
+Rules MakeRules(Rule rule) {
+  std::vector<Rule> rules;
+  rules.push_back(std::move(rule));
+  return Rules(std::move(rules));
+}
+
+struct Fixture : RulesFixture {
+  Fixture() {
+    DefineOp("Placeholder", {"T: type"});
+    DefineOp("MyNorm", {"T: type", "epsilon: float"}, {"x: T"},
+             {"y: T", "mean: T", "scale: float"});
+    DefineOp("MySplit", {"T: type", "num: int"}, {"x: T"}, {"y: num * T"});
+    DefineOp("Rsqrt", {"T: type"}, {"x: T"});
+    DefineOp("Square", {"T: type"}, {"x: T"});
+    DefineOp("MatMul", {"T: type"}, {"a: T", "b: T"});
+    DefineOp("ConcatV2", {"N: int", "T: type", "Tidx: type"},
+             {"values: N * T", "axis: Tidx"});
+    Add("x", "Placeholder");
+    Add("y", "Placeholder");
+  }
+  const Pattern x = Any("x");
+};
+
+// ---- Ops by name, and attributes that follow from the inputs ----------------
+
+TEST_CASE_FIXTURE(Fixture, "an op by its name") {
+  const auto relu = Match<ops::Relu>(x);
+  const auto made = New("MyNorm", x);
+  SUBCASE("with attributes by their names") {
+    const Rules rules = MakeRules(
+        Rule("mine", relu).ReplaceBy(made.Copy(relu, "alpha", "epsilon")));
+    Add("relu", "Relu", {"x"}).SetAttr("alpha", 0.5f);
+    (*this)["x"].SetAttr("T", DataType::kHalf);
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "relu = MyNorm(x)");
+    CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kHalf);
+    CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.5f);
+  }
+  SUBCASE("with a value of a function") {
+    const Rules rules = MakeRules(
+        Rule("mine", relu)
+            .ReplaceBy(made.Set("epsilon", [](const Matched&) { return 0.25; })
+                           .Set("T", DataType::kDouble)));
+    Add("relu", "Relu", {"x"});
+    CHECK(Run(rules) == "1");
+    CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.25f);
+    CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kDouble);
+  }
+  SUBCASE("with an attribute that the op lacks") {
+    const Rules rules =
+        MakeRules(Rule("mine", relu).ReplaceBy(made.Set("epsilom", 1.0f)));
+    Add("relu", "Relu", {"x"});
+    CHECK(Explain(rules, "relu") ==
+          "mine: this TensorFlow's MyNorm has no attribute epsilom\n");
+  }
+  SUBCASE("without a kernel for the type of its input") {
+    const Rules rules =
+        MakeRules(Rule("mine", relu).ReplaceBy(made.RequireKernel()));
+    Add("relu", "Relu", {"x"});
+    CHECK(Explain(rules, "relu") ==
+          "mine: no kernel is registered for MyNorm with T=float on SIM\n");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a type that does not follow from the inputs") {
+  const Rules rules =
+      MakeRules(Rule("mine", Match<ops::Relu>(x)).ReplaceBy(New("MyNorm", x)));
+  Add("unknown", "Unknown");
+  Add("relu", "Relu", {"unknown"});
+  CHECK(Explain(rules, "relu") ==
+        "mine: this TensorFlow's MyNorm requires attribute T, which the rule "
+        "does not set and which does not follow from the inputs\n");
+  CHECK(Run(rules) == "0");
+}
+TEST_CASE_FIXTURE(Fixture, "the types of new nodes and constants") {
+  const auto axis = NewConst(Constant::Of(Shape{}, std::vector<int64_t>{1}));
+  const auto norm = New("MyNorm", x);
+  const Rules rules =
+      MakeRules(Rule("mine", Match<ops::Relu>(x))
+                    .ReplaceBy(New<ops::ConcatV2>(norm[2], norm[2], axis)));
+  Add("relu", "Relu", {"x"});
+  (*this)["x"].SetAttr("T", DataType::kHalf);
+  CHECK(Run(rules) == "1");
+  // One new MyNorm with two uses. Its output 2 is a float whatever its input.
+  CHECK(Text() ==
+        "relu = ConcatV2(relu/MyNorm:2, relu/MyNorm:2, relu/Const)\n"
+        "relu/MyNorm = MyNorm(x)");
+  CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kFloat);
+  CHECK((*this)["relu"].GetAttr<DataType>("Tidx").value() == DataType::kInt64);
+  CHECK((*this)["relu"].GetAttr<int64_t>("N").value() == 2);
+  CHECK((*this)["relu/MyNorm"].GetAttr<DataType>("T").value() ==
+        DataType::kHalf);
+}
+TEST_CASE_FIXTURE(Fixture, "lists of types") {
+  DefineOp("MyCall", {"Tlist: list(type)"}, {"args: Tlist"}, {"y: Tlist"});
+  const Pattern y = Any();
+  const Rules rules = MakeRules(
+      Rule("call", Match<ops::Mul>(x, y)).ReplaceBy(New("MyCall", x, y)[1]));
+  (*this)["y"].SetAttr("T", DataType::kInt32);
+  Add("mul", "Mul", {"x", "y"});
+  Add("user", "Neg", {"mul"});
+  CHECK(Run(rules) == "1");
+  CHECK((*this)["mul"].GetAttr<std::vector<DataType>>("Tlist").value() ==
+        std::vector<DataType>{DataType::kFloat, DataType::kInt32});
+  // The replacement is the new node's output 1.
+  CHECK(Text() == "mul = MyCall(x, y)\nuser = Neg(mul:1)");
+}
+TEST_CASE_FIXTURE(Fixture, "a constant in place of the root") {
+  const Rules rules = MakeRules(
+      Rule("fold", Match<ops::Relu>(x))
+          .ReplaceBy(NewConst(Constant::Of(Shape{}, std::vector<float>{7}))));
+  Add("relu", "Relu", {"x"});
+  Add("user", "Neg", {"relu"});
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "user = Neg(relu)");
+  CHECK(Constant::Read((*this)["relu"])->GetElements<float>().value() ==
+        std::vector<float>{7});
+  CHECK_FALSE((*this)["relu"].HasAttr("T"));
+}
+
+// ---- Inner nodes whose outputs are used elsewhere ---------------------------
+
+// Mul(Square(x), Rsqrt(Square(x))), where both may be used elsewhere.
+struct NormFixture : Fixture {
+  NormFixture() {
+    Add("square", "Square", {"x"});
+    Add("rsqrt", "Rsqrt", {"square"});
+    Add("mul", "Mul", {"square", "rsqrt"});
+  }
+  static Rules Fuse(const Pattern& x) {
+    const auto square = Match<ops::Square>(x);
+    const auto rsqrt = Match<ops::Rsqrt>(square);
+    const auto norm = New("MyNorm", x);
+    return MakeRules(Rule("norm", Match<ops::Mul>(square, rsqrt))
+                         .ReplaceBy(norm)
+                         .AlsoReplace(square, norm[1])
+                         .AlsoReplace(rsqrt, norm[2]));
+  }
+  const Rules rules = Fuse(x);
+};
+
+TEST_CASE_FIXTURE(NormFixture, "results that nothing else uses") {
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "mul = MyNorm(x)");
+}
+TEST_CASE_FIXTURE(NormFixture, "results that other nodes use") {
+  Add("grad", "Neg", {"rsqrt"});
+  Add("grads", "AddV2", {"square", "square", "^mul"});
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "grad = Neg(mul:2)\n"
+        "grads = AddV2(mul:1, mul:1, ^mul)\n"
+        "mul = MyNorm(x)");
+}
+TEST_CASE_FIXTURE(NormFixture, "a result whose name must remain") {
+  SUBCASE("because it is preserved") {
+    Preserve("rsqrt");
+    Add("user", "Neg", {"rsqrt"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() ==
+          "mul = MyNorm(x)\nrsqrt = Identity(mul:2)\nuser = Neg(mul:2)");
+    CHECK((*this)["rsqrt"].GetAttr<DataType>("T").value() == DataType::kFloat);
+  }
+  SUBCASE("because of a control edge") {
+    Add("user", "Neg", {"x", "^square"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() ==
+          "mul = MyNorm(x)\nsquare = Identity(mul:1)\nuser = Neg(x, ^square)");
+  }
+}
+TEST_CASE_FIXTURE(NormFixture, "a result on another device") {
+  Add("user", "Neg", {"rsqrt"});
+  (*this)["rsqrt"].SetDevice("/device:CPU:0");
+  CHECK(Run(rules) == "0");
+}
+TEST_CASE_FIXTURE(Fixture, "an operand that depends on a result") {
+  const Pattern y = Any();
+  const auto square = Match<ops::Square>(x);
+  const auto norm = New("MyNorm", y);
+  const Rules rules = MakeRules(Rule("norm", Match<ops::Mul>(square, y))
+                                    .ReplaceBy(norm)
+                                    .AlsoReplace(square, norm[1]));
+  Add("square", "Square", {"x"});
+  Add("neg", "Neg", {"square"});
+  Add("relu", "Relu", {"neg"});
+  SUBCASE("by data") {
+    Add("mul", "Mul", {"square", "relu"});
+    CHECK(Explain(rules, "mul")
+              .find("norm: an operand of the match depends on one of its "
+                    "results, by "
+                    "way of 'neg' (Neg)") == 0);
+    CHECK(Run(rules) == "0");
+  }
+  SUBCASE("by a control edge") {
+    Add("z", "Placeholder", {"^relu"});
+    Add("mul", "Mul", {"square", "z"});
+    CHECK(Run(rules) == "0");
+  }
+  SUBCASE("not at all") {
+    Add("mul", "Mul", {"square", "y"});
+    CHECK(Run(rules) == "1");
+    CHECK(Text() == "mul = MyNorm(y)\nneg = Neg(mul:1)\nrelu = Relu(neg)");
+  }
+}
+
+// ---- Several outputs of the root
+// ---------------------------------------------
+
+TEST_CASE_FIXTURE(Fixture, "several outputs of the root") {
+  const auto split = Match("MySplit", x);
+  const auto norm = New("MyNorm", x);
+  const Rules rules = MakeRules(
+      Rule("swap", split).ReplaceBy(norm[1]).AlsoReplace(split[1], norm[0]));
+  Add("split", "MySplit", {"x"}).SetAttr("num", 3);
+  Add("first", "Neg", {"split"});
+  Add("second", "Neg", {"split:1"});
+  SUBCASE("all used ones are replaced") {
+    CHECK(Run(rules) == "1");
+    CHECK(Text() ==
+          "first = Neg(split:1)\nsecond = Neg(split)\nsplit = MyNorm(x)");
+  }
+  SUBCASE("another one is used") {
+    Add("third", "Neg", {"split:2"});
+    CHECK(Explain(rules, "split") ==
+          "swap: output 2 of 'split' (MySplit) may be used, but the "
+          "replacement does not provide it\n");
+    CHECK(Run(rules) == "0");
+  }
+}
+
+// ---- Nodes that share an operand --------------------------------------------
+
+// MatMul(x, v) and MatMul(x, w) -> Split(MatMul(x, Concat(v, w)))
+struct SiblingsFixture : Fixture {
+  SiblingsFixture() {
+    for (const char* name : {"v", "w", "u"}) Add(name, "Placeholder");
+    Add("xv", "MatMul", {"x", "v"});
+    Add("xw", "MatMul", {"x", "w"});
+    Add("user_v", "Neg", {"xv"});
+    Add("user_w", "Neg", {"xw"});
+  }
+  static Rules Join(const Pattern& x) {
+    const Pattern v = Any("v"), w = Any("w");
+    const auto axis = NewConst(Constant::Of(Shape{}, std::vector<int>{1}));
+    const auto both = New<ops::ConcatV2>(v, w, axis);
+    const auto split = New("MySplit", New<ops::MatMul>(x, both)).Set("num", 2);
+    return MakeRules(Rule("join", Match<ops::MatMul>(x, v))
+                         .ReplaceBy(split)
+                         .AlsoReplace(Match<ops::MatMul>(x, w), split[1]));
+  }
+  const Rules rules = Join(x);
+};
+
+TEST_CASE_FIXTURE(SiblingsFixture, "two nodes with a common operand") {
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "user_v = Neg(xv)\n"
+        "user_w = Neg(xv:1)\n"
+        "xv = MySplit(xv/MatMul)\n"
+        "xv/ConcatV2 = ConcatV2(v, w, xv/Const)\n"
+        "xv/MatMul = MatMul(x, xv/ConcatV2)");
+  CHECK((*this)["xv"].GetAttr<int64_t>("num").value() == 2);
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "no such node") {
+  CHECK((*this)["xw"].SetInput(0, (*this)["y"]).ok());
+  CHECK(Explain(rules, "xv") ==
+        "join: no user of output 0 of 'x' (Placeholder) is MatMul\n");
+  CHECK(Run(rules) == "0");
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "the first candidate does not fit") {
+  // The operand of the first one depends on the root.
+  CHECK((*this)["xw"].SetInput(1, (*this)["user_v"]).ok());
+  Add("xu", "MatMul", {"x", "u"});
+  SUBCASE("because it is on another device") {
+    (*this)["xw"].SetDevice("/device:CPU:0");
+    CHECK(Run(rules) == "1");
+    CHECK((*this)["xv/ConcatV2"].input(1).node.name() == "u");
+  }
+  SUBCASE("because the graph would have a cycle") {
+    // xv and xw do not fit together in any order; xu and xv do.
+    CHECK(Run(rules) == "1");
+    CHECK(Text() ==
+          "user_v = Neg(xu:1)\n"
+          "user_w = Neg(xw)\n"
+          "xu = MySplit(xu/MatMul)\n"
+          "xu/ConcatV2 = ConcatV2(u, v, xu/Const)\n"
+          "xu/MatMul = MatMul(x, xu/ConcatV2)\n"
+          "xw = MatMul(x, user_v)");
+  }
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "a node further away from the operand") {
+  DefineOp("BiasAdd", {"T: type"}, {"value: T", "bias: T"});
+  const Pattern v = Any(), w = Any(), b = Any();
+  const auto other =
+      Match<ops::Relu>(Match<ops::BiasAdd>(Match<ops::MatMul>(x, w), b));
+  const auto split = New("MySplit", x).Set("num", 2);
+  const Rules join = MakeRules(Rule("join", Match<ops::MatMul>(x, v))
+                                   .ReplaceBy(split)
+                                   .AlsoReplace(other, split[1]));
+  Add("bias", "BiasAdd", {"xw", "u"});
+  Add("relu", "Relu", {"bias"});
+  Add("user", "Neg", {"relu"});
+  CHECK((*this)["user_w"].SetInput(0, (*this)["x"]).ok());
+  CHECK(Run(join) == "1");
+  CHECK(Text() ==
+        "user = Neg(xv:1)\nuser_v = Neg(xv)\nuser_w = Neg(x)\n"
+        "xv = MySplit(x)");
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "a result that is not connected") {
+  const Rules wrong = MakeRules(Rule("wrong", Match<ops::MatMul>(x, Any()))
+                                    .ReplaceBy(x)
+                                    .AlsoReplace(Match<ops::Neg>(Any()), x));
+  CHECK(Run(wrong) ==
+        "rule 'wrong': a node in AlsoReplace() must be a part of the pattern, "
+        "or have an input that is");
+}
+
+}  // namespace
+}  // namespace tfplug
