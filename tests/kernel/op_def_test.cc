@@ -136,6 +136,9 @@ TEST_CASE("an op on which TensorFlow would abort is skipped") {
           RegisterOp(OpDef("Twice"));
         }).find("ALREADY_EXISTS: op Twice") != std::string::npos);
   CHECK(RegisteredOps().size() == 1);
+  // An op that several plug-ins share is silently skipped.
+  CHECK(Init([] { RegisterOp(OpDef("MatMul").AllowExisting()); }).empty());
+  CHECK(RegisteredOps().size() == 1);
 }
 
 TEST_CASE("valid specs are accepted") {

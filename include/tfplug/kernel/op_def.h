@@ -105,6 +105,12 @@ class OpDef {
     is_stateful_ = true;
     return std::move(*this);
   }
+  // Lets several plug-ins define the same op: if TensorFlow already has an op
+  // of this name, the definition is skipped silently.
+  OpDef AllowExisting() && {
+    allows_existing_ = true;
+    return std::move(*this);
+  }
   OpDef SetAllowsUninitializedInput() && {
     allows_uninitialized_input_ = true;
     return std::move(*this);
@@ -155,6 +161,7 @@ class OpDef {
   bool allows_uninitialized_input() const {
     return allows_uninitialized_input_;
   }
+  bool allows_existing() const { return allows_existing_; }
   int deprecated_since() const { return deprecated_since_; }
   const std::string& deprecation() const { return deprecation_; }
   ShapeFunction shape_fn() const { return shape_fn_; }
@@ -168,6 +175,7 @@ class OpDef {
   bool is_aggregate_ = false;
   bool is_stateful_ = false;
   bool allows_uninitialized_input_ = false;
+  bool allows_existing_ = false;
   int deprecated_since_ = 0;
   std::string deprecation_;
   ShapeFunction shape_fn_ = nullptr;

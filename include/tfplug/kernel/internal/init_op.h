@@ -124,6 +124,7 @@ inline void InitOps() {
       absl::Status status = OpDefValidator::Validate(def);
       if (status.ok() &&
           (registered.Has(def.name()) || !AddName(names, def.name()))) {
+        if (def.allows_existing()) return status;
         status = absl::AlreadyExistsError(
             "TensorFlow already has an op of this name; choose another");
       }
