@@ -5,6 +5,9 @@
 #include <tfplug/passes/clean_casts.h>
 #include <tfplug/passes/fold_batch_norm.h>
 #include <tfplug/passes/fold_pads.h>
+#include <tfplug/passes/fuse_activations.h>
+#include <tfplug/passes/fuse_attention.h>
+#include <tfplug/passes/fuse_layer_norm.h>
 #include <tfplug/passes/fusion.h>
 #include <tfplug/patterns/rules.h>
 
@@ -23,7 +26,8 @@ std::vector<Rule> AllRules() {
   for (std::vector<Rule>& rules : std::vector<std::vector<Rule>>{
            tfplug::FusionRules(), tfplug::FoldPadsRules(),
            tfplug::FoldBatchNormRules(), tfplug::CancelTransposesRules(),
-           tfplug::CleanCastsRules()}) {
+           tfplug::CleanCastsRules(), tfplug::FuseActivationsRules(),
+           tfplug::FuseLayerNormRules(), tfplug::FuseAttentionRules()}) {
     for (Rule& rule : rules) all.push_back(std::move(rule));
   }
   return all;

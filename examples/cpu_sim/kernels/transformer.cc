@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
+#include <tfplug/kernel/register_op.h>
+#include <tfplug/passes/fused_ops.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "cpu_sim.h"
+#include "kernels/elementwise.h"
+#include "kernels/softmax.h"
+
+// The ops that tfplug's rules for transformers create.
+namespace cpu_sim {
+namespace {
+
+TFPLUG_REGISTER_OP(tfplug::GeluOp());
+TFPLUG_REGISTER_OP(tfplug::GeluTanhOp());
+TFPLUG_REGISTER_OP(tfplug::SiluOp());
+TFPLUG_REGISTER_OP(tfplug::SwigluOp());
+TFPLUG_REGISTER_OP(tfplug::LayerNormOp());
+TFPLUG_REGISTER_OP(tfplug::AttentionOp());
+
+// ---- Activations ------------------------------------------------------------
+
+constexpr auto kGelu = [](const auto& x) {
+  return x.unaryExpr([](float value) {
+    return 0.5f * value * std::erfc(-value * 0.70710678118654752f);
+  });
+};
+constexpr auto kGeluTanh = [](const auto& x) {
+  return x.unaryExpr([](float value) {
+    const float inner =
+        0.79788456080286536f * (value + 0.044715f * value * value * value);
+    return 0.5f * value * (1 + std::tanh(inner));
+  });
+};
+constexpr auto kSilu = [](const auto& x) { return x / (1 + (-x).exp()); };
+constexpr auto kSwiglu = [](const auto& gate, const auto& x) {
+  return x * gate / (1 + (-gate).exp());
+};
+
+[[maybe_unused]] const bool activations =
+    RegisterUnary<kGelu, float>("TfplugGelu") &&
+    RegisterUnary<kGeluTanh, float>("TfplugGeluTanh") &&
+    RegisterUnary<kSilu, float>("TfplugSilu") &&
+    RegisterBinary<kSwiglu, float>("TfplugSwiglu");
+
+// ---- Layer normalization ----------------------------------------------------
+
+// Runs on the device.
+void NormalizeRows(const float* x, const float* gamma, const float* beta,
+                   float* y, float* means, float* rstds, float epsilon,
+                   int64_t rows, int64_t depth) {
+  const ConstRowMap<float> scale(gamma, depth), offset(beta, depth);
+  for (int64_t r = 0; r < rows; ++r) {
+    const ConstRowMap<float> row(x + r * depth, depth);
+    const float mean = row.mean();
+    const float rstd = 1 / std::sqrt((row - mean).square().mean() + epsilon);
+    RowMap<float>(y + r * depth, depth) =
+        (row - mean) * (rstd * scale) + offset;
+    means[r] = mean;
+    rstds[r] = rstd;
+  }
+}
+
+class LayerNorm final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(epsilon_, construction.GetAttr<float>("epsilon"));
+    return absl::OkStatus();
+  }
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor x, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor gamma, context.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor beta, context.GetInput(2));
+    if (x.rank() == 0) {
+      return absl::InvalidArgumentError("x must have >= 1 dimension");
+    }
+    const int64_t depth = x.dim(x.rank() - 1);
+    if (gamma.shape() != tfplug::Shape{depth} ||
+        beta.shape() != tfplug::Shape{depth}) {
+      return absl::InvalidArgumentError(
+          "gamma and beta must be vectors with one element per element of a "
+          "row of x, not " +
+          gamma.shape().ToString() + " and " + beta.shape().ToString());
+    }
+    tfplug::Shape statistics = x.shape();
+    statistics.set_dim(x.rank() - 1, 1);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.AllocateOutput(0, x.shape()));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor mean,
+                            context.AllocateOutput(1, statistics));
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor rstd,
+                            context.AllocateOutput(2, statistics));
+    if (x.num_elements() == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
+    return stream->Launch(&NormalizeRows, x.flat<float>(), gamma.flat<float>(),
+                          beta.flat<float>(), y.flat<float>(),
+                          mean.flat<float>(), rstd.flat<float>(), epsilon_,
+                          statistics.num_elements(), depth);
+  }
+
+ private:
+  float epsilon_ = 0;
+};
+TFPLUG_REGISTER_KERNEL(
+    LayerNorm, tfplug::KernelDef("TfplugLayerNorm").TypeConstraint<float>("T"));
+
+// ---- Attention
+// ---------------------------------------------------------------
+
+// Plain data. Strides are of [batch, heads, length], and 0 where a tensor is
+// broadcast; the last dimension is dense.
+struct AttentionSizes {
+  int64_t batch, heads, queries, keys, size, value_size;
+  int64_t q[3], k[3], v[3], y[3], mask[4], bias[4];
+  float scale, masked_score;
+  bool has_mask, has_bias, has_probabilities;
+};
+
+// Runs on the device, one query at a time.
+void Attend(const AttentionSizes& a, const float* q, const float* k,
+            const float* v, const bool* mask, const float* bias, float* y,
+            float* probabilities) {
+  Row<float> scores(a.keys);
+  const auto at = [](const int64_t* strides, int64_t b, int64_t n, int64_t t) {
+    return b * strides[0] + n * strides[1] + t * strides[2];
+  };
+  for (int64_t row = 0; row < a.batch * a.heads * a.queries; ++row) {
+    const int64_t t = row % a.queries, n = row / a.queries % a.heads,
+                  b = row / a.queries / a.heads;
+    const ConstRowMap<float> query(q + at(a.q, b, n, t), a.size);
+    for (int64_t s = 0; s < a.keys; ++s) {
+      const ConstRowMap<float> key(k + at(a.k, b, n, s), a.size);
+      scores[s] = a.scale * (query * key).sum();
+      if (a.has_mask && !mask[at(a.mask, b, n, t) + s * a.mask[3]]) {
+        scores[s] = a.masked_score;
+      }
+      if (a.has_bias) scores[s] += bias[at(a.bias, b, n, t) + s * a.bias[3]];
+    }
+    SoftmaxRow<float>(scores, RowMap<float>(scores.data(), a.keys));
+    if (a.has_probabilities) {
+      RowMap<float>(probabilities + row * a.keys, a.keys) = scores;
+    }
+    RowMap<float> out(y + at(a.y, b, n, t), a.value_size);
+    out.setZero();
+    for (int64_t s = 0; s < a.keys; ++s) {
+      out += scores[s] * ConstRowMap<float>(v + at(a.v, b, n, s), a.value_size);
+    }
+  }
+}
+
+class Attention final : public tfplug::Kernel {
+ public:
+  absl::Status Init(tfplug::KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string layout,
+                            construction.GetAttr<std::string>("layout"));
+    heads_first_ = layout == "BNTH";
+    TFPLUG_ASSIGN_OR_RETURN(scale_, construction.GetAttr<float>("scale"));
+    TFPLUG_ASSIGN_OR_RETURN(masked_score_,
+                            construction.GetAttr<float>("masked_score"));
+    TFPLUG_ASSIGN_OR_RETURN(num_masks_,
+                            construction.GetAttr<int64_t>("num_masks"));
+    TFPLUG_ASSIGN_OR_RETURN(num_biases_,
+                            construction.GetAttr<int64_t>("num_biases"));
+    TFPLUG_ASSIGN_OR_RETURN(num_probabilities_,
+                            construction.GetAttr<int64_t>("num_probabilities"));
+    if (num_masks_ > 1 || num_biases_ > 1 || num_probabilities_ > 1) {
+      return absl::UnimplementedError(
+          "at most one mask, bias and output of "
+          "probabilities is implemented");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor q, context.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor k, context.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Tensor v, context.GetInput(2));
+    // Absent ones are not read; any tensor serves.
+    tfplug::Tensor mask, bias, probabilities;
+    const int num_masks = static_cast<int>(num_masks_);
+    if (num_masks_ > 0) {
+      TFPLUG_ASSIGN_OR_RETURN(mask, context.GetInput(3));
+    }
+    if (num_biases_ > 0) {
+      TFPLUG_ASSIGN_OR_RETURN(bias, context.GetInput(3 + num_masks));
+    }
+    if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4) {
+      return absl::InvalidArgumentError(
+          "query, key and value must have 4 "
+          "dimensions");
+    }
+    const int length = heads_first_ ? 2 : 1, heads = heads_first_ ? 1 : 2;
+    Dims outer = {q.dim(0), q.dim(heads)};
+    for (const tfplug::Tensor* x : {&k, &v}) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          outer, BroadcastShape(outer, {x->dim(0), x->dim(heads)}));
+    }
+    AttentionSizes a = {};
+    a.queries = q.dim(length);
+    a.keys = k.dim(length);
+    a.size = q.dim(3);
+    a.value_size = v.dim(3);
+    if (k.dim(3) != a.size || v.dim(length) != a.keys) {
+      return absl::InvalidArgumentError(
+          "query, key and value do not fit together: " + q.shape().ToString() +
+          ", " + k.shape().ToString() + ", " + v.shape().ToString());
+    }
+    // Masks and biases can broadcast the batch and the heads, too.
+    Dims scores = {outer[0], outer[1], a.queries, a.keys};
+    if (num_masks_ > 0) {
+      TFPLUG_ASSIGN_OR_RETURN(scores,
+                              BroadcastShape(scores, mask.shape().dims()));
+    }
+    if (num_biases_ > 0) {
+      TFPLUG_ASSIGN_OR_RETURN(scores,
+                              BroadcastShape(scores, bias.shape().dims()));
+    }
+    if (scores[2] != a.queries || scores[3] != a.keys) {
+      return absl::InvalidArgumentError(
+          "the mask or bias does not fit to scores of " +
+          std::to_string(a.queries) + " queries and " + std::to_string(a.keys) +
+          " keys");
+    }
+    a.batch = scores[0];
+    a.heads = scores[1];
+    SetStrides(q, a, a.q);
+    SetStrides(k, a, a.k);
+    SetStrides(v, a, a.v);
+    a.has_mask = num_masks_ > 0;
+    a.has_bias = num_biases_ > 0;
+    a.has_probabilities = num_probabilities_ > 0;
+    if (a.has_mask) {
+      TFPLUG_ASSIGN_OR_RETURN(const Dims strides,
+                              BroadcastStrides(mask.shape().dims(), scores));
+      absl::c_copy(strides, a.mask);
+    }
+    if (a.has_bias) {
+      TFPLUG_ASSIGN_OR_RETURN(const Dims strides,
+                              BroadcastStrides(bias.shape().dims(), scores));
+      absl::c_copy(strides, a.bias);
+    }
+    a.scale = scale_;
+    a.masked_score = masked_score_;
+    Dims y_dims = {a.batch, a.queries, a.heads, a.value_size};
+    if (heads_first_) std::swap(y_dims[1], y_dims[2]);
+    TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
+                            context.AllocateOutput(0, tfplug::Shape(y_dims)));
+    SetStrides(y, a, a.y);
+    if (a.has_probabilities) {
+      TFPLUG_ASSIGN_OR_RETURN(probabilities,
+                              context.AllocateOutput(1, tfplug::Shape(scores)));
+    }
+    if (y.num_elements() == 0 || a.keys == 0) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
+    return stream->Launch(
+        &Attend, a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
+        a.has_mask ? mask.flat<bool>() : absl::Span<const bool>(),
+        a.has_bias ? bias.flat<float>() : absl::Span<const float>(),
+        y.flat<float>(),
+        a.has_probabilities ? probabilities.flat<float>()
+                            : absl::Span<float>());
+  }
+
+ private:
+  // Sets the strides of [batch, heads, length].
+  void SetStrides(const tfplug::Tensor& x, const AttentionSizes& a,
+                  int64_t strides[3]) const {
+    const int64_t dense[] = {x.dim(1) * x.dim(2) * x.dim(3),
+                             x.dim(2) * x.dim(3), x.dim(3)};
+    const int heads = heads_first_ ? 1 : 2;
+    strides[0] = x.dim(0) == a.batch ? dense[0] : 0;
+    strides[1] = x.dim(heads) == a.heads ? dense[heads] : 0;
+    strides[2] = dense[heads_first_ ? 2 : 1];
+  }
+
+  bool heads_first_ = false;
+  float scale_ = 1, masked_score_ = 0;
+  int64_t num_masks_ = 0, num_biases_ = 0, num_probabilities_ = 0;
+};
+TFPLUG_REGISTER_KERNEL(
+    Attention, tfplug::KernelDef("TfplugAttention").TypeConstraint<float>("T"));
+
+}  // namespace
+}  // namespace cpu_sim

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_FUSE_LAYER_NORM_H_
+#define TFPLUG_PASSES_FUSE_LAYER_NORM_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tfplug/graph/constant.h"
+#include "tfplug/ops/array.h"
+#include "tfplug/ops/math.h"
+#include "tfplug/ops/nn.h"
+#include "tfplug/passes/fuse_activations.h"
+#include "tfplug/passes/internal/shapes.h"
+#include "tfplug/patterns/rules.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Fuses layer normalization over the last dimension into a TfplugLayerNorm (see
+// fused_ops.h), if the plug-in has a kernel for it. Covers
+// keras.layers.LayerNormalization of Keras 3, also in training: the fused op
+// provides the mean and the reciprocal standard deviation that the gradient
+// uses, and the nodes between that and the output are kept if the gradient
+// uses them. Covers Keras 2 in inference, where the layer is a
+// FusedBatchNormV3 between reshapes. Results are the same except for rounding
+// errors. The shapes must be known, except for the batch.
+inline std::vector<patterns::Rule> FuseLayerNormRules();
+
+class FuseLayerNorm : public patterns::RulesPass<FuseLayerNormRules> {};
+
+namespace internal {
+
+// Builds the rules. gamma and beta are vectors, or vectors reshaped to rows.
+class LayerNormRules {
+ public:
+  // x s - mean s + beta, where s = rstd gamma.
+  patterns::Rule ForMoments() const {
+    using namespace patterns;
+    const auto negative = Match<ops::Neg>(mean_).MayHaveOtherUses();
+    const auto scale = Product(rstd_, row_gamma_).MayHaveOtherUses();
+    const auto scaled = Product(x_, scale), offset = Product(negative, scale);
+    // TensorFlow's rewriters may change the order of the sum.
+    const auto root =
+        OneOf(Sum(OneOf(Match<ops::AddN>(scaled, offset).Commutative(),
+                        Sum(scaled, offset)),
+                  row_beta_),
+              Sum(scaled, Sum(offset, row_beta_)));
+    const auto norm = Fused().Set("epsilon", [*this](const Matched& m) {
+      return static_cast<float>(NumberOf(m, epsilon_));
+    });
+    return Rule("LayerNormalization", root)
+        .OnlyIf("the last dimension is normalized",
+                [*this](const Matched& m) {
+                  const PartialShape x = ShapeOf(m, m[x_]);
+                  return IsLastAxis(m, mean_axis_, x.rank()) &&
+                         IsLastAxis(m, variance_axis_, x.rank());
+                })
+        .OnlyIf(kVectors, [*this](const Matched& m) { return FitRows(m); })
+        .ReplaceBy(norm)
+        .AlsoReplace(mean_, norm[1])
+        .AlsoReplace(rstd_, norm[2]);
+  }
+
+  // A training batch normalization, without scale and offset, of x as [1, rows,
+  // depth, 1], whose channels are the rows.
+  patterns::Rule ForBatchNorm() const {
+    using namespace patterns;
+    using Norm = ops::FusedBatchNormV3;
+    const auto flat = Match<ops::Reshape>(x_, MatchConst());
+    const auto norm = Match<Norm>(flat, MatchConst(1), MatchConst(0),
+                                  Any("mean"), Any("variance"))
+                          .Where(Norm::is_training, true)
+                          .Where(Norm::data_format, "NCHW");
+    const auto shaped = Match<ops::Reshape>(norm, MatchConst());
+    const auto root = Sum(Product(shaped, row_gamma_), row_beta_);
+    return Rule("LayerNormalization by FusedBatchNormV3", root)
+        .OnlyIf("each row is a channel",
+                [*this, flat, shaped](const Matched& m) {
+                  const PartialShape rows = ShapeOf(m, m[flat]);
+                  const PartialShape x = ShapeOf(m, m[x_]);
+                  return rows.rank() == 4 && rows.dim(0) == 1 &&
+                         rows.dim(3) == 1 && DepthOf(x) > 0 &&
+                         rows.dim(2) == DepthOf(x) &&
+                         x.rank() == ShapeOf(m, m[shaped]).rank() &&
+                         DepthOf(ShapeOf(m, m[shaped])) == DepthOf(x);
+                })
+        .OnlyIf(kVectors, [*this](const Matched& m) { return FitRows(m); })
+        .ReplaceBy(Fused().Copy(norm, "epsilon", "epsilon"));
+  }
+
+ private:
+  using Matched = patterns::Matched;
+  using Pattern = patterns::Pattern;
+  using Row = patterns::ChoicePattern<ops::Reshape>;
+
+  static constexpr char kVectors[] =
+      "gamma and beta are vectors with one element per element of a row";
+
+  // Matches `vector`, or its Reshape.
+  static Row RowOf(const Pattern& vector) {
+    using namespace patterns;
+    return OneOf(Match<ops::Reshape>(vector, Any()).MayHaveOtherUses(), vector);
+  }
+  patterns::NewNode<> Fused() const {
+    return patterns::New("TfplugLayerNorm", x_, gamma_, beta_).RequireKernel();
+  }
+  static double NumberOf(const Matched& m, const Pattern& constant) {
+    const absl::StatusOr<Constant> value = Constant::Read(m.node(constant));
+    return value.ok() ? SplatOf(*value).value_or(0) : 0;
+  }
+  static bool IsLastAxis(const Matched& m, const Pattern& axis, int rank) {
+    const absl::StatusOr<Constant> value = Constant::Read(m.node(axis));
+    if (!value.ok() || rank < 1) return false;
+    const auto axes = value->GetIntegers();
+    return axes.ok() && axes->size() == 1 &&
+           ((*axes)[0] == -1 || (*axes)[0] == rank - 1);
+  }
+  // Whether gamma and beta are vectors that are added along the last dimension.
+  bool FitRows(const Matched& m) const {
+    const PartialShape x = ShapeOf(m, m[x_]);
+    const int64_t depth = DepthOf(x);
+    for (const auto& [vector, row] :
+         {std::make_pair(&gamma_, Pattern(row_gamma_)),
+          std::make_pair(&beta_, Pattern(row_beta_))}) {
+      const PartialShape shape = ShapeOf(m, m[row]);
+      if (!IsVector(ShapeOf(m, m[*vector]), depth) || !IsRow(shape, depth) ||
+          shape.rank() > x.rank()) {
+        return false;
+      }
+    }
+    return true;
+  }
+  const Pattern x_ = patterns::Any("x"), gamma_ = patterns::Any("gamma"),
+                beta_ = patterns::Any("beta");
+  const patterns::NodePattern<> mean_axis_ = patterns::MatchConst(),
+                                variance_axis_ = patterns::MatchConst();
+  const patterns::NodePattern<> epsilon_ = patterns::MatchConst(
+      "a number", [](const Constant& c) { return SplatOf(c).has_value(); });
+  const Row row_gamma_ = RowOf(gamma_), row_beta_ = RowOf(beta_);
+  const patterns::NodePattern<ops::Mean> mean_ =
+      patterns::Match<ops::Mean>(x_, mean_axis_)
+          .Where(ops::Mean::keep_dims, true);
+  const patterns::NodePattern<ops::Mean> variance_ =
+      patterns::Match<ops::Mean>(
+          patterns::Match<ops::SquaredDifference>(
+              x_, patterns::Optional(patterns::Match<ops::StopGradient>(mean_)))
+              .Commutative(),
+          variance_axis_)
+          .Where(ops::Mean::keep_dims, true);
+  const patterns::NodePattern<ops::Rsqrt> rstd_ =
+      patterns::Match<ops::Rsqrt>(Sum(variance_, epsilon_));
+};
+
+}  // namespace internal
+
+inline std::vector<patterns::Rule> FuseLayerNormRules() {
+  const internal::LayerNormRules rules;
+  return {rules.ForMoments(), rules.ForBatchNorm()};
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_FUSE_LAYER_NORM_H_
