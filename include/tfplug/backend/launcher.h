@@ -141,10 +141,10 @@ class Launcher {
   }
 
  private:
-  const internal::PrimitiveTable* const table_;
-  void* const backend_;
-  void* const stream_;
-  Scratch* const scratch_;
+  const internal::PrimitiveTable* table_;
+  void* backend_;
+  void* stream_;
+  Scratch* scratch_;
 };
 
 }  // namespace tfplug

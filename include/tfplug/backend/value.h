@@ -76,6 +76,9 @@ class Value {
   int32_t id() const { return id_; }
   // The type in which the value is computed.
   DataType type() const { return ComputeType(builder_->instruction(id_).type); }
+  // The type of the value in memory, if it is an input: narrower than type()
+  // for numbers of 8 and 16 bits.
+  DataType stored_type() const { return builder_->instruction(id_).type; }
 
   // Returns a constant of this value's type.
   Value Like(double number) const { return builder_->Constant(type(), number); }
@@ -233,7 +236,10 @@ Value Select(Value condition, Number a, Value b) {
 
 inline Value Square(Value x) { return x * x; }
 inline Value Reciprocal(Value x) { return 1 / x; }
-inline Value Sigmoid(Value x) { return 1 / (1 + Exp(-x)); }
+inline Value Sigmoid(Value x) {
+  const Value e = Exp(-Abs(x));
+  return Select(x < 0, e / (1 + e), 1 / (1 + e));
+}
 inline Value Infinity(Value like) {
   return like.Like(std::numeric_limits<double>::infinity());
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_ALL_H_
+#define TFPLUG_BACKEND_OPS_ALL_H_
+
+#include "tfplug/backend/ops/activation.h"
+#include "tfplug/backend/ops/array.h"
+#include "tfplug/backend/ops/batch_norm.h"
+#include "tfplug/backend/ops/conv.h"
+#include "tfplug/backend/ops/convert.h"
+#include "tfplug/backend/ops/indexing.h"
+#include "tfplug/backend/ops/math.h"
+#include "tfplug/backend/ops/matmul.h"
+#include "tfplug/backend/ops/pool.h"
+#include "tfplug/backend/ops/random.h"
+#include "tfplug/backend/ops/reduction.h"
+#include "tfplug/backend/ops/softmax.h"
+#include "tfplug/backend/ops/variables.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Registers every family of ops.
+inline void AllOps(const Registrar& registrar) {
+  ActivationOps(registrar);
+  ArrayOps(registrar);
+  BatchNormOps(registrar);
+  ConvOps(registrar);
+  ConvertOps(registrar);
+  IndexingOps(registrar);
+  MathOps(registrar);
+  MatMulOps(registrar);
+  PoolOps(registrar);
+  RandomOps(registrar);
+  ReductionOps(registrar);
+  SoftmaxOps(registrar);
+  VariableOps(registrar);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_ALL_H_

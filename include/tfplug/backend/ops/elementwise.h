@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_ELEMENTWISE_H_
+#define TFPLUG_BACKEND_OPS_ELEMENTWISE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/backend/op_run.h"
+#include "tfplug/backend/registrar.h"
+#include "tfplug/backend/value.h"
+#include "tfplug/kernel/op.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// A function of up to four Values, and of the op's float attribute if it ends
+// in a double.
+class Formula {
+ public:
+  template <class F>
+  Formula(F f) {
+    constexpr bool kTakes[] = {
+        std::is_invocable_v<F, Value>, std::is_invocable_v<F, Value, Value>,
+        std::is_invocable_v<F, Value, Value, Value>,
+        std::is_invocable_v<F, Value, Value, Value, Value>};
+    if constexpr (kTakes[0]) {
+      one_ = f;
+    } else if constexpr (kTakes[1]) {
+      two_ = f;
+    } else if constexpr (kTakes[2]) {
+      three_ = f;
+    } else if constexpr (kTakes[3]) {
+      four_ = f;
+    } else if constexpr (std::is_invocable_v<F, Value, double>) {
+      one_and_attr_ = f;
+    } else {
+      two_and_attr_ = f;
+    }
+  }
+
+  int arity() const {
+    return one_ || one_and_attr_   ? 1
+           : two_ || two_and_attr_ ? 2
+           : three_                ? 3
+                                   : 4;
+  }
+  bool takes_attr() const { return one_and_attr_ || two_and_attr_; }
+
+  Value operator()(const std::vector<Value>& x, double attr) const {
+    if (one_) return one_(x[0]);
+    if (two_) return two_(x[0], x[1]);
+    if (three_) return three_(x[0], x[1], x[2]);
+    if (four_) return four_(x[0], x[1], x[2], x[3]);
+    return one_and_attr_ ? one_and_attr_(x[0], attr)
+                         : two_and_attr_(x[0], x[1], attr);
+  }
+
+ private:
+  Value (*one_)(Value) = nullptr;
+  Value (*two_)(Value, Value) = nullptr;
+  Value (*three_)(Value, Value, Value) = nullptr;
+  Value (*four_)(Value, Value, Value, Value) = nullptr;
+  Value (*one_and_attr_)(Value, double) = nullptr;
+  Value (*two_and_attr_)(Value, Value, double) = nullptr;
+};
+
+namespace internal {
+template <class O, class = void>
+inline constexpr bool kHasTypesOfT = false;
+template <class O>
+inline constexpr bool kHasTypesOfT<O, std::void_t<typename O::TypesOf_T>> =
+    true;
+}  // namespace internal
+
+// An op that computes each element of output 0 from the inputs' elements at the
+// same index, after broadcasting.
+struct ElementwiseOp {
+  const char* name;
+  // The types that TensorFlow's registry allows as attribute T; 0 if the op has
+  // no such attribute and all tensors are bool.
+  uint64_t types;
+  Formula formula;
+  const char* attr;  // the float attribute of the formula
+};
+
+// Returns the row of the table for the typed op O, such as ops::Relu:
+//
+//   Elementwise<ops::Relu>([](Value x) { return Max(x, 0); })
+template <class O, class F>
+ElementwiseOp Elementwise(F formula, const char* attr = nullptr) {
+  uint64_t types = 0;
+  if constexpr (internal::kHasTypesOfT<O>) types = O::TypesOf_T::kSet;
+  return {O::kName, types, formula, attr};
+}
+
+// Returns the shape to which two shapes broadcast, by NumPy's rules.
+inline absl::Status BroadcastShape(const Shape& with, Shape* shape) {
+  if (*shape == with) return absl::OkStatus();
+  const int rank = std::max(shape->rank(), with.rank());
+  Shape both;
+  for (int d = 0; d < rank; ++d) {
+    const int a = d - (rank - shape->rank()), b = d - (rank - with.rank());
+    const int64_t size_a = a < 0 ? 1 : shape->dim(a);
+    const int64_t size_b = b < 0 ? 1 : with.dim(b);
+    if (size_a != size_b && size_a != 1 && size_b != 1) {
+      return absl::InvalidArgumentError(
+          "Incompatible shapes: " + shape->ToString() + " vs. " +
+          with.ToString());
+    }
+    both.add_dim(size_a == 1 ? size_b : size_a);
+  }
+  *shape = std::move(both);
+  return absl::OkStatus();
+}
+
+// Returns `view` repeated to `shape`, to which it must broadcast.
+inline Operand BroadcastTo(const Operand& view, const Shape& shape) {
+  Operand result = view;
+  const int added = shape.rank() - view.rank;
+  result.rank = shape.rank();
+  for (int d = 0; d < shape.rank(); ++d) {
+    const int from = d - added;
+    const bool repeats = from < 0 || view.dim(from) == 1;
+    result.dim(d) = shape.dim(d);
+    result.stride(d) = repeats ? 0 : view.stride(from);
+  }
+  return result;
+}
+
+namespace internal {
+
+// All rows of all tables in the library.
+inline std::vector<ElementwiseOp>& ElementwiseTable() {
+  static auto* const table = new std::vector<ElementwiseOp>;
+  return *table;
+}
+
+class ElementwiseKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
+    for (const ElementwiseOp& op : ElementwiseTable()) {
+      if (op.name == name) return Build(op, construction);
+    }
+    return absl::InternalError("the op " + name + " is in no table");
+  }
+
+  absl::Status Run(OpRun& run) override {
+    constexpr int kMaxInputs = 4;
+    constexpr int kCandidates[kMaxInputs] = {0, 1, 2, 3};
+    const size_t n = expression_.inputs().size();
+    std::array<Operand, kMaxInputs> inputs;
+    Shape shape;
+    for (size_t i = 0; i < n; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor x,
+                              run.GetInput(static_cast<int>(i)));
+      TFPLUG_ASSIGN_OR_RETURN(inputs[i], ViewOf(x));
+      if (i == 0) {
+        shape = x.shape();
+      } else if (auto s = BroadcastShape(x.shape(), &shape); !s.ok()) {
+        return has_default_ ? SetDefault(run) : s;
+      }
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        Operand y,
+        run.ForwardOrAllocateOutput(0, absl::MakeSpan(kCandidates, n), shape));
+    for (size_t i = 0; i < n; ++i) inputs[i] = BroadcastTo(inputs[i], shape);
+    return run.launcher().Map(expression_, absl::MakeSpan(inputs.data(), n),
+                              absl::MakeSpan(&y, 1));
+  }
+
+ private:
+  absl::Status Build(const ElementwiseOp& op,
+                     KernelConstruction& construction) {
+    DataType type = DataType::kBool;
+    if (op.types != 0) {
+      TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
+    }
+    double attr = 0;
+    if (op.attr != nullptr) {
+      TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<float>(op.attr));
+    }
+    // Equal and NotEqual only.
+    if (construction.HasAttr("incompatible_shape_error")) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          const bool fails,
+          construction.GetAttr<bool>("incompatible_shape_error"));
+      has_default_ = !fails;
+      default_ = absl::string_view(op.name) == "NotEqual";
+    }
+    ExpressionBuilder builder;
+    std::vector<Value> x;
+    const bool selects = absl::string_view(op.name) == "SelectV2";
+    for (int i = 0; i < op.formula.arity(); ++i) {
+      x.push_back(builder.Input(selects && i == 0 ? DataType::kBool : type));
+    }
+    const Value y = op.formula(x, attr);
+    const bool gives_bool = y.type() == DataType::kBool;
+    builder.Output(y, gives_bool ? DataType::kBool : type);
+    TFPLUG_ASSIGN_OR_RETURN(expression_, std::move(builder).Build());
+    return absl::OkStatus();
+  }
+
+  // Tensors of incompatible shapes are unequal.
+  absl::Status SetDefault(OpRun& run) {
+    TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, {}));
+    TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                            CastExpression(DataType::kBool, DataType::kBool));
+    return run.launcher().Map(
+        copy, {Operand::Scalar(DataType::kBool, default_ ? 1 : 0)}, {y});
+  }
+
+  Expression expression_;
+  bool has_default_ = false;
+  bool default_ = false;
+};
+
+}  // namespace internal
+
+// Registers the ops of a table.
+inline void AddElementwiseOps(const Registrar& registrar,
+                              const std::vector<ElementwiseOp>& table) {
+  for (const ElementwiseOp& op : table) {
+    internal::ElementwiseTable().push_back(op);
+    if (op.types == 0) {
+      registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
+      continue;
+    }
+    uint64_t types = op.types;
+    if (HasHostKernel(op.name)) types &= ~kInt32Type;
+    registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_ELEMENTWISE_H_

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_HELPERS_H_
+#define TFPLUG_BACKEND_OPS_HELPERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/backend/internal/composed.h"
+#include "tfplug/backend/op_run.h"
+
+#pragma GCC visibility push(hidden)
+
+// Checks and views that several families of ops share.
+namespace tfplug::internal {
+
+// Returns the index of a dimension; a negative one counts from the end.
+inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) {
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+  }
+  return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
+                                    " is out of range for a tensor of rank " +
+                                    std::to_string(rank) + "; use one in [" +
+                                    std::to_string(-rank) + ", " +
+                                    std::to_string(rank) + ")");
+}
+
+// Returns the only element of input `i`, an axis in host memory.
+inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank) {
+  TFPLUG_ASSIGN_OR_RETURN(const Ints axis, run.GetInts(i));
+  if (axis.size() != 1) {
+    return absl::InvalidArgumentError("the axis must be a scalar");
+  }
+  return CheckAxis(axis[0], rank);
+}
+
+// Returns a list of sizes as a shape.
+inline absl::StatusOr<Shape> ToShape(absl::Span<const int64_t> sizes) {
+  for (int64_t size : sizes) {
+    if (size < 0) {
+      return absl::InvalidArgumentError("a dimension cannot have size " +
+                                        std::to_string(size));
+    }
+  }
+  Shape shape(sizes);
+  if (shape.num_elements() < 0) {
+    return absl::InvalidArgumentError("a tensor " + shape.ToString() +
+                                      " has too many elements");
+  }
+  return shape;
+}
+inline absl::StatusOr<Shape> GetShape(OpRun& run, int i) {
+  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(i));
+  return ToShape(sizes);
+}
+
+inline Shape ShapeOf(const Operand& view) { return Shape(DimsOf(view)); }
+
+// Returns input `i` as a dense view.
+inline absl::StatusOr<Operand> GetView(OpRun& run, int i) {
+  TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(i));
+  return ViewOf(tensor);
+}
+
+// Returns a view of `value` at each element of `shape`.
+inline Operand ScalarOf(DataType type, double value, const Operand& like) {
+  const int64_t integer = IsFloat(type) ? 0 : static_cast<int64_t>(value);
+  Operand view = Operand::Scalar(type, ConstantBits(type, value, integer));
+  for (int d = 0; d < like.rank; ++d) view.AddDim(like.dim(d), 0);
+  return view;
+}
+
+// Returns the index of dimension `d` at each element of `like`.
+inline Operand IndexOf(const Operand& like, int d, int64_t start = 0) {
+  Operand view = Operand::Index(start);
+  for (int k = 0; k < like.rank; ++k) view.AddDim(like.dim(k), k == d ? 1 : 0);
+  return view;
+}
+
+// Sets all elements of `to`.
+inline absl::Status Fill(OpRun& run, const Operand& to, double value) {
+  TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                          CastExpression(to.type, to.type));
+  return run.launcher().Map(copy, {ScalarOf(to.type, value, to)}, {to});
+}
+
+// Returns the view as unsigned integers of the same size, for copies: it keeps
+// the bits of every number, and needs no arithmetic of the type.
+inline Operand AsBits(Operand view) {
+  switch (DataTypeSize(view.type)) {
+    case 1:
+      view.type = DataType::kUint8;
+      break;
+    case 2:
+      view.type = DataType::kUint16;
+      break;
+    case 4:
+      view.type = DataType::kUint32;
+      break;
+    default:
+      view.type = DataType::kUint64;
+  }
+  return view;
+}
+
+// Copies the elements of one view to another of the same type.
+inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
+  const Operand bits = AsBits(to);
+  TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                          CastExpression(bits.type, bits.type));
+  return run.launcher().Map(copy, {AsBits(from)}, {bits});
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_HELPERS_H_

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_MATMUL_H_
+#define TFPLUG_BACKEND_OPS_MATMUL_H_
+
+#include <string>
+#include <utility>
+
+#include "tfplug/backend/ops/elementwise.h"
+#include "tfplug/backend/ops/helpers.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Matrix products, and the biases that follow them.
+namespace tfplug {
+namespace internal {
+
+// Returns whether data_format puts the channels before the spatial dimensions.
+inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
+  if (!construction.HasAttr("data_format")) return false;
+  TFPLUG_ASSIGN_OR_RETURN(const std::string format,
+                          construction.GetAttr<std::string>("data_format"));
+  if (format == "NHWC" || format == "NDHWC") return false;
+  if (format == "NCHW" || format == "NCDHW") return true;
+  return absl::InvalidArgumentError("the data format " + format +
+                                    " is not supported on this device");
+}
+
+// Exchanges the last two dimensions.
+inline Operand Transposed(Operand view) {
+  std::swap(view.dim(view.rank - 2), view.dim(view.rank - 1));
+  std::swap(view.stride(view.rank - 2), view.stride(view.rank - 1));
+  return view;
+}
+
+// MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
+class MatMulKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    const bool is_batch = construction.HasAttr("adj_x");
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    broadcasts_ = op == "BatchMatMulV2" || op == "BatchMatMulV3";
+    is_matrix_ = !is_batch;
+    TFPLUG_ASSIGN_OR_RETURN(
+        transpose_a_,
+        construction.GetAttr<bool>(is_batch ? "adj_x" : "transpose_a"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        transpose_b_,
+        construction.GetAttr<bool>(is_batch ? "adj_y" : "transpose_b"));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(Operand a, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(Operand b, GetView(run, 1));
+    const Shape a_shape = ShapeOf(a), b_shape = ShapeOf(b);
+    const auto fail = [&](const char* problem) {
+      return absl::InvalidArgumentError(std::string(problem) +
+                                        ": In[0]: " + a_shape.ToString() +
+                                        ", In[1]: " + b_shape.ToString());
+    };
+    if (a.rank < 2 || b.rank < 2 ||
+        (is_matrix_ && (a.rank > 2 || b.rank > 2)) ||
+        (!broadcasts_ && a.rank != b.rank)) {
+      return fail("In[0] and In[1] have wrong ranks");
+    }
+    if (transpose_a_) a = Transposed(a);
+    if (transpose_b_) b = Transposed(b);
+    const int64_t m = a.dim(a.rank - 2), n = b.dim(b.rank - 1);
+    if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
+      return fail("Matrix size-incompatible");
+    }
+    Shape shape(DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
+    const Shape b_batch(DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
+    if ((!broadcasts_ && shape != b_batch) ||
+        !BroadcastShape(b_batch, &shape).ok()) {
+      return fail("In[0] and In[1] must have compatible batch dimensions");
+    }
+    a = WithBatch(a, shape);
+    b = WithBatch(b, shape);
+    shape.add_dim(m);
+    shape.add_dim(n);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand c, run.AllocateOutput(0, shape));
+    if (c.num_elements() == 0) return absl::OkStatus();
+    return run.launcher().MatMul(a, b, c);
+  }
+
+ private:
+  // Returns `view` with its batch dimensions repeated to `batch`.
+  static Operand WithBatch(const Operand& view, const Shape& batch) {
+    const int last = view.rank - 2;
+    Operand matrices = view;
+    matrices.rank = last;
+    return BroadcastTo(matrices, batch)
+        .AddDim(view.dim(last), view.stride(last))
+        .AddDim(view.dim(last + 1), view.stride(last + 1));
+  }
+
+  bool is_matrix_ = false, broadcasts_ = false;
+  bool transpose_a_ = false, transpose_b_ = false;
+};
+
+class BiasAddKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        add_, MakeExpression({type, type}, {type},
+                             [](Value x, Value bias) { return x + bias; }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand bias, GetView(run, 1));
+    const int channel = channels_first_ ? 1 : x.rank - 1;
+    if (x.rank < 2 || bias.rank != 1 || bias.dim(0) != x.dim(channel)) {
+      return absl::InvalidArgumentError(
+          "Must provide as many biases as the channel dimension of the input "
+          "tensor: " +
+          ShapeOf(bias).ToString() + " vs. " + ShapeOf(x).ToString());
+    }
+    Operand repeated = bias;
+    repeated.rank = 0;
+    for (int d = 0; d < x.rank; ++d) {
+      repeated.AddDim(x.dim(d), d == channel ? bias.stride(0) : 0);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.ForwardOrAllocateOutput(0, {0}, ShapeOf(x)));
+    return run.launcher().Map(add_, {x, repeated}, {y});
+  }
+
+ private:
+  bool channels_first_ = false;
+  Expression add_;
+};
+
+class BiasAddGradKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(sum_,
+                            MakeReduction(
+                                ReduceKind::kSum, {type}, ComputeType(type),
+                                [](Value x) { return x; }, type));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 0));
+    if (dy.rank < 2) {
+      return absl::InvalidArgumentError("Input tensor must be at least 2D: " +
+                                        ShapeOf(dy).ToString());
+    }
+    const int channel = channels_first_ ? 1 : dy.rank - 1;
+    Operand by_channel = dy;
+    by_channel.rank = 0;
+    by_channel.AddDim(dy.dim(channel), dy.stride(channel));
+    for (int d = 0; d < dy.rank; ++d) {
+      if (d != channel) by_channel.AddDim(dy.dim(d), dy.stride(d));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand bias,
+                            run.AllocateOutput(0, {dy.dim(channel)}));
+    return run.launcher().Reduce(sum_, {by_channel}, {bias});
+  }
+
+ private:
+  bool channels_first_ = false;
+  Reduction sum_;
+};
+
+}  // namespace internal
+
+inline void MatMulOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"}) {
+    registrar.Add<MatMulKernel>(KernelDef(op), "T", kFloatTypes | kIndexTypes);
+  }
+  for (DataType type : registrar.Supported(kFloatTypes | kIndexTypes)) {
+    registrar.Add<MatMulKernel>(KernelDef("BatchMatMulV3")
+                                    .TypeConstraint("Ta", {type})
+                                    .TypeConstraint("Tb", {type}),
+                                "Tout", SetOf(type));
+  }
+  for (const char* op : {"BiasAdd", "BiasAddV1"}) {
+    registrar.Add<BiasAddKernel>(KernelDef(op), "T", kNumberTypes);
+  }
+  registrar.Add<BiasAddGradKernel>(KernelDef("BiasAddGrad"), "T", kNumberTypes);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_MATMUL_H_

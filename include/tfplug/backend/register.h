@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_REGISTER_H_
+#define TFPLUG_BACKEND_REGISTER_H_
+
+#include <type_traits>
+
+#include "tfplug/backend/backend.h"
+#include "tfplug/backend/internal/registered_backend.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// Registers families of ops for the backend B.
+template <class B, class... Families>
+bool RegisterBackend(Families... families) {
+  static_assert(std::is_base_of_v<Backend<typename B::Stream>, B>,
+                "tfplug: a backend must be derived from tfplug::Backend");
+  registered_backend = MakeRegisteredBackend<B>();
+  (families(Registrar()), ...);
+  return true;
+}
+
+}  // namespace tfplug::internal
+
+// TFPLUG_REGISTER_BACKEND(MyBackend, tfplug::ElementwiseOps, tfplug::ArrayOps);
+// At namespace scope: registers kernels, made from the backend's primitives,
+// for the families of ops that are listed (tfplug/backend/ops/*.h). It may be
+// used in several files with different families, so that they are compiled at
+// the same time. tfplug/backend/ops/all.h has tfplug::AllOps.
+#define TFPLUG_REGISTER_BACKEND(backend, ...) \
+  TFPLUG_INTERNAL_REGISTER_BACKEND(__COUNTER__, backend, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_BACKEND(id, backend, ...) \
+  TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, ...) \
+  [[maybe_unused]] static const bool tfplug_backend_##id =  \
+      ::tfplug::internal::RegisterBackend<backend>(__VA_ARGS__)
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_REGISTER_H_

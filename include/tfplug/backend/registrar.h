@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_REGISTRAR_H_
+#define TFPLUG_BACKEND_REGISTRAR_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/backend/internal/registered_backend.h"
+#include "tfplug/backend/op_run.h"
+#include "tfplug/kernel/op.h"
+#include "tfplug/kernel/register_kernel.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Sets of types, as bits of TF_DataType.
+inline constexpr uint64_t kFloatTypes = internal::SetOf(
+    DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBfloat16);
+inline constexpr uint64_t kIntegerTypes = internal::SetOf(
+    DataType::kInt8, DataType::kInt16, DataType::kInt32, DataType::kInt64,
+    DataType::kUint8, DataType::kUint16, DataType::kUint32, DataType::kUint64);
+inline constexpr uint64_t kNumberTypes = kFloatTypes | kIntegerTypes;
+inline constexpr uint64_t kAllTypes =
+    kNumberTypes | internal::SetOf(DataType::kBool);
+inline constexpr uint64_t kInt32Type = internal::SetOf(DataType::kInt32);
+inline constexpr uint64_t kIndexTypes =
+    internal::SetOf(DataType::kInt32, DataType::kInt64);
+
+// Adds kernels that are made from a backend's primitives to the library. A
+// family of ops is a function that takes a Registrar; list families in
+// TFPLUG_REGISTER_BACKEND.
+//
+// A kernel of the library's author for the same op and types wins.
+class Registrar {
+ public:
+  // Returns the types in `set` that the backend supports.
+  std::vector<DataType> Supported(uint64_t set) const {
+    std::vector<DataType> types;
+    for (int i = 1; i < internal::kDataTypeCount && i < 64; ++i) {
+      const DataType type = static_cast<DataType>(i);
+      if ((set & kAllTypes & internal::SetOf(type)) != 0 &&
+          internal::registered_backend.supports(type)) {
+        types.push_back(type);
+      }
+    }
+    return types;
+  }
+
+  // Adds KernelT for the op for each type in `set` as its attribute `attr`.
+  template <class KernelT>
+  void Add(KernelDef def, const char* attr, uint64_t set) const {
+    std::vector<DataType> types = Supported(set);
+    if (types.empty()) return;
+    Add<KernelT>(std::move(def).TypeConstraint(attr, std::move(types)));
+  }
+  template <class KernelT>
+  void Add(KernelDef def) const {
+    // The reference makes the compiler emit TF_InitKernel. The op's name is
+    // not recorded for error messages: one class implements many ops, and the
+    // node's name is in the message.
+    static void (*const volatile entry_point)() = &TF_InitKernel;
+    static_cast<void>(entry_point);
+    internal::RegisteredKernels().Add(std::move(def).Priority(kPriority),
+                                      internal::KernelFunctionsOf<KernelT>());
+  }
+
+ private:
+  // Below the priority of other kernels.
+  static constexpr int32_t kPriority = -1;
+};
+
+// The ops that TensorFlow computes on the host for int32, with its own kernels
+// for all device types (DEFAULT): the arithmetic of shapes. Their int32 tensors
+// are in host memory.
+inline bool HasHostKernel(absl::string_view op) {
+  constexpr absl::string_view kOps =
+      " Abs Add AddN AddV2 Concat ConcatV2 Div Equal Fill FloorDiv FloorMod"
+      " Greater GreaterEqual Less LessEqual Max Maximum Min Minimum Mod Mul Neg"
+      " NotEqual OnesLike Range Sign Slice Square SquaredDifference Sub"
+      " TruncateMod Unpack ZerosLike ";
+  const std::string word = " " + std::string(op) + " ";
+  return kOps.find(word) != absl::string_view::npos;
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_REGISTRAR_H_
