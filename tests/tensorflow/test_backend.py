@@ -16,21 +16,21 @@ def _run(function, *arguments):
     return harness.run(function, *arguments, env=PLUGIN, plugin=False)
 
 
-# Units in the last place. TensorFlow's CPU kernels of these ops use approximations
-# that are less accurate than the C library's.
+# Errors of TensorFlow's CPU kernels in 2.21: Round of integers returns 0, Erf of an
+# infinite double NaN. The device returns the integer, and 1 or -1.
+WRONG_ON_THE_CPU = {"Round int32", "Round int64", "Erf float64"}
+# Units in the last place. TensorFlow's CPU kernels use approximations, some of which
+# are less accurate than the C library's functions.
 UNITS = {"Erfc float32": 40, "Pow float32": 8, "Lgamma float32": 64}
-# Ops that subtract nearly equal numbers, compared with an absolute tolerance.
-CANCELS = {"Elu", "Selu", "Erf", "Erfc", "Lgamma", "EluGrad", "SeluGrad", "TanhGrad",
-           "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "Tan", "Sin", "Cos", "FloorMod",
-           "Mod", "TruncateMod"}
 
 
 def test_elementwise_ops():
     result = _run(backend_cases.elementwise, 1, 6)
     assert result.ok, result
     wrong = {case: found for case, found in result.value.items()
-             if not 0 <= found[0] <= UNITS.get(case, 4)}
-    assert len(result.value) > 450
+             if not 0 <= found[0] <= UNITS.get(case, 4)
+             and case not in WRONG_ON_THE_CPU}
+    assert len(result.value) > 500
     assert not wrong
 
 

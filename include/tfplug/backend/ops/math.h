@@ -82,7 +82,7 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::SqrtGrad>([](V y, V dy) { return dy * 0.5 / y; }),
       Elementwise<ops::Rsqrt>([](V x) { return Rsqrt(x); }),
       Elementwise<ops::RsqrtGrad>(
-          [](V y, V dy) { return -0.5 * (dy * y) * (y * y); }),
+          [](V y, V dy) { return dy * -0.5 * (y * y * y); }),
       Elementwise<ops::Exp>([](V x) { return Exp(x); }),
       Elementwise<ops::Expm1>([](V x) { return Expm1(x); }),
       Elementwise<ops::Log>([](V x) { return Log(x); }),
