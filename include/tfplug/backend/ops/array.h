@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_ARRAY_H_
 #define TFPLUG_BACKEND_OPS_ARRAY_H_
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

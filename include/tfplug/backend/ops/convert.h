@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/registrar.h"

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_ELEMENTWISE_H_
 #define TFPLUG_BACKEND_OPS_ELEMENTWISE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>

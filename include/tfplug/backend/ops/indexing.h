@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/registrar.h"

@@ -81,8 +81,10 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Sqrt>([](V x) { return Sqrt(x); }),
       Elementwise<ops::SqrtGrad>([](V y, V dy) { return dy * 0.5 / y; }),
       Elementwise<ops::Rsqrt>([](V x) { return Rsqrt(x); }),
-      Elementwise<ops::RsqrtGrad>(
-          [](V y, V dy) { return dy * -0.5 * (y * y * y); }),
+      // No gradient stays 0 where y or its cube is infinite.
+      Elementwise<ops::RsqrtGrad>([](V y, V dy) {
+        return Select(dy == 0, 0, dy * -0.5 * (y * y * y));
+      }),
       Elementwise<ops::Exp>([](V x) { return Exp(x); }),
       Elementwise<ops::Expm1>([](V x) { return Expm1(x); }),
       Elementwise<ops::Log>([](V x) { return Log(x); }),

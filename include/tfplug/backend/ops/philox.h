@@ -149,17 +149,17 @@ std::vector<Value> NumbersOf(Distribution distribution, DataType type,
   if (distribution == Distribution::kNormal) return normal(w);
   // Takes the first numbers within [-2, 2]: more than one in twenty is outside.
   // The probability that these blocks do not suffice is below 1e-13.
-  constexpr size_t kSize = 4;
+  const size_t size = type == DataType::kDouble ? 2 : 4;
   const int blocks = type == DataType::kDouble ? 10 : 5;
-  std::vector<Value> taken(kSize, w[0]);
+  std::vector<Value> taken(size, w[0]);
   Value count = w[0].Like(0);
-  for (size_t k = 0; k < kSize; ++k) {
+  for (size_t k = 0; k < size; ++k) {
     taken[k] = Cast(w[0].Like(0), narrow);
   }
   for (int block = 0; block < blocks; ++block) {
     for (Value z : normal(words(block))) {
       const Value is_inside = Abs(z) < 2;
-      for (size_t k = 0; k < kSize; ++k) {
+      for (size_t k = 0; k < size; ++k) {
         const Value is_next = is_inside & (count == static_cast<int>(k));
         taken[k] = Select(is_next, z, taken[k]);
       }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/ops/philox.h"
@@ -118,8 +119,8 @@ class RandomKernel : public BackendKernel {
   }
 
  private:
-  // TensorFlow gives each group of truncated normals this many blocks.
-  static constexpr int64_t kBlocksPerGroup = 256;
+  // TensorFlow reserves this many words for each truncated normal.
+  static constexpr int64_t kReserved = 256;
 
   absl::Status BuildExpression() {
     ExpressionBuilder builder;
@@ -128,7 +129,9 @@ class RandomKernel : public BackendKernel {
     const Value high = builder.Input(DataType::kUint64);
     const Value index = builder.Input(DataType::kUint64);
     const bool skips = distribution_ == Distribution::kTruncatedNormal;
-    const Value first = skips ? index * kBlocksPerGroup : index;
+    const int64_t numbers_per_block = type_ == DataType::kDouble ? 2 : 4;
+    const Value first =
+        skips ? index * (numbers_per_block * kReserved / 4) : index;
     std::vector<Value> numbers =
         NumbersOf(distribution_, type_, [&](int block) {
           return PhiloxWords(key, low, high, first + int64_t{block});
@@ -199,7 +202,7 @@ class RandomKernel : public BackendKernel {
     // Reserves as many blocks as TensorFlow's kernels do.
     const std::lock_guard<std::mutex> lock(mutex_);
     const PhiloxState now = state_;
-    const uint64_t used = static_cast<uint64_t>(n) * kBlocksPerGroup;
+    const uint64_t used = static_cast<uint64_t>(n) * kReserved;
     state_.low += used;
     if (state_.low < used) ++state_.high;
     return PhiloxOperands::Of(now);
