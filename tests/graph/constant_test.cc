@@ -64,6 +64,14 @@ TEST_CASE("Every form of a TensorProto is parsed") {
     AppendField(tensor, 4, Bytes(Floats{1, 2}));
     CHECK(Elements<float>(tensor) == Floats{1, 2});
   }
+  SUBCASE("doubles, and Booleans other than 0 and 1") {
+    std::string tensor = Tensor(DataType::kDouble, {2});
+    AppendField(tensor, 6, Bytes(std::vector<double>{1, 2}));
+    CHECK(Elements<double>(tensor) == std::vector<double>{1, 2});
+    tensor = Tensor(DataType::kBool, {3});
+    AppendField(tensor, 11, std::string("\0\1\2", 3));
+    CHECK(Constant::Parse(tensor)->GetBytes() == std::string("\0\1\1", 3));
+  }
   SUBCASE("packed numbers") {
     std::string tensor = Tensor(DataType::kFloat, {2});
     AppendField(tensor, 5, Bytes(Floats{1, 2}));

@@ -70,9 +70,11 @@ TEST_CASE("Inputs are parsed as TensorFlow parses them") {
       NodeDef("a", "X"),
       NodeDef("^a", "X"),
       NodeDef("a:b", "X"),
+      NodeDef("a:-", "X"),
       NodeDef("7", "X"),
-      NodeDef("n", "X",
-              {"a:007", "^a:3", "a:b", "a:b:2", "7", "a:4294967297", "^7"}),
+      NodeDef(
+          "n", "X",
+          {"a:007", "^a:3", "a:b", "a:b:2", "7", "a:4294967297", "a:-", "^7"}),
   }));
   const Node n = graph.FindNode("n");
   REQUIRE(graph.status().ok());
@@ -82,6 +84,7 @@ TEST_CASE("Inputs are parsed as TensorFlow parses them") {
   CHECK(n.input(3) == Output(graph.FindNode("a:b"), 2));
   CHECK(n.input(4) == Output(graph.FindNode("7")));
   CHECK(n.input(5) == Output(graph.FindNode("a"), 1));
+  CHECK(n.input(6) == Output(graph.FindNode("a:-")));
   CHECK(n.control(0) == graph.FindNode("7"));
 }
 
@@ -130,6 +133,12 @@ TEST_CASE("Malformed bytes are rejected") {
   const std::string node = InGraph({NodeDef("a", "Const", {"b", "c"})});
   for (size_t size = 1; size < node.size(); ++size) {
     CHECK_FALSE(Graph::Parse(node.substr(0, size)).ok());
+  }
+  // A field at the end of a node: without a length or a value, too long,
+  // without its end, without its beginning, and of a type that does not exist.
+  for (const char* field : {"\x32", "\x32\x05z", "\x30", "\x35\x01\x02\x03",
+                            "\x33", "\x34", "\x36"}) {
+    CHECK_FALSE(Graph::Parse(InGraph({NodeDef("a", "X") + field})).ok());
   }
   const auto status = Graph::Parse("\x0a\x05").status();
   CHECK(absl::IsInvalidArgument(status));

@@ -120,6 +120,7 @@ class Constant {
 
 inline void Constant::CopyTo(char* to) const {
   const size_t size = ByteSize();
+  if (size == 0) return;  // `to` may be null.
   const size_t stored = std::min(stored_.size(), size);
   const size_t element = DataTypeSize(dtype_);
   if (stored < element) {

@@ -211,12 +211,6 @@ class ArenaList {
     }
     capacity_ = capacity;
   }
-  void Insert(Arena& arena, uint32_t at, T value) {
-    if (size_ == capacity_) Reserve(arena, capacity_ == 0 ? 4 : capacity_ * 2);
-    std::copy_backward(data_ + at, end(), end() + 1);
-    data_[at] = value;
-    ++size_;
-  }
   ABSL_ATTRIBUTE_ALWAYS_INLINE void PushBack(Arena& arena, const T& value) {
     if (ABSL_PREDICT_FALSE(size_ == capacity_)) {
       const T copy = value;  // Which may be in the list.
@@ -225,10 +219,6 @@ class ArenaList {
       return;
     }
     data_[size_++] = value;
-  }
-  void Erase(uint32_t at) {
-    std::copy(data_ + at + 1, end(), data_ + at);
-    --size_;
   }
   void Truncate(uint32_t size) { size_ = size; }
 
