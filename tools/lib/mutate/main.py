@@ -37,12 +37,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Included first by every test. Writes the mutants that were reached to a file.
 SWITCH = """
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 namespace tfplug_mutate {
 struct State {
   int active = 0;
-  bool reached[COUNT + 1] = {};
+  std::atomic<bool> reached[COUNT + 1] = {};
   State() { if (const char* n = std::getenv("TFPLUG_MUTANT")) active = std::atoi(n); }
   ~State() {
     const char* const path = std::getenv("TFPLUG_MUTANT_TRACE");
@@ -55,7 +56,7 @@ struct State {
 inline State& GetState() { static State state; return state; }
 inline bool Reach(int n) {
   State& state = GetState();
-  state.reached[n] = true;
+  state.reached[n].store(true, std::memory_order_relaxed);
   return state.active == n;
 }
 constexpr bool Select(int n) { return !__builtin_is_constant_evaluated() && Reach(n); }
@@ -112,6 +113,8 @@ class Test:
         self.compile, self.link = (
             [replaced.get(word, word) for word in shlex.split(line)]
             for line in (compile_line, commands[-1]))
+        # Sanitizers reserve a large part of the address space.
+        self.is_sanitized = "-fsanitize=" in compile_line
         first = next(i for i, w in enumerate(self.compile) if w.startswith("-"))
         self.compile[first:first] = ["-w", f"-I{work}/include",
                                      "-include", f"{work}/switch.h"]
@@ -148,7 +151,7 @@ class Test:
             return subprocess.run(
                 [self.made], cwd=self.build, stdin=subprocess.DEVNULL,
                 capture_output=True, timeout=timeout, check=False,
-                preexec_fn=limit_memory,
+                preexec_fn=None if self.is_sanitized else limit_memory,
                 env={**self.environment, "TFPLUG_MUTANT": str(mutant),
                      "TFPLUG_MUTANT_TRACE": str(trace)}).returncode == 0
         except subprocess.TimeoutExpired:
@@ -208,11 +211,10 @@ def main():
     parser = argparse.ArgumentParser(
         prog="tools/mutate", description=__doc__,
         formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("headers", nargs="+", type=pathlib.Path)
+    parser.add_argument("headers", nargs="+", help="such as shape.h, shape.h:20-40")
     parser.add_argument("--build", type=pathlib.Path,
                         default=ROOT / "build/gcc",
                         help="a build folder (default: build/gcc)")
-    parser.add_argument("--lines", default="1-99999", help="such as 20-40")
     parser.add_argument("--test", action="append", default=[],
                         help="only tests whose name contains this")
     parser.add_argument("--sample", type=int, default=0,
@@ -223,11 +225,16 @@ def main():
     args = parser.parse_args()
     args.build = args.build.resolve()
 
-    first, last = map(int, args.lines.split("-"))
-    headers = [Header(path.resolve(),
-                      str(path.resolve().relative_to(ROOT / "include")))
-               for path in args.headers]
-    mutants = [m for h in headers for m in h.mutants if first <= m.line <= last]
+    ranges = {}
+    for argument in args.headers:
+        path, first, last = re.fullmatch(r"(.*?)(?::(\d+)-(\d+))?", argument).groups()
+        ranges.setdefault(pathlib.Path(path).resolve(), []).append(
+            range(int(first or 0), int(last or 10**9) + 1))
+    headers = [Header(path, str(path.relative_to(ROOT / "include"))) for path in ranges]
+    for header in headers:
+        header.mutants = [m for m in header.mutants
+                          if any(m.line in lines for lines in ranges[header.path])]
+    mutants = [m for h in headers for m in h.mutants]
     left_out = sum(header.left_out for header in headers)
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
@@ -244,6 +251,9 @@ def main():
     with (tempfile.TemporaryDirectory() as folder,
           concurrent.futures.ThreadPoolExecutor(args.j) as pool):
         tests = prepare(args, headers, pathlib.Path(folder), pool)
+        if not tests:
+            print("No unit test includes the headers and passes.", file=sys.stderr)
+            return 2
         valid = [m for header in headers for m in header.mutants]
         for mutant, result in zip(valid, pool.map(lambda m: judge(m, tests), valid)):
             counts[result] += 1
@@ -257,7 +267,7 @@ def main():
           f"{100 * alive / max(1, len(valid)):.1f} % alive. "
           f"{len(mutants) - len(valid)} more do not compile; {left_out} changes of "
           "expressions that span lines were left out.")
-    return 1 if alive else 0 if valid and tests else 2
+    return 1 if alive else 0 if valid else 2
 
 
 if __name__ == "__main__":

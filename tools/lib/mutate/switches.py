@@ -27,9 +27,10 @@ CHANGES = [
     (r"\+\+(?=\w)", "--"), (r"--(?=\w)", "++"),
     (r"\btrue\b", "false"), (r"\bfalse\b", "true"),
     (r"(?<![\w.])\d+\b(?![.'])", lambda found: str(int(found[0]) + 1)),
-    (r"memory_order_(acquire|release|acq_rel|seq_cst)", "memory_order_relaxed"),
+    (r"std::memory_order_(acquire|release|acq_rel|seq_cst)",
+     "std::memory_order_relaxed"),
 ]
-LITERAL = re.compile(r"true|false|\d+")
+LITERAL = re.compile(r"true|false|\d+|std::memory_order_\w+")
 # Lines whose expressions the compiler evaluates, or that have none.
 IGNORED = re.compile(r"^\s*(#|//|static_assert|using |namespace |template |case |"
                      r"k\w+ = .*,$|$)|\bconstexpr\b|\\$|alignas|requires")
