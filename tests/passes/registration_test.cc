@@ -122,18 +122,6 @@ TEST_CASE("a TensorFlow with another version of the C API is rejected") {
       &internal::OptimizerRegistration<Mine>::InitGraph, &params)));
 }
 
-TEST_CASE("an optimizer for another library's device turns nothing off") {
-  Scope scope;
-  scope.AddKernel<float>("AddV2");
-  LeakCheckedFake fake;
-  const auto host = Register<Cpu>();
-  REQUIRE(host.ok());
-  CHECK((*host)->device_type() == "CPU");
-  // The kernels of the other library are unknown.
-  CHECK((*host)->configs().arithmetic_optimization ==
-        capi::TF_TriState_Default);
-}
-
 #if defined(__cpp_exceptions)
 struct Throwing : GraphOptimizer<> {
   static constexpr char kDeviceType[] = "SIM";
@@ -172,81 +160,6 @@ TEST_CASE("2.5 calls optimize_func without an item") {
   CHECK(absl::IsAborted(
       testing::CallWithStatus(table.optimize_func, optimizer, &in, &out)));
   table.destroy_func(optimizer);
-}
-
-// ---- Rewrites to ops without a kernel ---------------------------------------
-
-TEST_CASE("AddN without a kernel turns arithmetic_optimization off") {
-  Scope scope;
-  scope.AddKernel<float, int64_t>("AddV2");
-  LeakCheckedFake fake;
-  // There is no kernel for BroadcastTo either.
-  CHECK((*Register())->configs().arithmetic_optimization ==
-        capi::TF_TriState_Off);
-  CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Off);
-  CHECK((*Register())->configs().remapping == capi::TF_TriState_Default);
-  scope.AddKernel<float, int64_t>("BroadcastTo");
-  CHECK((*Register())->configs().constant_folding == capi::TF_TriState_Default);
-
-  SUBCASE("the rewriter stays on if every type has a kernel") {
-    scope.AddKernel<float>("AddN");
-    CHECK((*Register())->configs().arithmetic_optimization ==
-          capi::TF_TriState_Off);  // int64
-    scope.AddKernel<int64_t>("AddN");
-    scope.AddKernel<float, int64_t>("Mul");
-    scope.AddKernel<float, int64_t>("Square");
-    scope.AddKernel<float, int64_t>("Tile");
-    CHECK((*Register())->configs().arithmetic_optimization ==
-          capi::TF_TriState_Default);
-  }
-  SUBCASE("the rewriter stays on if the author turns it on") {
-    Mine::settings.arithmetic_optimization = Toggle::kOn;
-    CHECK((*Register())->configs().arithmetic_optimization ==
-          capi::TF_TriState_On);
-  }
-  SUBCASE("the rewriter stays on if keep_to_own_kernels is off") {
-    Mine::settings.keep_to_own_kernels = false;
-    CHECK((*Register())->configs().arithmetic_optimization ==
-          capi::TF_TriState_Default);
-  }
-}
-
-TEST_CASE("a rewrite of two ops requires both") {
-  Scope scope;
-  scope.AddKernel<float>("Log");
-  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
-  scope.AddKernel<double>("Softmax");
-  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
-  scope.AddKernel<float>("Softmax");
-  const auto unsafe = FindUnsafeRewrites(internal::KernelSet("SIM"));
-  REQUIRE(unsafe.size() == 1);
-  CHECK(unsafe[0].ToString() ==
-        "arithmetic_optimization may turn Log with Softmax into LogSoftmax "
-        "with T=float, for which this library has no kernel");
-  CHECK(FindUnsafeRewrites(internal::KernelSet("OTHER")).empty());
-}
-
-TEST_CASE("rewriters do not touch sums of tensor lists") {
-  Scope scope;
-  RegisterKernel<NoKernel>(KernelDef("AddN").Device("SIM").TypeConstraint(
-      "T", {DataType::kVariant}));
-  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).empty());
-  scope.AddKernel<float>("AddN");
-  // The rewrites to Mul, Assign and AssignAdd.
-  CHECK(FindUnsafeRewrites(internal::KernelSet("SIM")).size() == 3);
-}
-
-TEST_CASE("memory_optimization is off without kernels for in-place sums") {
-  Scope scope;
-  scope.AddKernel<float>("AddN");
-  scope.AddKernel<float>("Mul");
-  scope.AddKernel<float>("Square");
-  scope.AddKernel<float>("Tile");
-  const internal::KernelSet kernels("SIM");
-  CHECK(TurnOffUnsafeRewriters({}, kernels).arithmetic_optimization ==
-        Toggle::kDefault);
-  CHECK(TurnOffUnsafeRewriters({}, kernels).memory_optimization ==
-        Toggle::kOff);
 }
 
 }  // namespace

@@ -196,12 +196,12 @@ def _run_sums(**env):
             harness.small_plugin_path("sum_device"))))
 
 
-def test_without_safe_rewriting_sums_have_no_kernel():
+def test_without_keep_to_own_kernels_sums_have_no_kernel():
     result = _run_sums(SUM_DEVICE="unsafe")
     assert result.died == 0 and "AddN" in result.error, result
 
 
-def test_safe_rewriting_uses_only_ops_with_kernels():
+def test_keep_to_own_kernels_uses_only_ops_with_kernels():
     result = _run_sums()
     assert result.ok, result
     assert result.value == [4.0, 8.0]

@@ -19,7 +19,12 @@ enum class Toggle {
 
 // The fields of TP_OptimizerConfigs, and tfplug's own settings. TensorFlow
 // treats kDefault as kOn, except where a comment states otherwise.
-// keep_to_own_kernels changes only toggles that are kDefault.
+//
+// All plug-ins in a process must have the same toggles: TensorFlow crashes on a
+// graph with nodes on the devices of two plug-ins that differ. A library with
+// tfplug therefore adapts to the other plug-ins in the process. A toggle that
+// is set here and has to be changed is reported in the log. Leave toggles at
+// kDefault if you can.
 struct OptimizerSettings {
   // ---- Rewriters that the user's configuration enables by default
 
@@ -78,9 +83,11 @@ struct OptimizerSettings {
   // off only if XLA has a compiler for the device. Has no effect for
   // TensorFlow's own device types (CPU, GPU, TPU).
   bool disable_xla = true;
-  // Turns off rewriters that would introduce ops for which this library has no
-  // kernel: see passes/safe_rewriting.h. Applies only if the library registers
-  // kernels for the device type.
+  // Runs KeepToOwnKernels (passes/keep_to_own_kernels.h) before the author's
+  // passes: replaces ops that TensorFlow's rewriters insert and for which this
+  // library has no kernel. Has no effect for TensorFlow's own device types
+  // (CPU, GPU, TPU), and if the library registers no kernels for the device
+  // type.
   bool keep_to_own_kernels = true;
 };
 

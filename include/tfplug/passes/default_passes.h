@@ -10,6 +10,7 @@
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/internal/pass_list.h"
+#include "tfplug/passes/keep_to_own_kernels.h"
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/report_fallback.h"
 
@@ -35,6 +36,9 @@ inline void AppendFirstPasses(std::string_view device_type,
   if (settings.disable_xla) entries.push_back(MakePassEntry<DisableXla>());
   if (settings.lower_variable_updates) {
     entries.push_back(MakePassEntry<LowerVariableUpdates>());
+  }
+  if (settings.keep_to_own_kernels) {
+    entries.push_back(MakePassEntry<KeepToOwnKernels>());
   }
 }
 

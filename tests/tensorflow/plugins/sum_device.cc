@@ -9,7 +9,7 @@
 #include "minimal_device.h"
 
 // A device with a kernel for AddV2 and no kernel for AddN. SUM_DEVICE=unsafe
-// turns on the TensorFlow rewrites that tfplug turns off by default.
+// keeps the ops that TensorFlow's rewriters insert.
 namespace sum_device {
 
 class Memory : public minimal::Memory {

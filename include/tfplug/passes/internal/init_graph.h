@@ -12,10 +12,10 @@
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/struct_copy.h"
-#include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/optimizer_table.h"
 #include "tfplug/passes/internal/pass_list.h"
-#include "tfplug/passes/safe_rewriting.h"
+#include "tfplug/passes/internal/shared_settings.h"
+#include "tfplug/passes/internal/toggle_fields.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -40,36 +40,6 @@ struct GraphOptimizer {
 };
 
 namespace internal {
-
-inline capi::TP_OptimizerConfigs ToConfigs(const OptimizerSettings& settings) {
-  capi::TP_OptimizerConfigs configs = {};
-  configs.struct_size = capi::StructInfo<capi::TP_OptimizerConfigs>::kSize;
-  const auto set = [](capi::TF_TriState& to, Toggle from) {
-    to = static_cast<capi::TF_TriState>(from);
-  };
-#define TFPLUG_INTERNAL_SET(name) set(configs.name, settings.name)
-  TFPLUG_INTERNAL_SET(disable_model_pruning);
-  TFPLUG_INTERNAL_SET(implementation_selector);
-  TFPLUG_INTERNAL_SET(function_optimization);
-  TFPLUG_INTERNAL_SET(common_subgraph_elimination);
-  TFPLUG_INTERNAL_SET(arithmetic_optimization);
-  TFPLUG_INTERNAL_SET(debug_stripper);
-  TFPLUG_INTERNAL_SET(constant_folding);
-  TFPLUG_INTERNAL_SET(shape_optimization);
-  TFPLUG_INTERNAL_SET(auto_mixed_precision);
-  TFPLUG_INTERNAL_SET(auto_mixed_precision_onednn_bfloat16);
-  TFPLUG_INTERNAL_SET(auto_mixed_precision_mkl);
-  TFPLUG_INTERNAL_SET(pin_to_host_optimization);
-  TFPLUG_INTERNAL_SET(layout_optimizer);
-  TFPLUG_INTERNAL_SET(remapping);
-  TFPLUG_INTERNAL_SET(loop_optimization);
-  TFPLUG_INTERNAL_SET(dependency_optimization);
-  TFPLUG_INTERNAL_SET(auto_parallel);
-  TFPLUG_INTERNAL_SET(memory_optimization);
-  TFPLUG_INTERNAL_SET(scoped_allocator_optimization);
-#undef TFPLUG_INTERNAL_SET
-  return configs;
-}
 
 template <class OptimizerT>
 struct OptimizerRegistration {
@@ -97,20 +67,14 @@ struct OptimizerRegistration {
             " of the graph C API, but this plug-in was built for version 0; "
             "rebuild it with a newer tfplug");
       }
-      OptimizerSettings settings = OptimizerT::Settings();
       const char* const device_type =
           OptimizerTable<OptimizerT>::kDeviceType.text;
-      const KernelSet kernels(device_type);
-      if (settings.keep_to_own_kernels && kernels.HasAny()) {
-        settings = TurnOffUnsafeRewriters(settings, kernels);
-      }
-      if (auto s = FillConfigs(params->optimizer_configs, ToConfigs(settings));
-          !s.ok()) {
-        return s;
-      }
-      if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
       params->device_type = device_type;
-      return absl::OkStatus();
+      const auto wanted = ToConfigs(OptimizerT::Settings());
+      if (AnswerQuery(params, wanted)) return absl::OkStatus();
+      if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
+      return FillConfigs(params->optimizer_configs,
+                         AgreeOnSettings(device_type, wanted));
     });
   }
 

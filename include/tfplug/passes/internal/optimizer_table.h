@@ -13,6 +13,7 @@
 #include "tfplug/base/status.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/passes/default_passes.h"
+#include "tfplug/passes/internal/shared_settings.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,6 +29,7 @@ struct OptimizerTable {
   static void* create_func() {
     void* optimizer = nullptr;
     GuardOrLog("create_func", [&]() -> absl::Status {
+      WarnOfLaterSettings(kDeviceType.text);
       std::vector<PassEntry> entries;
       AppendFirstPasses(kDeviceType.text, OptimizerT::Settings(), entries);
       OptimizerT::Passes::AppendTo(entries);
