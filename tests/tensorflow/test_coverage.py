@@ -68,7 +68,7 @@ def network():
 
 def trained():
     made = network()
-    made.compile("sgd", "mse", jit_compile=False)
+    made.compile("sgd", "mse")
     return made
 
 def wrong():
@@ -82,14 +82,14 @@ def raises():
 """
 
 
-def run_tool(directory, model, *arguments):
+def run_tool(directory, model, *arguments, plugin=None):
     """Returns (exit status, report, everything that it printed)."""
     (directory / "a_model.py").write_text(MODEL)
     report = directory / "report.json"
     report.unlink(missing_ok=True)
     run = subprocess.run(
         [sys.executable, "-B", str(TOOL), model, "--plugin",
-         str(harness.plugin_path()), "--json", str(report), *arguments],
+         str(plugin or harness.plugin_path()), "--json", str(report), *arguments],
         cwd=directory, env=dict(os.environ, COLUMNS="120"), text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     found = json.loads(report.read_text()) if report.exists() else None
@@ -168,6 +168,14 @@ def test_rejected_attributes(tmp_path):
 
 def test_xla(tmp_path):
     code, report, text = run_tool(tmp_path, "a_model.py:xla")
+    assert code == 0 and "Every op has" in text, text
+    assert not rows_of(report, status="xla")
+
+
+def test_xla_without_the_default_passes(tmp_path):
+    code, report, text = run_tool(
+        tmp_path, "a_model.py:xla",
+        plugin=harness.small_plugin_path("small_kernels"))
     direct = rows_of(report, op="PartitionedCall", status="xla")
     assert {"direct": 1} in [row["nodes"] for row in direct]
     assert all("jit_compile=True" in row["warning"] for row in direct)

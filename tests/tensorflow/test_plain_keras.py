@@ -47,8 +47,8 @@ def _make(name):
     model = MODELS[name](keras)
     random = np.random.default_rng(0)
     values = [random.normal(0, 0.2, w.shape).astype(w.dtype)
-              for w in model.weights]
-    model.set_weights([np.abs(v) if "variance" in w.path else v
+              for w in model.get_weights()]
+    model.set_weights([np.abs(v) if "variance" in getattr(w, "path", w.name) else v
                        for w, v in zip(model.weights, values)])
     x = random.normal(size=(64, *model.input_shape[1:])).astype(np.float32)
     return keras, model, x, random.integers(0, 5, 64)
@@ -64,7 +64,7 @@ def steps(name, device):
         losses = model.fit(x, y, batch_size=16, epochs=2, shuffle=False,
                            verbose=0).history["loss"]
         losses.append(model.evaluate(x, y, batch_size=16, verbose=0))
-        where = model.trainable_variables[0].value.device
+        where = tf.convert_to_tensor(model.trainable_variables[0]).device
         assert where.endswith(f"{device}:0"), where
         return losses, model.predict(x, batch_size=16, verbose=0).tolist()
 
@@ -76,7 +76,20 @@ def predict_uncompiled(name, device):
         return [], model.predict(x, batch_size=16, verbose=0).tolist()
 
 
-CASES = {"steps": steps, "predict_uncompiled": predict_uncompiled}
+def batches(name, device):
+    """Results of steps that Python calls batch by batch."""
+    import tensorflow as tf
+    with tf.device("/device:CPU:0" if device == "CPU" else None):
+        keras, model, x, y = _make(name)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("adam", loss)
+        losses = [float(model.train_on_batch(x, y)) for _ in range(2)]
+        losses.append(float(model.test_on_batch(x, y)))
+        return losses, np.array(model.predict_on_batch(x)).tolist()
+
+
+CASES = {"steps": steps, "predict_uncompiled": predict_uncompiled,
+         "batches": batches}
 
 
 def run(case, name, device):
@@ -99,3 +112,80 @@ def test_results_match_the_cpu(results, case, name):
     for found, expected in zip(device.value, cpu.value):
         assert np.isfinite(expected).all()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+# ---- Eager calls of functions with jit_compile=True ---------------------------
+
+def run_compiled(device):
+    """Results of functions that Python calls for the device. Their devices are in
+    the results."""
+    import tensorflow as tf
+    scope = {"SIM": "/device:SIM:0", "CPU": "/CPU:0", "default": None}[device]
+    x = tf.constant([1.0, 2.0])
+
+    def make():
+        return tf.function(lambda x: tf.nn.relu(x * 3 - 4) + tf.reduce_sum(x),
+                           jit_compile=True)
+
+    def on_cpu_first():
+        function = make()
+        with tf.device("/CPU:0"):
+            function(x)
+        return function(x), function(x + 1)
+
+    def concrete():
+        return make().get_concrete_function(tf.TensorSpec([2]))(x)
+
+    def with_variable():
+        holder = []
+
+        @tf.function(jit_compile=True)
+        def function(x):
+            if not holder:
+                holder.append(tf.Variable([1.0, 1.0]))
+            holder[0].assign_add(x * 2 - 1)
+            return holder[0] + x
+        return function(x), function(x)
+
+    class Module(tf.Module):
+        @tf.function(jit_compile=True)
+        def call(self, x):
+            return tf.sqrt(x * x + 1)
+
+    def in_keras():
+        import keras
+        layer = keras.layers.Conv2D(4, 3, groups=2, kernel_initializer="ones")
+        return layer(tf.ones([1, 5, 5, 4]))
+
+    with tf.device(scope):
+        results = [make()(x), *on_cpu_first(), concrete(), *with_variable(),
+                   Module().call(x), in_keras()]
+    return [[r.numpy().tolist(), r.device[-5:]] for r in results]
+
+
+def test_compiled_functions_that_python_calls():
+    on_device, by_default, cpu = harness.run_each(
+        run_compiled, [["SIM"], ["default"], ["CPU"]])
+    assert cpu.ok, cpu
+    for result in (on_device, by_default):
+        assert result.ok, result
+        for (value, device), (expected, _) in zip(result.value, cpu.value):
+            np.testing.assert_allclose(value, expected, rtol=1e-6)
+            assert device == "SIM:0"
+    # XLA still compiles for the CPU.
+    assert {device for _, device in cpu.value} == {"CPU:0"}
+
+
+def run_xla_on_the_cpu():
+    import tensorflow as tf
+    function = tf.function(lambda x: x * 2 + 1, jit_compile=True)
+    with tf.device("/CPU:0"):
+        x = tf.constant([1.0])
+        function(x)
+        return function.experimental_get_compiler_ir(x)(stage="hlo")
+
+
+def test_xla_compiles_for_the_cpu():
+    result = harness.run(run_xla_on_the_cpu)
+    assert result.ok, result
+    assert "HloModule" in result.value

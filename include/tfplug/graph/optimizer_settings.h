@@ -79,9 +79,10 @@ struct OptimizerSettings {
   // author's passes. Has no effect for TensorFlow's own device types (CPU, GPU,
   // TPU).
   bool lower_variable_updates = true;
-  // Runs DisableXla (passes/disable_xla.h) before the author's passes. Turn it
-  // off only if XLA has a compiler for the device. Has no effect for
-  // TensorFlow's own device types (CPU, GPU, TPU).
+  // Runs DisableXla (passes/disable_xla.h) before the author's passes, and
+  // wraps tf.function in Python likewise. Turn it off only if XLA has a
+  // compiler for the device. Has no effect for TensorFlow's own device types
+  // (CPU, GPU, TPU).
   bool disable_xla = true;
   // Runs KeepToOwnKernels (passes/keep_to_own_kernels.h) before the author's
   // passes: replaces ops that TensorFlow's rewriters insert and for which this

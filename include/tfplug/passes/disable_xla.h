@@ -20,7 +20,8 @@ namespace tfplug {
 // (jit_compile="auto"), and grouped convolutions always.
 //
 // The pass covers calls within another function. A direct call from Python is
-// not part of a graph and is not covered.
+// not part of a graph; passes/internal/python_jit.h covers it, under the same
+// setting.
 class DisableXla : public GraphPass {
  public:
   absl::Status Run(Graph& graph, const PassContext& context) override {

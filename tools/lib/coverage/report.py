@@ -55,9 +55,9 @@ def _row(node, device_type, constructor):
             row.update(status=kernels.REJECTED, warning=rejection)
     if node.xla == kernels.OUTERMOST:
         row.update(status=kernels.XLA, kernel="", warning=(
-            "a function with jit_compile=True that Python calls directly runs "
-            "only on devices for which XLA has a compiler: call it from "
-            "another tf.function, or leave out jit_compile=True"))
+            "a function with jit_compile=True runs only on devices for which "
+            "XLA has a compiler: leave out jit_compile=True, or register "
+            "tfplug's default passes (TFPLUG_REGISTER_GRAPH_PASSES)"))
     elif node.xla and not constructor.runs_nested_xla:
         row.update(status=kernels.XLA, kernel="", warning=(
             f"XLA must compile this function and has no compiler for "

@@ -2,8 +2,6 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_UPDATES_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_UPDATES_H_
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/python.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -137,31 +136,12 @@ inline absl::Status WrapPythonUpdates(const std::string& device_type,
                                       const std::vector<OpAndType>& kept) {
   const char* const setting = std::getenv("TFPLUG_PYTHON_UPDATES");
   if (setting != nullptr && setting[0] == '0') return absl::OkStatus();
-  const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
-  const auto is_initialized =
-      reinterpret_cast<int (*)()>(find("Py_IsInitialized"));
-  const auto ensure = reinterpret_cast<int (*)()>(find("PyGILState_Ensure"));
-  const auto release =
-      reinterpret_cast<void (*)(int)>(find("PyGILState_Release"));
-  const auto run =
-      reinterpret_cast<int (*)(const char*)>(find("PyRun_SimpleString"));
-  if (is_initialized == nullptr || ensure == nullptr || release == nullptr ||
-      run == nullptr || is_initialized() == 0) {
-    return absl::OkStatus();
-  }
-  // PyRun_SimpleString runs code in the user's __main__, so the program runs in
-  // exec with a namespace of its own.
-  std::string program = "exec(r'''" + std::string(kPythonUpdates) +
-                        "wrap_variable_updates(\"" + device_type + "\", {";
+  std::string call = "wrap_variable_updates(\"" + device_type + "\", {";
   for (const auto& [op, type] : kept) {
-    program +=
+    call +=
         "(\"" + op + "\", " + std::to_string(static_cast<int>(type)) + "), ";
   }
-  program += "})\n''', {})";
-  const int state = ensure();
-  const int result = run(program.c_str());
-  release(state);
-  if (result == 0) return absl::OkStatus();
+  if (RunInPython(kPythonUpdates, call + "})")) return absl::OkStatus();
   return absl::InternalError(
       "cannot wrap TensorFlow's Python functions that update variables on " +
       device_type +

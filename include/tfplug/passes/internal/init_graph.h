@@ -12,8 +12,10 @@
 #include "tfplug/base/internal/device_type.h"
 #include "tfplug/base/internal/guard.h"
 #include "tfplug/base/internal/struct_copy.h"
+#include "tfplug/passes/default_passes.h"
 #include "tfplug/passes/internal/optimizer_table.h"
 #include "tfplug/passes/internal/pass_list.h"
+#include "tfplug/passes/internal/python_jit.h"
 #include "tfplug/passes/internal/shared_settings.h"
 #include "tfplug/passes/internal/toggle_fields.h"
 
@@ -70,9 +72,14 @@ struct OptimizerRegistration {
       const char* const device_type =
           OptimizerTable<OptimizerT>::kDeviceType.text;
       params->device_type = device_type;
-      const auto wanted = ToConfigs(OptimizerT::Settings());
+      const OptimizerSettings settings = OptimizerT::Settings();
+      const auto wanted = ToConfigs(settings);
       if (AnswerQuery(params, wanted)) return absl::OkStatus();
       if (auto s = FillOptimizer(params->optimizer); !s.ok()) return s;
+      if (settings.disable_xla && IsPluggable(device_type)) {
+        const absl::Status s = DisableXlaInPython(device_type);
+        if (!s.ok()) LogError("TF_InitGraph", s);
+      }
       return FillConfigs(params->optimizer_configs,
                          AgreeOnSettings(device_type, wanted));
     });

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_PYTHON_JIT_H_
+#define TFPLUG_PASSES_INTERNAL_PYTHON_JIT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "tfplug/base/internal/python.h"
+
+#pragma GCC visibility push(hidden)
+
+// Eager calls of functions with jit_compile=True. DisableXla edits calls within
+// graphs, but a call from Python is not part of a graph, and TensorFlow fails
+// with "No JIT device registered". In a Python process, tfplug therefore wraps
+// tf.function: a function that is called for this device runs without XLA.
+// Calls for other devices are unchanged, except that a function whose first
+// call is for this device runs without XLA everywhere.
+namespace tfplug::internal {
+
+inline constexpr char kPythonJit[] = R"py(
+def disable_xla(device_type):
+  import functools
+  from tensorflow.python.eager import context
+  from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+  function_class = polymorphic_function.Function
+
+  def is_on_device():
+    """Whether an eager call now runs on the device: TensorFlow prefers it to the
+    CPU where no tf.device is given."""
+    if not context.executing_eagerly():
+      return False
+    name = context.context().device_name
+    if name:
+      return f"/device:{device_type}:" in name
+    return bool(context.context().list_logical_devices(device_type))
+
+  def without_xla(function):
+    if not function._jit_compile or not is_on_device():
+      return function
+    is_traced = any(getattr(function, name, None) is not None for name in (
+        "_variable_creation_config", "_no_variable_creation_config",
+        "_variable_creation_fn", "_no_variable_creation_fn"))
+    if not is_traced:
+      function._jit_compile = False
+      return function
+    twin = getattr(function, "_tfplug_without_xla", None)
+    if twin is None:
+      twin = function._clone(None)
+      twin._jit_compile = False
+      function._tfplug_without_xla = twin
+    return twin
+
+  def wrap(method):
+    original = getattr(function_class, method)
+
+    @functools.wraps(original)
+    def call(self, *args, **kwargs):
+      return original(without_xla(self), *args, **kwargs)
+
+    setattr(function_class, method, call)
+
+  wrap("__call__")
+  wrap("get_concrete_function")
+)py";
+
+// Wraps tf.function for the device type. Does nothing in a process without
+// Python. TensorFlow must have been imported. Any thread.
+inline absl::Status DisableXlaInPython(const std::string& device_type) {
+  if (RunInPython(kPythonJit, "disable_xla(\"" + device_type + "\")")) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      "cannot wrap TensorFlow's tf.function for " + device_type +
+      "; Python printed the reason above. Call functions with jit_compile=True "
+      "from another function, or leave out jit_compile=True");
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_INTERNAL_PYTHON_JIT_H_
