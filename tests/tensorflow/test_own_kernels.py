@@ -41,6 +41,9 @@ CASES = {
     "by ones": ("RealDiv", "BroadcastTo", "row(x) / ones"),
 }
 
+# Releases in which TensorFlow no longer makes the rewrite.
+NOT_INSERTED_SINCE = {"one by": [2, 22]}
+
 
 def compute(expression):
     """Returns the expression's value on the device, its value on the CPU, and the error
@@ -72,7 +75,7 @@ def compute(expression):
         error = str(run("/device:FEW_A:0"))
     except tf.errors.OpError as failure:
         error = str(failure)
-    return result, expected, error
+    return result, expected, error, [int(n) for n in tf.__version__.split(".")[:2]]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,7 +85,8 @@ def test_rewritten_ops_have_kernels(name):
         "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PLUGIN),
         "FEW_A_KERNELS": kernels})
     assert result.ok, result
-    value, expected, error = result.value
+    value, expected, error, version = result.value
     np.testing.assert_allclose(value, expected, 1e-6, 1e-6)
-    # The rewriter still does what the pass undoes.
-    assert inserted in error
+    if version < NOT_INSERTED_SINCE.get(name, [99]):
+        # The rewriter does what the pass undoes.
+        assert inserted in error
