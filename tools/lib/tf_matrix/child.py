@@ -14,16 +14,18 @@ import sys
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.framework import op_callbacks
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE.parents[2] / "tests/tensorflow")]
 import models  # noqa: E402
+import remedies  # noqa: E402
 import small_kernels  # noqa: E402
 
 # Ops that read the data set, which belongs on the host, and ops that compute
 # nothing or only shapes.
 INPUT = re.compile("Dataset|Iterator")
-BOOKKEEPING = ("_", "Anonymous", "Const", "Identity", "NoOp", "Iterator", "Optional", "Arg",
+BOOKKEEPING = ("_Arg", "_Retval", "_Send", "_Recv", "_Host", "Anonymous", "Const", "Identity", "NoOp", "Iterator", "Optional", "Arg",
                "VarHandle", "Placeholder", "Read", "PartitionedCall", "Stateful",
                "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond",
                "Shape", "StridedSlice", "Pack", "Cast", "Range", "Prod")
@@ -56,8 +58,8 @@ def fill_weights(model, random):
 
 
 def run_model(name):
-    """Trains, evaluates and predicts; returns numbers to compare, and the devices
-    of the nodes of the training step."""
+    """Trains, evaluates and predicts; returns numbers to compare, how many ops of
+    a training step ran on the device, and the names of those on the CPU."""
     keras = tf.keras
     random = np.random.default_rng(5)
     model, x, y = models.MODELS[name](keras, random)
@@ -67,38 +69,61 @@ def run_model(name):
     model.compile(
         "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         **options)
-    context.context().enable_run_metadata()
     history = model.fit(x, y, batch_size=models.BATCH, epochs=2, shuffle=False,
                         verbose=0).history
-    metadata = context.context().export_run_metadata()
-    context.context().disable_run_metadata()
     predicted = model.predict(x, batch_size=models.BATCH, verbose=0)
     loss = model.evaluate(x, y, batch_size=models.BATCH, verbose=0)
     values = [*history["loss"], loss, float(np.abs(predicted).astype("d").mean())]
-    return {"values": [float(value) for value in values], **places(metadata)}
+    computed = (eager_ops if name == "eager" else graph_ops)(
+        model, x[:models.BATCH], y[:models.BATCH])
+    on_cpu = sorted({op for kind, op in computed if kind == "CPU"})
+    return {"values": [float(value) for value in values], "on_cpu": on_cpu,
+            "on_device": sum(kind == "SIM" for kind, _ in computed)}
 
 
-def places(metadata):
-    """Returns the number of nodes by device type, and the ops that computed on the
-    CPU although there is a device."""
-    nodes, on_cpu = {}, set()
-    for function in metadata.function_graphs:
-        for graph in function.partition_graphs:
-            for node in graph.node:
-                kind = tf.DeviceSpec.from_string(node.device).device_type or ""
-                nodes[kind] = nodes.get(kind, 0) + 1
-                if (kind == "CPU" and not node.op.startswith(BOOKKEEPING) and
-                        not INPUT.search(node.op)):
-                    on_cpu.add(node.op)
-    for device in metadata.step_stats.dev_stats:
-        kind = tf.DeviceSpec.from_string(device.device).device_type or ""
-        nodes[kind] = nodes.get(kind, 0) + len(device.node_stats)
-    return {"nodes": nodes, "on_cpu": sorted(on_cpu)}
+def computes(op):
+    """Returns whether the op computes values that depend on the model."""
+    return not op.startswith(BOOKKEEPING) and not INPUT.search(op)
 
 
-def is_clear(message):
-    """Returns whether the message of an error contains a remedy."""
-    return "instead of" in message or "use " in message
+def device_type(name):
+    return tf.DeviceSpec.from_string(name).device_type or ""
+
+
+def graph_ops(model, x, y):
+    """Returns (device type, op) of each node that computes in a training step."""
+    # TensorFlow's metadata lacks the graphs of functions with jit_compile=True, in
+    # which Keras 3 wraps the step. The same step is therefore traced without it.
+    if hasattr(model, "jit_compile"):
+        model.jit_compile = False
+    model.train_function = None
+    context.context().enable_run_metadata()
+    context.context().export_run_metadata()  # discards earlier metadata
+    model.fit(x, y, batch_size=models.BATCH, epochs=1, verbose=0)
+    metadata = context.context().export_run_metadata()
+    context.context().disable_run_metadata()
+    return [(device_type(node.device), node.op)
+            for function in metadata.function_graphs
+            for graph in function.partition_graphs
+            for node in graph.node if computes(node.op)]
+
+
+def eager_ops(model, x, y):
+    """Returns (device type, op) of each eager op that computes in a training step."""
+    found = []
+
+    def note(op, inputs, attrs, outputs, **_):
+        del inputs, attrs
+        op = op.decode() if isinstance(op, bytes) else op
+        if outputs and hasattr(outputs[0], "device") and computes(op):
+            found.append((device_type(outputs[0].device), op))
+
+    op_callbacks.add_op_callback(note)
+    try:
+        model.fit(x, y, batch_size=models.BATCH, epochs=1, verbose=0)
+    finally:
+        op_callbacks.remove_op_callback(note)
+    return found
 
 
 def main():
@@ -108,7 +133,7 @@ def main():
                      "model": run_model}[sys.argv[2]](*sys.argv[3:])
         except Exception as error:  # pylint: disable=broad-except
             message = f"{type(error).__name__}: {error}"
-            found = {"error": message, "is_clear": is_clear(message)}
+            found = {"error": message, "is_clear": remedies.names_remedy(message)}
         json.dump(found, file)
 
 

@@ -101,7 +101,7 @@ def cell(model, cpu, device):
         for a, b in zip(device["values"], cpu["values"]))
     good = difference <= models.TOLERANCE.get(model, 1e-4)
     text = f"{difference:.0e}" if good else f"WRONG: {difference:.0e}"
-    if not device["nodes"].get("SIM"):
+    if not device["on_device"]:
         return text + ", NOT ON THE DEVICE", False
     if device["on_cpu"]:
         text += "; on the CPU: " + ", ".join(device["on_cpu"])
