@@ -156,6 +156,29 @@ TEST_CASE("A control edge to a wide node from a node with many uses") {
   CHECK(wide.num_controls() == kMany - 1);
 }
 
+TEST_CASE("A control edge to a wide node is added and removed many times") {
+  Graph graph = Graph::Parse(WideGraph("^", 1000)).value();
+  const Node wide = graph.FindNode("wide");
+  const Node other = graph.AddNode("other", "NoOp").value();
+  const Node user = graph.AddNode("user", "NoOp").value();
+  REQUIRE(user.AddControl(other).ok());
+  for (int i = 0; i < kMany; ++i) {
+    REQUIRE(wide.AddControl(other).ok());
+    REQUIRE(wide.RemoveControl(other).ok());
+  }
+  CHECK(wide.num_controls() == 1000);
+  CHECK(other.num_uses() == 1);
+  // A loop over the uses continues after they were dropped.
+  int seen = 0;
+  REQUIRE(wide.AddControl(other).ok());
+  for (Use use : other.uses()) {
+    REQUIRE(wide.RemoveControl(other).ok());
+    if (++seen < 5) REQUIRE(wide.AddControl(other).ok());
+    CHECK(use.is_control());
+  }
+  CHECK(seen == 5);
+}
+
 TEST_CASE("Attributes of a node are set and removed one by one") {
   Graph graph;
   const Node node = graph.AddNode("n", "X").value();

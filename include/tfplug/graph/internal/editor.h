@@ -297,6 +297,9 @@ class GraphEditor {
   void ForEachControl(uint32_t n, NodeEdit& edit, uint32_t source, const F& f) {
     const InputList& controls = edit.controls;
     if (controls.num_slots() > state_.uses_.count(source)) {
+      state_.uses_.Prune(source, [&](UseEntry use) {
+        return state_.edges_[use.edge].source != source;
+      });
       return ForEachUse(source, [&](UseEntry use) {
         if (use.user == n && state_.edges_[use.edge].port == kControlPort) {
           f(use.edge);

@@ -86,6 +86,22 @@ class UseLists {
   // Stops counting an edge whose source is no longer `source`.
   void Remove(uint32_t source) { --counts_[source]; }
 
+  // Drops the added uses of a node whose edges have ended, except for the last
+  // one, so that a Cursor stays valid.
+  template <class F>
+  void Prune(uint32_t node, const F& has_ended) {
+    if (node >= heads_.size()) return;
+    uint32_t* link = &heads_[node].first;
+    while (*link != kNoLink && *link != heads_[node].last) {
+      Link& use = added_[*link];
+      if (has_ended(use.entry)) {
+        *link = use.next;
+      } else {
+        link = &use.next;
+      }
+    }
+  }
+
   // The uses in the parsed graph, for a range-based for loop.
   struct Entries {
     const UseEntry* first;
