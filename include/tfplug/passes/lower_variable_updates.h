@@ -18,7 +18,7 @@
 #include "tfplug/base/tensor_view.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
-#include "tfplug/graph/internal/control_flow.h"
+#include "tfplug/passes/internal/control_flow.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_
-#define TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_
+#ifndef TFPLUG_PASSES_INTERNAL_CONTROL_FLOW_H_
+#define TFPLUG_PASSES_INTERNAL_CONTROL_FLOW_H_
 
 #include <cstdint>
 #include <string>
@@ -68,4 +68,4 @@ inline std::string VariableOf(Output resource) {
 
 #pragma GCC visibility pop
 
-#endif  // TFPLUG_GRAPH_INTERNAL_CONTROL_FLOW_H_
+#endif  // TFPLUG_PASSES_INTERNAL_CONTROL_FLOW_H_
