@@ -37,12 +37,12 @@ STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
 LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
          "bert12_frozen", "vgg16_frozen"]
 OPPONENTS = ["messages", "wheel", "upb"]
-COLD_RUNS = 15
-LARGE_COLD_RUNS = 5
+COLD_RUNS = 7
+LARGE_COLD_RUNS = 3
 LARGE_ROUNDS = 3
 TURN_MS = 5
 COUNTED = ["resnet50_train_grappler", "bert12_train_grappler",
-           "lstm_train_grappler", "synthetic:10000", "synthetic:100000"]
+           "lstm_train_grappler", "synthetic:10000"]
 STRESS_SIZES = [10**3, 10**4, 10**5, 10**6]
 
 
