@@ -19,7 +19,7 @@
 namespace tfplug {
 namespace internal {
 
-// Gather, GatherV2 and ResourceGather's computation.
+// Returns the expression that reads an element of an axis at an index.
 inline absl::StatusOr<Expression> GatherExpression(DataType index,
                                                    DataType element) {
   ExpressionBuilder builder;
