@@ -7,13 +7,16 @@
 #include "tfplug/backend/ops/batch_norm.h"
 #include "tfplug/backend/ops/conv.h"
 #include "tfplug/backend/ops/convert.h"
+#include "tfplug/backend/ops/diagonal.h"
 #include "tfplug/backend/ops/indexing.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
 #include "tfplug/backend/ops/pool.h"
 #include "tfplug/backend/ops/random.h"
 #include "tfplug/backend/ops/reduction.h"
+#include "tfplug/backend/ops/resize.h"
 #include "tfplug/backend/ops/softmax.h"
+#include "tfplug/backend/ops/spatial.h"
 #include "tfplug/backend/ops/variables.h"
 #include "tfplug/backend/registrar.h"
 
@@ -28,13 +31,16 @@ inline void AllOps(const Registrar& registrar) {
   BatchNormOps(registrar);
   ConvOps(registrar);
   ConvertOps(registrar);
+  DiagonalOps(registrar);
   IndexingOps(registrar);
   MathOps(registrar);
   MatMulOps(registrar);
   PoolOps(registrar);
   RandomOps(registrar);
   ReductionOps(registrar);
+  ResizeOps(registrar);
   SoftmaxOps(registrar);
+  SpatialOps(registrar);
   VariableOps(registrar);
 }
 
