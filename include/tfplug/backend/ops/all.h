@@ -17,6 +17,7 @@
 #include "tfplug/backend/ops/resize.h"
 #include "tfplug/backend/ops/softmax.h"
 #include "tfplug/backend/ops/spatial.h"
+#include "tfplug/backend/ops/training.h"
 #include "tfplug/backend/ops/variables.h"
 #include "tfplug/backend/registrar.h"
 
@@ -41,6 +42,7 @@ inline void AllOps(const Registrar& registrar) {
   ResizeOps(registrar);
   SoftmaxOps(registrar);
   SpatialOps(registrar);
+  TrainingOps(registrar);
   VariableOps(registrar);
 }
 
