@@ -159,11 +159,12 @@ class Test:
 
     def measure(self):
         """Runs the test without a mutant, and notes the mutants it reaches."""
-        trace, begin = f"{self.made}.reached", time.monotonic()
+        trace, begin = pathlib.Path(f"{self.made}.reached"), time.monotonic()
         if not self.run(trace=trace):
             return False
         self.seconds = time.monotonic() - begin
-        self.reached = set(map(int, pathlib.Path(trace).read_text().split()))
+        if trace.exists():  # Not if the test reaches none.
+            self.reached = set(map(int, trace.read_text().split()))
         return True
 
 
