@@ -112,7 +112,7 @@ def eager_ops(model, x, y):
     """Returns (device type, op) of each eager op that computes in a training step."""
     found = []
 
-    def note(op, inputs, attrs, outputs, **_):
+    def note(op, inputs, attrs, outputs, *_, **__):
         del inputs, attrs
         op = op.decode() if isinstance(op, bytes) else op
         if outputs and hasattr(outputs[0], "device") and computes(op):
