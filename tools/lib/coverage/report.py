@@ -53,7 +53,7 @@ def _row(node, device_type, constructor):
         rejection = constructor.rejection(node.definition)
         if rejection:
             row.update(status=kernels.REJECTED, warning=rejection)
-    if node.xla == kernels.OUTERMOST:
+    if node.xla == kernels.OUTERMOST and not constructor.runs_nested_xla:
         row.update(status=kernels.XLA, kernel="", warning=(
             "a function with jit_compile=True runs only on devices for which "
             "XLA has a compiler: leave out jit_compile=True, or register "
