@@ -33,7 +33,8 @@ namespace tfplug::patterns {
 //  * the removed nodes have no uses outside the match, neither of an output nor
 //    by a control edge; TensorFlow does not require them to be preserved; they
 //    are on the root's device; they are not operands of the match;
-//  * no output of the root is used except the matched one;
+//  * no output of a replaced node is used except those that the rule replaces,
+//    and no operand depends on one of them;
 //  * the new node inherits the control inputs of the removed nodes.
 //
 // NodePattern::MayHaveOtherUses() relaxes the first condition for one node.
