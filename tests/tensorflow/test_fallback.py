@@ -11,12 +11,13 @@ def run_twice():
     """Runs an op for which the device has no kernel, in two functions."""
     import tensorflow as tf
 
-    def compute(x):
-        y = tf.math.erfinv(x + x)
-        return tf.math.erfinv(y + y) + x
+    # No operand is added to itself, which TensorFlow would rewrite to Mul.
+    def compute(x, y):
+        z = tf.math.erfinv(x + y)
+        return tf.math.erfinv(z + y) + x
 
     for shape in ([2], [3]):
-        result = tf.function(compute)(tf.fill(shape, 0.1))
+        result = tf.function(compute)(tf.fill(shape, 0.1), tf.fill(shape, 0.2))
         assert "SUM" in result.device, result.device
     return "done"
 

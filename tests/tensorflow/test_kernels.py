@@ -16,6 +16,8 @@ ELSEWHERE = {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
              "StatelessRandomNormalV2", "StatelessRandomUniformFullIntV2",
              "StatelessRandomUniformIntV2", "StatelessRandomUniformV2",
              "StatelessTruncatedNormalV2"} | conv_cases.OPS
+ELSEWHERE_PREFIXES = ("ResourceScatter", "TensorList",
+                      "Tfplug")  # test_transformer_fusion.py
 
 
 def registered(tf):
@@ -117,7 +119,7 @@ def _kernels():
     listed = harness.run(list_kernels)
     assert listed.ok, listed
     found = [k for k in listed.value if k[0] not in ELSEWHERE
-             and not k[0].startswith(("ResourceScatter", "TensorList"))
+             and not k[0].startswith(ELSEWHERE_PREFIXES)
              and "variant" not in k[1].values()]
     return list(zip(found, harness.run_each(check_kernel, found)))
 
