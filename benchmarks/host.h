@@ -23,6 +23,9 @@ struct TF_Status {
 };
 }  // namespace tfplug::capi
 
+// tfplug's headers declare them hidden, but plug-ins are to find them.
+#pragma GCC visibility push(default)
+
 extern "C" {
 
 capi::TF_Status* TF_NewStatus() { return new capi::TF_Status; }
@@ -47,6 +50,8 @@ const char* TF_Message(const capi::TF_Status* status) {
 }
 
 }  // extern "C"
+
+#pragma GCC visibility pop
 
 inline void Require(bool condition, const char* message) {
   if (condition) return;

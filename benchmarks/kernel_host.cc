@@ -59,6 +59,8 @@ static TF_Tensor* Share(const TF_Tensor& tensor) {
 }
 static size_t SizeOf(TF_DataType) { return 4; }  // float and int32
 
+#pragma GCC visibility push(default)
+
 extern "C" {
 
 // ---- Runs -------------------------------------------------------------------
@@ -161,6 +163,8 @@ void TF_RegisterKernelBuilder(const char*, TF_KernelBuilder* builder,
 const char* TF_Version() { return "2.21.0"; }
 
 }  // extern "C"
+
+#pragma GCC visibility pop
 }  // namespace tfplug::capi
 
 namespace {

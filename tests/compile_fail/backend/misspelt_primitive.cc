@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: Matmul
+// expect: override
 #include "minimal_device.h"
 #include "tfplug/backend/reference_backend.h"
 #include "tfplug/backend/register.h"
