@@ -152,8 +152,8 @@ TEST_CASE_FIXTURE(
   Add("elsewhere", "Relu", {"x"}).SetDevice("/device:CPU:0");
   Add("nowhere", "Relu", {"x"}).SetDevice("");
   CHECK(Explain(negate, "elsewhere") ==
-        "negate: 'elsewhere' (Relu) is on device '/device:CPU:0', which the "
-        "pass is not for\n");
+        "negate: 'elsewhere' (Relu) is on device '/device:CPU:0', not on "
+        "the pass's device\n");
   CHECK(Run(negate) == "2");
   CHECK(Text() == "elsewhere = Relu(x)\nnowhere = Neg(x)\nthere = Neg(x)");
 }

@@ -117,7 +117,7 @@ inline std::string Describe(const Mismatch& m) {
       return Describe(m.node) + on_device + "but " + Describe(m.other) +
              " is on '" + std::string(m.other.device()) + "'";
     case Reason::kOtherDevice:
-      return Describe(m.node) + on_device + "which the pass is not for";
+      return Describe(m.node) + on_device + "not on the pass's device";
     case Reason::kOperandConsumed:
       return Describe(m.node) +
              " would be removed, but is also an operand of the match";

@@ -135,8 +135,8 @@ class PatternRun {
     if (++count_ > limit_) {
       status = AnnotateRule(
           rule.name, node,
-          absl::InternalError("the rules replace their own results without "
-                              "end"));
+          absl::InternalError("the rules keep replacing their own results: "
+                              "remove a rule that undoes another"));
     }
     return true;
   }
