@@ -67,7 +67,7 @@ class ConcatV2 : public tfplug::Kernel {
                             context.GetInput(ops::ConcatV2::axis));
     TFPLUG_ASSIGN_OR_RETURN(
         const tfplug::Tensor output,
-        context.AllocateOutput(ops::ConcatV2::output, tfplug::Shape{2}));
+        context.AllocateTemp(tfplug::DataType::kFloat, tfplug::Shape{2}));
     output.flat<float>()[0] = static_cast<float>(values.size());
     output.flat<float>()[1] = axis.flat<float>()[0];
     return context.SetOutput(ops::ConcatV2::output, output);

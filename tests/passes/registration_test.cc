@@ -28,7 +28,7 @@ struct Mine : GraphOptimizer<> {
   static inline OptimizerSettings settings;
 };
 struct Cpu : GraphOptimizer<> {
-  static constexpr char kDeviceType[] = "CPU";
+  [[maybe_unused]] static constexpr char kDeviceType[] = "CPU";
 };
 
 template <class OptimizerT = Mine>
