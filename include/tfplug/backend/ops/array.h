@@ -125,20 +125,46 @@ class StridedSliceGradKernel final : public BackendKernel {
   SliceSpec spec_;
 };
 
+// The sizes that Pad and MirrorPad add before and after each dimension.
+class Paddings {
+ public:
+  static absl::StatusOr<Paddings> Get(OpRun& run, const Operand& x) {
+    TFPLUG_ASSIGN_OR_RETURN(Ints sizes, run.GetInts(1));
+    if (sizes.size() != 2 * static_cast<size_t>(x.rank)) {
+      return absl::InvalidArgumentError(
+          "The first dimension of paddings must be the rank of inputs, " +
+          ShapeOf(x).ToString());
+    }
+    return Paddings(std::move(sizes));
+  }
+
+  std::pair<int64_t, int64_t> operator[](int d) const {
+    const size_t i = 2 * static_cast<size_t>(d);
+    return {sizes_[i], sizes_[i + 1]};
+  }
+  // Returns the part of `y` that has the dimensions of `x`.
+  Operand Inside(Operand y, const Operand& x) const {
+    for (int d = 0; d < x.rank; ++d) {
+      const int64_t before = (*this)[d].first;
+      y = Range(y, d, before, before + x.dim(d));
+    }
+    return y;
+  }
+
+ private:
+  explicit Paddings(Ints sizes) : sizes_(std::move(sizes)) {}
+  Ints sizes_;
+};
+
 // Pad and PadV2.
 class PadKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints paddings, run.GetInts(1));
-    if (paddings.size() != 2 * static_cast<size_t>(x.rank)) {
-      return absl::InvalidArgumentError(
-          "The first dimension of paddings must be the rank of inputs, " +
-          ShapeOf(x).ToString());
-    }
+    TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, x));
     Shape shape;
     for (int d = 0; d < x.rank; ++d) {
-      const auto [before, after] = Padding(paddings, d);
+      const auto [before, after] = paddings[d];
       if (before < 0 || after < 0) {
         return absl::InvalidArgumentError(
             "Paddings must be non-negative: " + std::to_string(before) + " " +
@@ -153,18 +179,7 @@ class PadKernel final : public BackendKernel {
     } else {
       TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
     }
-    Operand inside = y;
-    for (int d = 0; d < x.rank; ++d) {
-      const int64_t before = Padding(paddings, d).first;
-      inside = Range(inside, d, before, before + x.dim(d));
-    }
-    return Copy(run, x, inside);
-  }
-
- private:
-  static std::pair<int64_t, int64_t> Padding(const Ints& paddings, int d) {
-    const size_t i = 2 * static_cast<size_t>(d);
-    return {paddings[i], paddings[i + 1]};
+    return Copy(run, x, paddings.Inside(y, x));
   }
 };
 
@@ -179,16 +194,10 @@ class MirrorPadKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints paddings, run.GetInts(1));
-    if (paddings.size() != 2 * static_cast<size_t>(x.rank)) {
-      return absl::InvalidArgumentError(
-          "The first dimension of paddings must be the rank of inputs, " +
-          ShapeOf(x).ToString());
-    }
+    TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, x));
     Shape shape;
     for (int d = 0; d < x.rank; ++d) {
-      const int64_t before = paddings[2 * static_cast<size_t>(d)],
-                    after = paddings[2 * static_cast<size_t>(d) + 1];
+      const auto [before, after] = paddings[d];
       const int64_t limit = x.dim(d) - edge_;
       if (before < 0 || after < 0 || before > limit || after > limit) {
         return absl::InvalidArgumentError(
@@ -199,15 +208,10 @@ class MirrorPadKernel final : public BackendKernel {
       shape.add_dim(x.dim(d) + before + after);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    Operand inside = y;
-    for (int d = 0; d < x.rank; ++d) {
-      const int64_t before = paddings[2 * static_cast<size_t>(d)];
-      inside = Range(inside, d, before, before + x.dim(d));
-    }
+    Operand inside = paddings.Inside(y, x);
     TFPLUG_RETURN_IF_ERROR(Copy(run, x, inside));
     for (int d = 0; d < x.rank; ++d) {
-      const int64_t before = paddings[2 * static_cast<size_t>(d)],
-                    after = paddings[2 * static_cast<size_t>(d) + 1];
+      const auto [before, after] = paddings[d];
       // Copies the mirror image of `size` elements from `first` on, counted
       // from the inside, which is complete in the earlier dimensions.
       const auto mirror = [&](int64_t first, int64_t size, int64_t to) {
@@ -422,7 +426,6 @@ class TileKernel final : public BackendKernel {
                                       std::to_string(kMaxViewRank / 2));
     }
     Shape shape;
-    Ints sizes;
     Operand from = x;
     from.rank = 0;
     for (int d = 0; d < x.rank; ++d) {
