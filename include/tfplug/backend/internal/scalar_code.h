@@ -55,27 +55,6 @@ void VisitStored(DataType type, Visit visit) {
   }
 }
 
-// The same for a type that can be computed in.
-template <class Visit>
-void VisitComputed(DataType type, Visit visit) {
-  switch (type) {
-    case DataType::kFloat:
-      return visit(TypeTagOf<float>());
-    case DataType::kDouble:
-      return visit(TypeTagOf<double>());
-    case DataType::kInt32:
-      return visit(TypeTagOf<int32_t>());
-    case DataType::kInt64:
-      return visit(TypeTagOf<int64_t>());
-    case DataType::kUint32:
-      return visit(TypeTagOf<uint32_t>());
-    case DataType::kUint64:
-      return visit(TypeTagOf<uint64_t>());
-    default:
-      return visit(TypeTagOf<bool>());
-  }
-}
-
 template <class T>
 constexpr bool kIsSmallFloat =
     std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -88,6 +67,15 @@ using Computed = std::conditional_t<
         std::is_floating_point_v<T> || std::is_same_v<T, bool> ||
             (sizeof(T) >= 4),
         T, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
+
+// The same for a type that can be computed in.
+template <class Visit>
+void VisitComputed(DataType type, Visit visit) {
+  VisitStored(type, [&visit](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, Computed<T>>) visit(tag);
+  });
+}
 
 // Opcode::kCast, also to and from types that are only stored.
 template <class To, class From>
