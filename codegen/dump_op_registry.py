@@ -16,12 +16,17 @@ import re
 import sys
 
 PATH = pathlib.Path(__file__).resolve().parent / "op_registry.json"
+sys.path.insert(0, str(PATH.parents[1] / "tools/lib"))
+import installed_plugins
 SKIPPED = 77
 
 
 def installed_ops():
     """Returns (release, OpDefs) of the TensorFlow in this environment."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # A plug-in's ops are not TensorFlow's.
+    installed_plugins.hide()
+    os.environ.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
     import tensorflow  # takes seconds; --help should not
     from tensorflow.python.framework import test_ops
     from tensorflow.core.framework import op_def_pb2
@@ -136,14 +141,16 @@ def record(release, ops):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true",
-                        help="compare with the committed file, write nothing")
+    parser.add_argument("--check", type=pathlib.Path, nargs="?", const=PATH,
+                        metavar="FILE", help="compare with FILE (default: the "
+                        "committed file), write nothing")
     args = parser.parse_args()
-    have = json.loads(PATH.read_text(encoding="utf-8")) if args.check else {}
+    have = (json.loads(args.check.read_text(encoding="utf-8"))
+            if args.check else {})
     release, ops = installed_ops()
     if args.check and release != have["tensorflow"]:
         print(f"skipped: TensorFlow {release} is installed, "
-              f"{PATH.name} records {have['tensorflow']}")
+              f"{args.check.name} records {have['tensorflow']}")
         return SKIPPED
     text = record(release, ops)
     if not args.check:

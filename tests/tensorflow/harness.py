@@ -26,11 +26,12 @@ import select
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools/lib"))
+import installed_plugins
 TIMEOUT_SECONDS = 400  # importing TensorFlow alone takes 3 to 30 seconds
 
 
@@ -169,7 +170,7 @@ _server = functools.lru_cache(maxsize=None)(_Server)
 def _serve():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    _hide_installed_plugins()
+    installed_plugins.hide()  # a device cannot be registered twice
     import tensorflow  # pylint: disable=import-outside-toplevel,unused-import
     for line in sys.stdin:
         folder, environment = json.loads(line)
@@ -230,19 +231,6 @@ class _ImportTensorflow:
             load_library.load_pluggable_device_library(path)
 
 
-def _hide_installed_plugins():
-    """Hides the plug-ins in this environment's site-packages from TensorFlow,
-    because a device cannot be registered twice."""
-    exists = os.path.exists
-    hidden = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
-              for name in ("purelib", "platlib")}
-
-    def exists_and_is_not_hidden(path):
-        return path not in hidden and exists(path)
-
-    os.path.exists = exists_and_is_not_hidden
-
-
 def _run_cases(folder):
     file, name, cases = json.loads((folder / "request").read_text())
     spec = importlib.util.spec_from_file_location("cases", file)
@@ -264,5 +252,5 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         _serve()
     else:
-        _hide_installed_plugins()
+        installed_plugins.hide()  # a device cannot be registered twice
         _run_cases(pathlib.Path(sys.argv[1]))

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import sys
-import sysconfig
 import traceback
 
 # For the modules of this package.
@@ -14,9 +13,7 @@ sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-# The directories where TensorFlow looks for plug-ins.
-PLUGIN_DIRECTORIES = {os.path.join(sysconfig.get_path(name), "tensorflow-plugins")
-                  for name in ("purelib", "platlib")}
+import installed_plugins
 
 
 def parse(arguments):
@@ -64,7 +61,7 @@ def load_plugins(options, tf):
     tf.config.list_logical_devices()
     files = [options.plugin]
     if options.installed:
-        files = sorted({file for directory in PLUGIN_DIRECTORIES
+        files = sorted({file for directory in installed_plugins.DIRECTORIES
                         for file in pathlib.Path(directory).glob("*.so")})
     for file in files:
         load_library.load_pluggable_device_library(str(file.resolve()))
@@ -100,9 +97,8 @@ def main(arguments=None):
     if not is_model(options.model):
         return fail(f"{options.model} is neither FILE.py[:FUNCTION] nor the "
                     "directory of a SavedModel.")
-    # Keeps TensorFlow from loading installed plug-ins by itself.
-    exists = os.path.exists
-    os.path.exists = lambda path: path not in PLUGIN_DIRECTORIES and exists(path)
+    # TensorFlow loads no plug-in by itself.
+    installed_plugins.hide()
     os.environ.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     load_plugins(options, tf)
