@@ -5,16 +5,21 @@
 #include "tfplug/backend/ops/activation.h"
 #include "tfplug/backend/ops/array.h"
 #include "tfplug/backend/ops/batch_norm.h"
+#include "tfplug/backend/ops/concat.h"
 #include "tfplug/backend/ops/conv.h"
 #include "tfplug/backend/ops/convert.h"
 #include "tfplug/backend/ops/diagonal.h"
-#include "tfplug/backend/ops/indexing.h"
+#include "tfplug/backend/ops/gather.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
+#include "tfplug/backend/ops/pad.h"
 #include "tfplug/backend/ops/pool.h"
 #include "tfplug/backend/ops/random.h"
 #include "tfplug/backend/ops/reduction.h"
 #include "tfplug/backend/ops/resize.h"
+#include "tfplug/backend/ops/scan.h"
+#include "tfplug/backend/ops/scatter.h"
+#include "tfplug/backend/ops/slice.h"
 #include "tfplug/backend/ops/softmax.h"
 #include "tfplug/backend/ops/spatial.h"
 #include "tfplug/backend/ops/training.h"
@@ -30,16 +35,21 @@ inline void AllOps(const Registrar& registrar) {
   ActivationOps(registrar);
   ArrayOps(registrar);
   BatchNormOps(registrar);
+  ConcatOps(registrar);
   ConvOps(registrar);
   ConvertOps(registrar);
   DiagonalOps(registrar);
-  IndexingOps(registrar);
+  GatherOps(registrar);
   MathOps(registrar);
   MatMulOps(registrar);
+  PadOps(registrar);
   PoolOps(registrar);
   RandomOps(registrar);
   ReductionOps(registrar);
   ResizeOps(registrar);
+  ScanOps(registrar);
+  ScatterOps(registrar);
+  SliceOps(registrar);
   SoftmaxOps(registrar);
   SpatialOps(registrar);
   TrainingOps(registrar);

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-// Ops that rearrange blocks of an image, and Roll.
+// Ops that rearrange blocks of an image.
 namespace tfplug {
 namespace internal {
 
@@ -261,47 +261,6 @@ class DepthKernel final : public BackendKernel {
   int64_t block_ = 1;
 };
 
-// Roll: shifts elements, and moves those past the end to the beginning.
-class RollKernel final : public BackendKernel {
- public:
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints shifts, run.GetInts(1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(2));
-    if (x.rank < 1) {
-      return absl::InvalidArgumentError("input must be 1-D or higher");
-    }
-    if (shifts.size() != axes.size()) {
-      return absl::InvalidArgumentError(
-          "shift and axis must have the same size");
-    }
-    Ints shift(static_cast<size_t>(x.rank), 0);
-    for (size_t i = 0; i < axes.size(); ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axes[i], x.rank));
-      const int64_t size = std::max<int64_t>(x.dim(d), 1);
-      int64_t& sum = shift[static_cast<size_t>(d)];
-      sum = (sum + shifts[i] % size + size) % size;
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    if (x.num_elements() == 0) return absl::OkStatus();
-    return CopyParts(run, shift, 0, x, y);
-  }
-
- private:
-  // Copies both parts of each dimension from `d` on.
-  static absl::Status CopyParts(OpRun& run, const Ints& shift, int d,
-                                const Operand& x, const Operand& y) {
-    while (d < x.rank && shift[static_cast<size_t>(d)] == 0) ++d;
-    if (d == x.rank) return Copy(run, x, y);
-    const int64_t size = x.dim(d), moved = shift[static_cast<size_t>(d)];
-    TFPLUG_RETURN_IF_ERROR(CopyParts(run, shift, d + 1,
-                                     Range(x, d, 0, size - moved),
-                                     Range(y, d, moved, size)));
-    return CopyParts(run, shift, d + 1, Range(x, d, size - moved, size),
-                     Range(y, d, 0, moved));
-  }
-};
-
 }  // namespace internal
 
 inline void SpatialOps(const Registrar& registrar) {
@@ -327,12 +286,6 @@ inline void SpatialOps(const Registrar& registrar) {
   for (const char* op : {"SpaceToDepth", "DepthToSpace"}) {
     registrar.Add<DepthKernel>(KernelDef(op), "T", kAllTypes);
   }
-  registrar.Add<RollKernel>(KernelDef("Roll")
-                                .TypeConstraint<int32_t, int64_t>("Tshift")
-                                .TypeConstraint<int32_t, int64_t>("Taxis")
-                                .HostMemory("shift")
-                                .HostMemory("axis"),
-                            "T", kAllTypes);
 }
 
 }  // namespace tfplug

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_PAD_H_
+#define TFPLUG_BACKEND_OPS_PAD_H_
+
+#include <string>
+#include <utility>
+
+#include "tfplug/backend/ops/elementwise.h"
+#include "tfplug/backend/ops/helpers.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Pad, PadV2 and MirrorPad.
+namespace tfplug {
+namespace internal {
+
+// The sizes that Pad and MirrorPad add before and after each dimension.
+class Paddings {
+ public:
+  static absl::StatusOr<Paddings> Get(OpRun& run, const Operand& x) {
+    TFPLUG_ASSIGN_OR_RETURN(Ints sizes, run.GetInts(1));
+    if (sizes.size() != 2 * static_cast<size_t>(x.rank)) {
+      return absl::InvalidArgumentError(
+          "The first dimension of paddings must be the rank of inputs, " +
+          ShapeOf(x).ToString());
+    }
+    return Paddings(std::move(sizes));
+  }
+
+  std::pair<int64_t, int64_t> operator[](int d) const {
+    const size_t i = 2 * static_cast<size_t>(d);
+    return {sizes_[i], sizes_[i + 1]};
+  }
+  // Returns the part of `y` that has the dimensions of `x`.
+  Operand Inside(Operand y, const Operand& x) const {
+    for (int d = 0; d < x.rank; ++d) {
+      const int64_t before = (*this)[d].first;
+      y = Range(y, d, before, before + x.dim(d));
+    }
+    return y;
+  }
+
+ private:
+  explicit Paddings(Ints sizes) : sizes_(std::move(sizes)) {}
+  Ints sizes_;
+};
+
+// Pad and PadV2.
+class PadKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, x));
+    Shape shape;
+    for (int d = 0; d < x.rank; ++d) {
+      const auto [before, after] = paddings[d];
+      if (before < 0 || after < 0) {
+        return absl::InvalidArgumentError(
+            "Paddings must be non-negative: " + std::to_string(before) + " " +
+            std::to_string(after));
+      }
+      shape.add_dim(x.dim(d) + before + after);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    if (run.context().num_inputs() > 2) {
+      TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 2));
+      TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(value, shape), y));
+    } else {
+      TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
+    }
+    return Copy(run, x, paddings.Inside(y, x));
+  }
+};
+
+// MirrorPad: copies the input, then mirrors one dimension after the other.
+class MirrorPadKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string mode,
+                            construction.GetAttr<std::string>("mode"));
+    edge_ = mode == "REFLECT" ? 1 : 0;
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, x));
+    Shape shape;
+    for (int d = 0; d < x.rank; ++d) {
+      const auto [before, after] = paddings[d];
+      const int64_t limit = x.dim(d) - edge_;
+      if (before < 0 || after < 0 || before > limit || after > limit) {
+        return absl::InvalidArgumentError(
+            "paddings must be non-negative and at most " +
+            std::to_string(limit) + ": " + std::to_string(before) + ", " +
+            std::to_string(after));
+      }
+      shape.add_dim(x.dim(d) + before + after);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    Operand inside = paddings.Inside(y, x);
+    TFPLUG_RETURN_IF_ERROR(Copy(run, x, inside));
+    for (int d = 0; d < x.rank; ++d) {
+      const auto [before, after] = paddings[d];
+      // Copies the mirror image of `size` elements from `first` on, counted
+      // from the inside, which is complete in the earlier dimensions.
+      const auto mirror = [&](int64_t first, int64_t size, int64_t to) {
+        Operand from = inside, at = inside;
+        from.Advance((first + size - 1) * y.stride(d));
+        from.stride(d) = -y.stride(d);
+        at.Advance(to * y.stride(d));
+        from.dim(d) = at.dim(d) = size;
+        return Copy(run, from, at);
+      };
+      if (before > 0) TFPLUG_RETURN_IF_ERROR(mirror(edge_, before, -before));
+      if (after > 0) {
+        const int64_t size = x.dim(d);
+        TFPLUG_RETURN_IF_ERROR(mirror(size - edge_ - after, after, size));
+      }
+      inside.Advance(-before * y.stride(d));
+      inside.dim(d) = y.dim(d);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t edge_ = 0;  // 1: the edge itself is not repeated
+};
+
+}  // namespace internal
+
+inline void PadOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  registrar.Add<PadKernel>(KernelDef("Pad").HostMemory("paddings"), "T",
+                           kAllTypes);
+  registrar.Add<PadKernel>(KernelDef("PadV2").HostMemory("paddings"), "T",
+                           kAllTypes);
+  registrar.Add<MirrorPadKernel>(KernelDef("MirrorPad").HostMemory("paddings"),
+                                 "T", kAllTypes);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_PAD_H_

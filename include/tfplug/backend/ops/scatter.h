@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_SCATTER_H_
+#define TFPLUG_BACKEND_OPS_SCATTER_H_
+
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "tfplug/backend/internal/scalar_code.h"
+#include "tfplug/backend/ops/gather.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Ops that write elements at indices. An index out of range writes nothing, as
+// on TensorFlow's GPUs: a device cannot raise an error on the host.
+namespace tfplug {
+namespace internal {
+
+// ScatterNd, TensorScatterUpdate and its relatives: output 0 is input 0 (zeros
+// for ScatterNd), changed at indices.
+class ScatterNdKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    is_new_ = op == "ScatterNd";
+    negates_ = op == "TensorScatterSub";
+    kind_ = op == "TensorScatterUpdate" ? ScatterKind::kSet
+            : op == "TensorScatterMax"  ? ScatterKind::kMax
+            : op == "TensorScatterMin"  ? ScatterKind::kMin
+                                        : ScatterKind::kAdd;
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
+                            GetView(run, is_new_ ? 0 : 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
+                            GetView(run, is_new_ ? 1 : 2));
+    Shape shape;
+    Operand x;
+    if (is_new_) {
+      TFPLUG_ASSIGN_OR_RETURN(shape, GetShape(run, 2));
+    } else {
+      TFPLUG_ASSIGN_OR_RETURN(x, GetView(run, 0));
+      shape = ShapeOf(x);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, shape));
+    Shape want(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
+    for (int d = depth; d < shape.rank(); ++d) want.add_dim(shape.dim(d));
+    if (want != ShapeOf(updates)) {
+      return absl::InvalidArgumentError(
+          "updates must have the shape of indices without the last dimension, "
+          "followed by a slice of the output: " +
+          want.ToString() + ", not " + ShapeOf(updates).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    TFPLUG_RETURN_IF_ERROR(is_new_ ? Fill(run, y, 0) : Copy(run, x, y));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand at,
+                            FlattenIndices(run, indices, shape, depth));
+    const Operand slices = AsSlices(y, depth);
+    const int64_t n = at.num_elements();
+    Operand changes =
+        Operand::Dense(updates.data, updates.type, {n, slices.dim(1)});
+    if (negates_) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Expression negate,
+          MakeExpression({y.type}, {y.type}, [](Value v) { return -v; }));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand negated,
+                              run.launcher().Allocate(y.type, DimsOf(changes)));
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Map(negate, {changes}, {negated}));
+      changes = negated;
+    }
+    return run.launcher().Scatter(kind_, Operand::Dense(at.data, at.type, {n}),
+                                  changes, slices);
+  }
+
+ private:
+  bool is_new_ = false;
+  bool negates_ = false;
+  ScatterKind kind_ = ScatterKind::kAdd;
+};
+
+// UnsortedSegmentSum, -Prod, -Max and -Min.
+class UnsortedSegmentKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    kind_ = op == "UnsortedSegmentProd"  ? ScatterKind::kMultiply
+            : op == "UnsortedSegmentMax" ? ScatterKind::kMax
+            : op == "UnsortedSegmentMin" ? ScatterKind::kMin
+                                         : ScatterKind::kAdd;
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand ids, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints segments, run.GetInts(2));
+    bool fits = ids.rank <= x.rank;
+    for (int d = 0; fits && d < ids.rank; ++d) fits = ids.dim(d) == x.dim(d);
+    if (!fits || segments.size() != 1 || segments[0] < 0) {
+      return absl::InvalidArgumentError(
+          "data.shape = " + ShapeOf(x).ToString() +
+          " does not start with segment_ids.shape = " +
+          ShapeOf(ids).ToString() +
+          ", or num_segments is no non-negative scalar");
+    }
+    Shape shape = {segments[0]};
+    for (int d = ids.rank; d < x.rank; ++d) shape.add_dim(x.dim(d));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    TFPLUG_RETURN_IF_ERROR(FillIdentity(run, y));
+    const Operand from = AsSlices(x, ids.rank);
+    return run.launcher().Scatter(
+        kind_, Operand::Dense(ids.data, ids.type, {from.dim(0)}), from,
+        AsSlices(y, 1));
+  }
+
+ private:
+  absl::Status FillIdentity(OpRun& run, const Operand& y) const {
+    if (kind_ == ScatterKind::kAdd) return Fill(run, y, 0);
+    if (kind_ == ScatterKind::kMultiply) return Fill(run, y, 1);
+    Operand value = ScalarOf(y.type, 0, y);
+    const bool is_max = kind_ == ScatterKind::kMax;
+    VisitStored(y.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      double real = 0;
+      int64_t integer = 0;
+      if constexpr (std::is_integral_v<T>) {
+        using Limits = std::numeric_limits<T>;
+        integer =
+            static_cast<int64_t>(is_max ? Limits::lowest() : Limits::max());
+      } else {
+        real = std::is_same_v<T, double> ? std::numeric_limits<double>::max()
+               : std::is_same_v<T, Half> ? 65504
+               : std::is_same_v<T, BFloat16>
+                   ? 3.3895313892515355e38
+                   : double{std::numeric_limits<float>::max()};
+        if (is_max) real = -real;
+      }
+      value.scalar = ConstantBits(y.type, real, integer);
+    });
+    TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                            CastExpression(y.type, y.type));
+    return run.launcher().Map(copy, {value}, {y});
+  }
+
+  ScatterKind kind_ = ScatterKind::kAdd;
+};
+
+}  // namespace internal
+
+inline void ScatterOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  const auto indexed = [](const char* op) {
+    return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
+  };
+  registrar.Add<ScatterNdKernel>(indexed("ScatterNd").HostMemory("shape"), "T",
+                                 kNumberTypes);
+  for (const char* op : {"TensorScatterAdd", "TensorScatterSub",
+                         "TensorScatterMax", "TensorScatterMin"}) {
+    registrar.Add<ScatterNdKernel>(indexed(op), "T", kNumberTypes);
+  }
+  registrar.Add<ScatterNdKernel>(indexed("TensorScatterUpdate"), "T",
+                                 kAllTypes);
+  for (const char* op : {"UnsortedSegmentSum", "UnsortedSegmentProd",
+                         "UnsortedSegmentMax", "UnsortedSegmentMin"}) {
+    registrar.Add<UnsortedSegmentKernel>(
+        indexed(op)
+            .TypeConstraint<int32_t, int64_t>("Tnumsegments")
+            .HostMemory("num_segments"),
+        "T", kNumberTypes);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_SCATTER_H_

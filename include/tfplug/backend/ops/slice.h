@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_OPS_SLICE_H_
+#define TFPLUG_BACKEND_OPS_SLICE_H_
+
+#include "tfplug/backend/internal/host_backend.h"
+#include "tfplug/backend/ops/helpers.h"
+#include "tfplug/backend/ops/slice_spec.h"
+#include "tfplug/backend/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Slices: views of the input that are copied.
+namespace tfplug {
+namespace internal {
+
+class SliceKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(2));
+    const auto rank = static_cast<size_t>(x.rank);
+    if (begin.size() != rank || size.size() != rank) {
+      return absl::InvalidArgumentError(
+          "Expected begin and size arguments to be 1-D tensors of size " +
+          std::to_string(rank) + ", but got sizes " +
+          std::to_string(begin.size()) + " and " + std::to_string(size.size()));
+    }
+    for (int d = 0; d < x.rank; ++d) {
+      const int64_t first = begin[static_cast<size_t>(d)];
+      int64_t count = size[static_cast<size_t>(d)];
+      if (count == -1) count = x.dim(d) - first;
+      if (first < 0 || count < 0 || first > x.dim(d) ||
+          count > x.dim(d) - first) {
+        return absl::InvalidArgumentError(
+            "Expected begin[" + std::to_string(d) + "] in [0, " +
+            std::to_string(x.dim(d)) + "] and a size within it, but got " +
+            std::to_string(first) + " and " + std::to_string(count));
+      }
+      x = Range(x, d, first, first + count);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    return Copy(run, x, y);
+  }
+};
+
+class StridedSliceKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    return spec_.Init(construction);
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const SliceView slice, spec_.Apply(run, 1, x));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, slice.shape));
+    return Copy(run, slice.view, Reshaped(y, slice.view));
+  }
+
+  // Returns a dense view with the dimensions of `like`, which has as many
+  // elements.
+  static Operand Reshaped(const Operand& view, const Operand& like) {
+    return Operand::Dense(view.data, view.type, DimsOf(like));
+  }
+
+ private:
+  SliceSpec spec_;
+};
+
+// StridedSliceGrad: zeros, and the gradient in the place of the slice.
+class StridedSliceGradKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    return spec_.Init(construction);
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 4));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(const SliceView slice, spec_.Apply(run, 1, dx));
+    if (slice.shape != ShapeOf(dy)) {
+      return absl::InvalidArgumentError(
+          "shape of dy was " + ShapeOf(dy).ToString() + " instead of " +
+          slice.shape.ToString());
+    }
+    TFPLUG_RETURN_IF_ERROR(Fill(run, dx, 0));
+    return Copy(run, StridedSliceKernel::Reshaped(dy, slice.view), slice.view);
+  }
+
+ private:
+  SliceSpec spec_;
+};
+
+}  // namespace internal
+
+inline void SliceOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  UseHostBackend();
+  const uint64_t without_int32 = kAllTypes & ~kInt32Type;
+  registrar.Add<SliceKernel>(
+      KernelDef("Slice").HostMemory("begin").HostMemory("size"), "T",
+      without_int32);
+  const auto slice = [](const char* op) {
+    return KernelDef(op).HostMemory("begin").HostMemory("end").HostMemory(
+        "strides");
+  };
+  registrar.Add<StridedSliceKernel>(slice("StridedSlice"), "T", without_int32);
+  registrar.Add<OnHost<StridedSliceKernel>>(
+      slice("StridedSlice").HostMemory("input").HostMemory("output"), "T",
+      kInt32Type);
+  registrar.Add<StridedSliceGradKernel>(
+      slice("StridedSliceGrad").HostMemory("shape"), "T", without_int32);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_OPS_SLICE_H_
