@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 #include <tfplug/testing.h>
+#include <tfplug/testing/conformance.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -51,6 +52,10 @@ TEST_CASE_FIXTURE(LoadFixture, "the plug-in's devices") {
   CHECK(device(1).ordinal() == 1);
   CHECK(device(0).has_unified_memory());
   CHECK(device(0).Usage()->free > 0);
+}
+
+TEST_CASE_FIXTURE(LoadFixture, "streams, events, copies and host tasks") {
+  CHECK(testing::CheckDevice(device(0), {1, 0.5}) == absl::OkStatus());
 }
 
 // Copies `data` to the device on one stream, within the device on a second, and
