@@ -57,7 +57,10 @@ TEST_CASE("limits, infinities and NaNs have their standard codes") {
   CHECK(Half(65504.0f).bits() == 0x7bff);
   CHECK(Half(65520.0f).bits() == 0x7c00);
   CHECK(Half(-inf).bits() == 0xfc00);
-  CHECK(Half(1e-8f).bits() == 0);
+  for (float tiny : {1e-8f, 1e-16f, 1e-30f, 1e-40f}) {
+    CHECK_MESSAGE(Half(tiny).bits() == 0, tiny);
+    CHECK_MESSAGE(Half(-tiny).bits() == 0x8000, tiny);
+  }
   CHECK(std::isnan(static_cast<float>(Half(nan))));
   CHECK(BFloat16(1.0f).bits() == 0x3f80);
   CHECK(BFloat16(3.4e38f).bits() == 0x7f80);

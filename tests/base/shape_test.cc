@@ -16,6 +16,8 @@ TEST_CASE("Shape: num_elements and ToString") {
   CHECK(Shape({2, 3}).ToString() == "[2,3]");
   CHECK(Shape().ToString() == "[]");
   CHECK(Shape({2, 3}) != Shape({3, 2}));
+  CHECK(Shape({2, 3}) != Shape({4, 3}));
+  CHECK(Shape({2, 3}) != Shape({2, 4}));
 }
 
 TEST_CASE("Shape: grows beyond its inline storage and shrinks again") {
@@ -61,6 +63,7 @@ TEST_CASE("PartialShape: unknown ranks and dimensions") {
   CHECK(!PartialShape(Shape{1, -1}).is_fully_known());
   CHECK(!PartialShape().is_fully_known());
   CHECK(PartialShape(Shape{}).is_fully_known());
+  CHECK(PartialShape(Shape{2, 0}).is_fully_known());
 }
 
 }  // namespace

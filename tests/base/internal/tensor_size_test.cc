@@ -23,6 +23,8 @@ TEST_CASE("CheckedSize: counts elements and bytes") {
   check(DataType::kInt4, {5}, 5, 5);
   check(DataType::kFloat, {2, 0, 3}, 0, 0);
   check(DataType::kFloat, {0, int64_t{1} << 62, 4}, 0, 0);
+  CHECK(CheckShape({2, 0}).ok());
+  CHECK(CheckShape({}).ok());
   check(DataType::kString, {10}, 10, 240);
   check(DataType::kUint8, {INT64_MAX}, INT64_MAX, INT64_MAX);
   check(DataType::kInt8, Shape(std::vector<int64_t>(254, 1)), 1, 1);

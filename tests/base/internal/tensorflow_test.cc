@@ -76,7 +76,7 @@ TEST_CASE("LogError writes to standard error otherwise") {
 }
 
 TEST_CASE("IsDeviceType agrees with TensorFlow") {
-  for (const char* name : {"A", "MY_DEVICE", "A_", "A__B"}) {
+  for (const char* name : {"A", "Z", "MY_DEVICE", "A_", "A__B"}) {
     CHECK_MESSAGE(internal::IsDeviceType(name), name);
     CHECK(testing::ValidateDeviceType("type", name).ok());
   }

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tfplug::internal {
 namespace {
@@ -43,6 +45,43 @@ TEST_CASE("SkipValue: a group must end with its own field number") {
   CHECK_FALSE(skips("\x0e\x0c"));
 }
 
+TEST_CASE("varints: sizes and values at the limits of each length") {
+  for (int bits = 0; bits < 64; ++bits) {
+    for (uint64_t value : {(uint64_t{1} << bits) - 1, uint64_t{1} << bits}) {
+      CAPTURE(value);
+      std::string appended;
+      AppendVarint(appended, value);
+      CHECK(appended.size() == VarintSize(value));
+      std::vector<char> written(VarintSize(value));
+      CHECK(WriteVarint(written.data(), value) ==
+            written.data() + written.size());
+      CHECK(std::string(written.begin(), written.end()) == appended);
+      uint64_t read = ~value;
+      CHECK(ReadVarint(written.data(), written.data() + written.size(),
+                       &read) == written.data() + written.size());
+      CHECK(read == value);
+      CHECK(ReadVarint(written.data(), written.data() + written.size() - 1,
+                       &read) == nullptr);
+    }
+  }
+}
+
+TEST_CASE("WriteField: copies bytes of every length, and nothing after them") {
+  for (size_t size = 0; size < 200; ++size) {
+    CAPTURE(size);
+    std::string bytes;
+    for (size_t i = 0; i < size; ++i) bytes += static_cast<char>('a' + i % 26);
+    const size_t field_size = BytesFieldSize(size);
+    std::vector<char> field(field_size + 1, '#');
+    CHECK(WriteField(field.data(), 2, bytes) == field.data() + field_size);
+    CHECK(field.back() == '#');
+    WireReader reader(absl::string_view(field.data(), field_size));
+    REQUIRE(reader.Next());
+    CHECK(reader.number() == 2);
+    CHECK(reader.bytes() == bytes);
+  }
+}
+
 TEST_CASE("WireReader: reads fields up to the first malformed one") {
   std::string bytes;
   AppendField(bytes, 1, 300);
@@ -58,6 +97,17 @@ TEST_CASE("WireReader: reads fields up to the first malformed one") {
   CHECK(reader.field().size() == 6);
   CHECK_FALSE(reader.Next());
   CHECK(reader.ok());
+
+  // Memory after the end is not read, wherever the end is.
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<char> part(bytes.begin(),
+                                 bytes.begin() + static_cast<long>(size));
+    WireReader cut(absl::string_view(part.data(), part.size()));
+    int fields = 0;
+    while (cut.Next()) ++fields;
+    CHECK(fields == (size < 3 ? 0 : 1));
+    CHECK(cut.ok() == (size == 0 || size == 3));
+  }
 
   WireReader cut(absl::string_view(bytes).substr(0, bytes.size() - 1));
   CHECK(cut.Next());
