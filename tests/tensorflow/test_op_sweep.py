@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/op-sweep finds planted mistakes, and none in the kernels of the reference
+device."""
+
+import json
+import os
+import subprocess
+import sys
+
+import harness
+
+TOOL = harness.ROOT / "tools/lib/op_sweep/main.py"
+
+
+def _sweep(plugin, *options):
+    """Returns the exit status and the report."""
+    result = subprocess.run(
+        [sys.executable, "-B", str(TOOL), "--plugin",
+         str(harness.small_plugin_path(plugin)), "--json", "-", *options],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True,
+        timeout=harness.TIMEOUT_SECONDS, check=False)
+    assert result.returncode <= 100, result.stderr
+    return result.returncode, json.loads(result.stdout)
+
+
+def test_it_finds_planted_mistakes():
+    status, report = _sweep("wrong_kernels", "--cases", "24", "--seconds", "300")
+    found = {}
+    for each in report["mismatches"]:
+        found.setdefault(each["op"], {})[each["kind"]] = each
+    assert status == len(report["mismatches"])
+    assert "nan" in found["Relu"]["value"]["difference"]
+    assert "SIGABRT" in found["Abs"]["crash"]["difference"]
+    assert "overwrites x" in found["Square"]["input"]["difference"]
+    assert "want InvalidArgumentError" in found["ReluGrad"]["error"]["difference"]
+    assert "shape" in found["Maximum"]
+    assert "Neg" not in found
+    assert not report["not_reached"] and not report["no_valid_arguments"]
+    # The command in the report repeats the mismatch, with the same arguments.
+    crash = found["Abs"]["crash"]
+    assert "--case " + crash["case"] in crash["repeat"]
+    status, report = _sweep("wrong_kernels", "--op", "Abs", "--types", crash["types"],
+                            "--case", crash["case"])
+    assert status == 1
+    assert report["mismatches"][0]["arguments"] == crash["arguments"]
+
+
+def test_arguments():
+    for options in ([], ["--plugin", "missing.so"], ["--unknown"]):
+        result = subprocess.run([sys.executable, "-B", str(TOOL), *options],
+                                capture_output=True, text=True, check=False)
+        assert result.returncode == 125, result.stderr
+        assert "tools/op-sweep: " in result.stderr

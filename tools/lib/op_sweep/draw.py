@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the arguments of an op: shapes, values, attributes.
+
+A case is a function of the op, its types, the seed and the case's number. Numbers
+that end in .0 or .1 are small variants, with which a mismatch is made short."""
+
+import dataclasses
+
+import numpy as np
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import dtypes, op_def_registry
+
+from op_sweep import plan
+
+VALID, INVALID, GRADIENT = "valid", "invalid", "gradient"
+NORMAL_SIZE = 2
+_PROFILES = ("plain", "plain", "ties", "special")
+# Words in the names of arguments that determine how much memory an op needs.
+_SIZES = ("shape", "dims", "size", "multiples", "padding", "num", "depth", "limit",
+          "stop", "crops", "block", "length", "rows", "cols", "shift")
+
+
+class Undrawable(Exception):
+    """An argument for which there is no rule."""
+
+
+@dataclasses.dataclass
+class Variable:
+    """A resource argument: a variable with this value."""
+
+    value: np.ndarray
+
+
+@dataclasses.dataclass
+class TensorList:
+    """A variant argument: a list of the rows of a tensor."""
+
+    value: np.ndarray
+
+
+def kind_of(number):
+    """Returns what the case with this number tests."""
+    index = int(str(number).partition(".")[0])
+    return GRADIENT if index % 16 == 15 else INVALID if index % 4 == 3 else VALID
+
+
+def numpy_type(number):
+    return dtypes.as_dtype(number).as_numpy_dtype
+
+
+class Draw:
+    """The random choices of one case; the rows of the tables call its methods."""
+
+    def __init__(self, unit, seed, number):
+        index, _, size = str(number).partition(".")
+        self.unit, self.op, self.number = unit, unit.op, number
+        self.size = int(size) if size else NORMAL_SIZE
+        self.kind = kind_of(number)
+        self.random = np.random.default_rng([seed, unit.id, int(index), self.size])
+        self.definition = op_def_registry.get(unit.op)
+        self.profile = self.choice(_PROFILES)
+        if self.kind == GRADIENT:  # a Jacobian has a row for each element
+            self.profile, self.size = "plain", 0
+        self.args, self.attrs = {}, {}
+        self.references = None  # a row may name another op as the reference
+        self.types = dict(unit.types)
+        for attr in self.definition.attr:
+            if attr.type == "type" and attr.name not in self.types:
+                self.types[attr.name] = self.choice(self._types_for(attr.name))
+
+    def _types_for(self, attr):
+        fitting = [number for number in plan.allowed_types(self.op, attr)
+                   if plan.has_cpu_kernel(self.op, {**self.types, attr: number})]
+        # The types that TensorFlow's Python code uses for indices; CPU kernels of some
+        # ops read others as one of these.
+        indices = {types_pb2.DT_INT32, types_pb2.DT_INT64}
+        if indices & set(fitting) and attr.startswith("T") and attr != "T":
+            fitting = [number for number in fitting if number in indices]
+        return fitting or plan.allowed_types(self.op, attr)
+
+    # ---- Choices -----------------------------------------------------------------
+
+    def choice(self, values):
+        return values[int(self.random.integers(len(values)))]
+
+    def chance(self, probability):
+        return bool(self.random.random() < probability)
+
+    def integer(self, low, high):
+        """Returns an integer from low to high, both included."""
+        return int(self.random.integers(low, max(low, high) + 1))
+
+    def shape(self, low=0, high=8, empty=True, most=7):
+        """Returns a shape whose rank is from low to high: scalars, empty tensors,
+        dimensions of 1, high ranks, long dimensions, or ordinary ones."""
+        if self.size < NORMAL_SIZE:
+            rank = self.integer(low, max(low, min(high, self.size + 1)))
+            return [self.integer(1, min(most, 2 + self.size)) for _ in range(rank)]
+        dice = self.random.random()
+        if dice < .08 and low == 0:
+            return []
+        rank = self.integer(low, max(low, min(high, 8 if dice > .85 else 4)))
+        limit = most if rank <= 4 else 3 if rank <= 6 else 2
+        shape = [self.integer(1, limit) for _ in range(rank)]
+        if rank and dice < .18 and empty:
+            shape[self.integer(0, rank - 1)] = 0
+        elif dice < .3:
+            shape = [1 if self.chance(.5) else size for size in shape]
+        elif rank and dice < .34 and most >= 7:
+            shape[self.integer(0, rank - 1)] = self.integer(500, 20000 // 7**(rank - 1) + 500)
+        return shape
+
+    def broadcast(self, shape):
+        """Returns a shape that broadcasts to a shape."""
+        shape = [1 if self.chance(.25) else size for size in shape]
+        return shape[self.integer(0, len(shape)) if self.chance(.5) else 0:]
+
+    def permutation(self, count):
+        return [int(i) for i in self.random.permutation(count)]
+
+    def axis(self, rank):
+        """Returns an axis, negative or not."""
+        return self.integer(-rank, rank - 1) if rank else 0
+
+    # ---- Values ------------------------------------------------------------------
+
+    def values(self, dtype, shape, low=None, high=None, profile=None):
+        """Returns an array; low and high, both included, bound its elements."""
+        kind, dtype = np.dtype(dtype).kind, np.dtype(dtype)
+        profile = profile or self.profile
+        if dtype == bool:
+            return self.random.integers(0, 2, shape).astype(bool)
+        if kind in "iu":
+            return self._integers(dtype, shape, low, high, profile)
+        if kind == "c":
+            part = np.dtype(f"float{dtype.itemsize * 4}")
+            return (self.values(part, shape, low, high, profile) + 1j *
+                    self.values(part, shape, low, high, profile)).astype(dtype)
+        if kind in "OSU":
+            letters = np.array([b"", b"a", b"tensor", b"\xc3\xa9"], dtype=object)
+            return letters[self.random.integers(0, len(letters), shape)]
+        if low is not None:
+            return np.asarray(self.random.uniform(low, high, shape)).astype(dtype)
+        if profile == "ties":
+            x = self.random.integers(-3, 4, shape)
+        else:
+            x = self.random.normal(size=shape)
+            if self.chance(.3) and self.kind != GRADIENT:
+                x = x * 10.0**self.integer(-3, 2)
+        x = np.asarray(x, "float64")
+        if profile == "special":
+            info = dtypes.as_dtype(dtype)
+            tiny = {"float64": 2.0**-1022, "float16": 2.0**-14}.get(
+                dtype.name, 2.0**-126)
+            # TensorFlow's CPU replaces denormal numbers by 0 at times; whether a double
+            # was replaced cannot be seen in a wider type.
+            denormal = tiny if dtype.name == "float64" else tiny / 4
+            special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, tiny,
+                                denormal, float(info.max), float(info.min)])
+            x = np.where(self.random.random(shape) < .2, special[
+                self.random.integers(0, len(special), shape)], x)
+        with np.errstate(all="ignore"):
+            return x.astype(dtype)
+
+    def _integers(self, dtype, shape, low, high, profile):
+        info = np.iinfo(dtype)
+        if low is not None:
+            return self.random.integers(low, high, shape, endpoint=True).astype(dtype)
+        x = np.asarray(self.random.integers(max(-9, info.min), 10, shape)).astype(dtype)
+        if profile == "special":
+            for extreme in (info.min, info.max):
+                x = np.where(self.random.random(shape) < .1, dtype.type(extreme), x)
+        return np.asarray(x, dtype)
+
+    # ---- Arguments ---------------------------------------------------------------
+
+    def arg_def(self, name):
+        return next(arg for arg in self.definition.input_arg if arg.name == name)
+
+    def dtype(self, name):
+        """Returns the NumPy type of an argument."""
+        arg = self.arg_def(name)
+        return numpy_type(self.types[arg.type_attr] if arg.type_attr else arg.type)
+
+    def tensor(self, name, shape, low=None, high=None, profile=None):
+        """Draws the values of an argument."""
+        self.args[name] = self.values(self.dtype(name), shape, low, high, profile)
+        return self.args[name]
+
+    def put(self, name, value):
+        """Sets an argument, in its own type."""
+        self.args[name] = np.asarray(value).astype(self.dtype(name))
+        return self.args[name]
+
+    def variable(self, name, shape, low=None, high=None, dtype=None):
+        """Draws a variable; dtype names an argument of its type, if the attribute
+        "dtype" does not state it."""
+        kind = self.dtype(dtype) if dtype else numpy_type(
+            self.types["dtype" if "dtype" in self.types else "T"])
+        self.args[name] = Variable(self.values(kind, shape, low, high))
+        return self.args[name].value
+
+    def has(self, attr):
+        return any(each.name == attr for each in self.definition.attr)
+
+    def fill_attrs(self):
+        """Sets the attributes that the op's row has not set."""
+        names = {attr.name for attr in self.definition.attr}
+        self.attrs = {name: value for name, value in self.attrs.items()
+                      if name in names}
+        for attr in self.definition.attr:
+            if attr.name in self.attrs:
+                continue
+            if attr.type == "type":
+                self.attrs[attr.name] = self.types[attr.name]
+            else:
+                self.attrs[attr.name] = self._attribute(attr)
+
+    def _attribute(self, attr):
+        default = attr.default_value if attr.HasField("default_value") else None
+        allowed = attr.allowed_values.list
+        if attr.type == "bool":
+            return self.chance(.5)
+        if attr.type == "string":
+            if allowed.s:
+                return self.choice(list(allowed.s))
+            return default.s if default else b""
+        if attr.type == "int":
+            low = attr.minimum if attr.has_minimum else 1
+            return default.i if default else self.integer(low, low + 3)
+        if attr.type == "float":
+            return default.f if default else float(self.random.uniform(.1, 1))
+        if attr.type == "shape":
+            return [] if default is None or not default.shape.unknown_rank else None
+        if attr.type == "list(type)":
+            types = plan.allowed_types(self.op, attr.name)
+            return [self.choice(types) for _ in range(self.integer(1, 3))]
+        if attr.type.startswith("list("):
+            field = {"int": "i", "float": "f", "bool": "b", "string": "s",
+                     "shape": "shape"}.get(attr.type[5:-1])
+            if default and field:
+                return list(getattr(default.list, field))
+        raise Undrawable(f"attribute {attr.name}: {attr.type}")
+
+    def fill_args(self):
+        """Draws the arguments that the op's row has not drawn, all with one shape."""
+        common = None
+        for arg in self.definition.input_arg:
+            if arg.name in self.args:
+                continue
+            if common is None:
+                drawn = [value for value in self.args.values()
+                         if isinstance(value, np.ndarray)]
+                common = list(drawn[0].shape) if drawn else self.shape()
+            if arg.type_list_attr:
+                self.args[arg.name] = [self.values(numpy_type(number), common)
+                                       for number in self.attrs[arg.type_list_attr]]
+                continue
+            number = self.types[arg.type_attr] if arg.type_attr else arg.type
+            if number in (types_pb2.DT_VARIANT, types_pb2.DT_RESOURCE):
+                raise Undrawable(f"argument {arg.name}: {dtypes.as_dtype(number).name}")
+            if arg.number_attr:
+                self.args[arg.name] = [self.values(numpy_type(number), common)
+                                       for _ in range(self.attrs[arg.number_attr])]
+            else:
+                self.args[arg.name] = self.values(numpy_type(number), common)
+
+    # ---- Mistakes ----------------------------------------------------------------
+
+    def spoil(self):
+        """Makes one mistake: another rank, another size, an index, axis or attribute
+        that is out of range. TensorFlow's CPU decides whether it is an error."""
+        names = [name for name, value in self.args.items()
+                 if isinstance(value, np.ndarray)]
+        if not names:
+            return
+        name = self.choice(names)
+        value = self.args[name]
+        way = self.choice(("rank", "rank", "size", "size", "value"))
+        if way == "value" and value.dtype.kind == "i" and value.size:
+            value = value.copy()
+            info = np.iinfo(value.dtype)
+            extremes = [] if any(word in name for word in _SIZES) else [
+                info.min, info.max]
+            value.reshape(-1)[self.integer(0, value.size - 1)] = self.choice(
+                [-1, -2, 9, 100, *extremes])
+        elif way == "rank" or not value.ndim:
+            value = value[None] if self.chance(.5) or not len(value.shape) or (
+                not value.size) else value[0]
+        else:
+            axis = self.integer(0, value.ndim - 1)
+            value = np.concatenate([value, value], axis) if self.chance(.5) else (
+                np.take(value, range(value.shape[axis] // 2), axis))
+        self.args[name] = np.asarray(value)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a plug-in's kernels with TensorFlow's CPU kernels: see tools/op-sweep."""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import sys
+import time
+import traceback
+
+# For the modules of this package.
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+import installed_plugins
+
+FAILURE = 125
+MOST_MISMATCHES = 100
+_CASES_PER_TASK = 4  # of which the last has a mistake
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(FAILURE, f"tools/op-sweep: {message}\n")
+
+
+def parse(arguments):
+    parser = _Parser(
+        prog="tools/op-sweep", description="Runs each op and type for which a plug-in "
+        "registers a kernel with random arguments, and compares results and errors "
+        "with those of TensorFlow's CPU kernel.",
+        epilog=f"Exit status: the number of mismatches, at most {MOST_MISMATCHES}; "
+        f"{FAILURE} for any other failure. See docs/guide/op_sweep.md.")
+    parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
+                        help="the plug-in; default: examples/cpu_sim, built first")
+    parser.add_argument("--device", metavar="TYPE", help="the device type, such as "
+                        "SIM; default: that of the plug-in")
+    parser.add_argument("--op", action="append", default=[], metavar="OP[,OP...]",
+                        help="only these ops")
+    parser.add_argument("--types", default="", metavar="ATTR=TYPE,...",
+                        help="only these types, as in a report")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seconds", type=float, default=60, metavar="N",
+                        help="begin no case after this time (default 60)")
+    parser.add_argument("--cases", type=int, default=None, metavar="N",
+                        help="run at most N cases of each op and type")
+    parser.add_argument("--case", metavar="N", help="run only this case, as in a report")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1),
+                        metavar="N", help="processes that run cases")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
+                        help="also write the report to FILE; - writes it to standard "
+                        "output instead of the text")
+    options = parser.parse_args(arguments)
+    options.op = [op for text in options.op for op in text.split(",")]
+    if options.plugin is None:
+        parser.error("name a plug-in: --plugin FILE.so")
+    if not options.plugin.is_file():
+        parser.error(f"the file {options.plugin} does not exist")
+    return options
+
+
+def _open(options):
+    """Loads the plug-in; returns the device type and the Units."""
+    import tensorflow as tf  # pylint: disable=import-outside-toplevel
+    from tensorflow.python.framework import load_library
+    load_library.load_pluggable_device_library(str(options.plugin.resolve()))
+    tf.config.set_soft_device_placement(False)
+    from op_sweep import plan
+    types = plan.device_types()
+    device = options.device or (types[0] if len(types) == 1 else None)
+    if device not in types:
+        raise ValueError(f"Select a device type with --device: {', '.join(types)}."
+                         if types else "The plug-in registers no kernel.")
+    units, unknown = plan.units(device, options.seed, options.op, options.types)
+    return device, units, unknown
+
+
+def serve(pipe, options):
+    """Answers tasks: "plan", or (unit's index, case numbers, kind of mismatch after which
+    to stop) with verdicts."""
+    try:
+        device, units, unknown = _open(options)
+    except Exception as error:  # pylint: disable=broad-except
+        pipe.send(("answer", f"{type(error).__name__}: {error}"))
+        return
+    from op_sweep import judge, table  # pylint: disable=unused-import
+    place = f"/job:localhost/replica:0/task:0/device:{device}:0"
+    while True:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        if task == "plan":
+            pipe.send(("answer", (device, units, unknown)))
+            continue
+        at, numbers, wanted = task
+        verdicts = []
+        for number in numbers:
+            if wanted and any(each.kind == wanted for each in verdicts):
+                break
+            try:
+                verdicts.append(judge.judge(
+                    units[at], options.seed, number, place, lambda phase, case:
+                    pipe.send(("at", (phase, number, case)))))  # pylint: disable=W0640
+            except Exception:  # pylint: disable=broad-except
+                verdicts.append(judge.Verdict(
+                    judge.BAD_ARGUMENTS, number=str(number),
+                    text=" ".join(traceback.format_exc().splitlines()[-3:])))
+        pipe.send(("answer", verdicts))
+
+
+def _tasks(options, units, deadline):
+    """Generates (unit's index, case numbers), all units before the next numbers."""
+    if options.case:
+        yield from ((at, [options.case], "") for at in range(len(units)))
+        return
+    for start in itertools.count(0, _CASES_PER_TASK):
+        for at in range(len(units)):
+            numbers = [n for n in range(start, start + _CASES_PER_TASK)
+                       if options.cases is None or n < options.cases]
+            if not numbers or time.monotonic() > deadline:
+                return
+            yield at, numbers, ""
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    # TensorFlow loads no plug-in by itself.
+    installed_plugins.hide()
+    os.environ.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+    begin = time.monotonic()
+    import tensorflow as tf  # pylint: disable=import-outside-toplevel
+    from op_sweep import report, workers
+
+    plans = []
+    workers.run_all(iter(["plan"]), serve, options, 1,
+                    lambda _, answer: plans.append(answer))
+    if not isinstance(plans[0], tuple):
+        failure = plans[0] if isinstance(plans[0], str) else (
+            f"the plug-in ends the process ({plans[0].how}):\n{plans[0].log}")
+        print(f"tools/op-sweep: {failure}", file=sys.stderr)
+        return FAILURE
+    device, units, unknown = plans[0]
+    if not units:
+        print("tools/op-sweep: no registered kernel has these ops and types",
+              file=sys.stderr)
+        return FAILURE
+    found = report.Report(options, device, units, unknown)
+    workers.run_all(_tasks(options, units, begin + options.seconds), serve, options,
+                    min(options.jobs, len(units)), found.add)
+    document = found.document(tensorflow=tf.__version__,
+                              seconds=round(time.monotonic() - begin, 1))
+    if options.json:
+        text = json.dumps(document, indent=1) + "\n"
+        if str(options.json) == "-":
+            sys.stdout.write(text)
+        else:
+            options.json.write_text(text, encoding="utf-8")
+    if str(options.json) != "-":
+        print(report.text(document))
+    return min(len(document["mismatches"]), MOST_MISMATCHES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists the ops and types of a device, from TensorFlow's own registry."""
+
+import dataclasses
+import functools
+import itertools
+import zlib
+
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import dtypes, kernels, op_def_registry
+
+# TensorFlow's own device types; all others belong to plug-ins.
+BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
+            "XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT", "COMPOSITE"}
+# The types of an attribute that neither the kernel nor the op restricts.
+ANY = [dtypes.as_dtype(name).as_datatype_enum for name in (
+    "float32", "float64", "half", "bfloat16", "int8", "int16", "int32", "int64",
+    "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128")]
+_FLOAT, _DOUBLE = types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE
+_HALVES = {types_pb2.DT_HALF, types_pb2.DT_BFLOAT16}
+_WIDER = {_FLOAT: _DOUBLE, types_pb2.DT_COMPLEX64: types_pb2.DT_COMPLEX128}
+_INTEGERS = [dtypes.as_dtype(name).as_datatype_enum for name in (
+    "int8", "int16", "uint8", "uint16", "uint32", "uint64")]
+# Pairs of types of one op, such as those of Cast, are sampled beyond this number.
+_MOST_PAIRS = 400
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """An op and a choice of the types on which its kernel depends."""
+
+    op: str
+    types: tuple  # ((attribute, DataType), ...)
+    host: frozenset  # arguments in host memory
+    on_cpu: bool  # whether TensorFlow's CPU has a kernel for these types
+
+    @property
+    def type_text(self):
+        return ",".join(f"{name}={dtypes.as_dtype(number).name}"
+                        for name, number in self.types)
+
+    @property
+    def id(self):
+        """Returns a number that depends on nothing but the op and the types."""
+        return zlib.crc32(f"{self.op} {self.type_text}".encode())
+
+
+@functools.lru_cache(maxsize=None)
+def registered(op):
+    return kernels.get_registered_kernels_for_op(op).kernel
+
+
+def device_types():
+    """Returns the device types of plug-ins that have registered kernels."""
+    return sorted({kernel.device_type for kernel in
+                   kernels.get_all_registered_kernels().kernel} - BUILT_IN)
+
+
+@functools.lru_cache(maxsize=None)
+def allowed_types(op, attr):
+    """Returns the types that the OpDef permits for a type attribute."""
+    for each in op_def_registry.get(op).attr:
+        if each.name == attr:
+            return list(each.allowed_values.list.type) or ANY
+    return ANY
+
+
+@functools.lru_cache(maxsize=None)
+def _cpu_constraints(op):
+    """Returns {attribute: allowed types} of each CPU kernel of the op."""
+    return [{each.name: frozenset(each.allowed_values.list.type)
+             for each in kernel.constraint} for kernel in registered(op)
+            if kernel.device_type == "CPU" and not kernel.label]
+
+
+def has_cpu_kernel(op, types):
+    """Returns whether the CPU has a kernel for {attribute: DataType or a list}; an
+    attribute that is not chosen yet fits every kernel."""
+    def fits(name, allowed):
+        chosen = types.get(name)
+        if chosen is None:
+            return True
+        return allowed.issuperset(chosen if isinstance(chosen, list) else [chosen])
+    return any(all(fits(*each) for each in kernel.items())
+               for kernel in _cpu_constraints(op))
+
+
+def wider(op, types):
+    """Returns the types in which the CPU computes a more exact result: half and
+    bfloat16 as float, or else float as double; None if it has no such kernel. For
+    integers of which the CPU has no kernel, int32 or int64."""
+    changes = [dict.fromkeys(_HALVES, _FLOAT)] if _flat(types) & _HALVES else [_WIDER]
+    if not has_cpu_kernel(op, types):
+        changes += [dict.fromkeys(_INTEGERS, types_pb2.DT_INT32),
+                    dict.fromkeys(_INTEGERS, types_pb2.DT_INT64)]
+    for change in changes:
+        result = {name: [change.get(each, each) for each in value]
+                  if isinstance(value, list) else change.get(value, value)
+                  for name, value in types.items()}
+        permitted = all(_flat({name: value}) <= set(allowed_types(op, name))
+                        for name, value in result.items())
+        if result != types and permitted and has_cpu_kernel(op, result):
+            return result
+    return None
+
+
+def _flat(types):
+    return {number for value in types.values()
+            for number in (value if isinstance(value, list) else [value])}
+
+
+def units(device_type, seed, ops=(), wanted_types=""):
+    """Returns the Units of a device, in a fixed order, and the ops that no code
+    can call because TensorFlow has no definition of them."""
+    found, unknown = {}, set()
+    for kernel in kernels.get_all_registered_kernels().kernel:
+        if (kernel.device_type != device_type or kernel.label or
+                ops and kernel.op not in ops):
+            continue
+        definition = op_def_registry.get(kernel.op)
+        if definition is None:
+            unknown.add(kernel.op)
+            continue
+        lists = {attr.name for attr in definition.attr if attr.type == "list(type)"}
+        # A node cannot have a type that the op does not permit, whatever the kernel says.
+        constraints = [(each.name, [
+            number for number in each.allowed_values.list.type
+            if number in allowed_types(kernel.op, each.name)])
+            for each in kernel.constraint if each.name not in lists
+            and each.allowed_values.list.type]
+        choices = list(itertools.product(*(values for _, values in constraints)))
+        if len(choices) > _MOST_PAIRS:
+            choices = choices[::-(-len(choices) // _MOST_PAIRS)]
+        for choice in choices:
+            types = tuple(sorted(zip((name for name, _ in constraints), choice)))
+            found[kernel.op, types] = Unit(
+                kernel.op, types, frozenset(kernel.host_memory_arg),
+                has_cpu_kernel(kernel.op, dict(types)))
+    # One choice of types of each op, then another one: a short run covers all ops.
+    by_op = {}
+    for unit in sorted(found.values(), key=lambda unit: (
+            unit.op, zlib.crc32(f"{seed} {unit.type_text}".encode()))):
+        if wanted_types in ("", unit.type_text):
+            by_op.setdefault(unit.op, []).append(unit)
+    result = [unit for rank in itertools.zip_longest(*by_op.values())
+              for unit in rank if unit]
+    return result, sorted(unknown)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collects verdicts and prints them."""
+
+import collections
+import shlex
+
+from op_sweep import judge, workers
+
+_SMALLER = [f"{n}.{size}" for size in (0, 1) for n in range(24)]
+
+
+class Report:
+    """The verdicts of all units: one mismatch of each kind per op and types."""
+
+    def __init__(self, options, device, units, unknown):
+        self._options, self._device = options, device
+        self._units, self._unknown = units, unknown
+        self._counts = collections.Counter()
+        self._cases = collections.Counter()  # by unit
+        self._valid = collections.Counter()  # by unit
+        self._unreferenced = collections.Counter()  # by unit
+        self._reasons = {}  # (unit, case) -> why no arguments were drawn
+        self._explained = collections.defaultdict(set)  # ops by reason
+        self._mismatches = {}  # (unit, kind) -> Verdict
+        self._groups = set()  # (op, kind) of mismatches
+        self._cpu_crashes = []
+
+    def add(self, task, answer):
+        """Records an answer; returns tasks that look for a shorter mismatch."""
+        at, numbers, wanted = task
+        if isinstance(answer, workers.Crash):
+            return self._add_crash(at, numbers, answer)
+        if isinstance(answer, str):
+            raise RuntimeError(answer)
+        further = []
+        for verdict in answer:
+            self._counts[verdict.status] += 1
+            self._cases[at] += 1
+            self._valid[at] += verdict.valid
+            if wanted not in ("", verdict.kind):
+                continue
+            if verdict.status == judge.NO_REFERENCE:
+                self._unreferenced[at] += 1
+            elif verdict.status == judge.EXPLAINED:
+                self._explained[verdict.text].add(self._units[at].op)
+            elif verdict.status == judge.BAD_ARGUMENTS:
+                self._reasons[at, verdict.number] = verdict.text
+            elif verdict.status == judge.MISMATCH:
+                further += self._add_mismatch(at, verdict)
+        return further
+
+    def _add_mismatch(self, at, verdict):
+        key = at, verdict.kind
+        known = self._mismatches.get(key)
+        if known is None or _size(verdict.number) < _size(known.number):
+            self._mismatches[key] = verdict
+        group = self._units[at].op, verdict.kind
+        if group in self._groups or self._options.case:
+            return []
+        self._groups.add(group)
+        return [(at, _SMALLER, verdict.kind)]
+
+    def _add_crash(self, at, numbers, crash):
+        verdict = judge.Verdict(judge.MISMATCH, "crash", crash.how, crash.case,
+                                str(crash.number))
+        rest = numbers[numbers.index(crash.number) + 1:] if crash.number in numbers else []
+        further = [(at, rest, "")] if rest else []
+        if crash.phase == "CPU":
+            self._cpu_crashes.append(f"{self._units[at].op} {crash.number}")
+            return further
+        known = (at, "crash") in self._mismatches
+        if crash.log.strip():
+            verdict.text += "; " + crash.log.strip().splitlines()[0][:200]
+        more = self._add_mismatch(at, verdict)
+        # After two crashes of a unit, its other cases are not run.
+        return [] if known else further + more
+
+    def _repeat(self, unit, number):
+        parts = ["tools/op-sweep", "--plugin", str(self._options.plugin)]
+        if self._options.device:
+            parts += ["--device", self._options.device]
+        parts += ["--seed", str(self._options.seed), "--op", unit.op]
+        if unit.type_text:
+            parts += ["--types", unit.type_text]
+        return shlex.join(parts + ["--case", number])
+
+    def document(self, **facts):
+        """Returns the report as a dictionary for JSON."""
+        names = [f"{unit.op} {unit.type_text}".strip() for unit in self._units]
+        some = range(len(names))
+        return {
+            **facts, "plugin": str(self._options.plugin), "device": self._device,
+            "seed": self._options.seed, "units": len(names),
+            "ops": len({unit.op for unit in self._units}),
+            "cases": sum(self._cases.values()), "statuses": dict(self._counts),
+            "mismatches": [
+                {"op": self._units[at].op, "types": self._units[at].type_text,
+                 "kind": kind, "case": verdict.number, "arguments": verdict.case,
+                 "difference": verdict.text,
+                 "repeat": self._repeat(self._units[at], verdict.number)}
+                for (at, kind), verdict in sorted(self._mismatches.items(),
+                                                  key=lambda item: item[0])],
+            "explained": {reason: sorted(ops)
+                          for reason, ops in sorted(self._explained.items())},
+            "no_valid_arguments": {
+                names[at]: "the CPU rejects all"
+                for at in some if self._cases[at] > 2 and not self._valid[at]
+                and self._unreferenced[at] < self._cases[at]},
+            "not_drawn": {f"{names[at]} case {number}": reason
+                          for (at, number), reason in sorted(self._reasons.items())},
+            "no_reference": [names[at] for at in some if self._cases[at] and
+                             self._unreferenced[at] == self._cases[at]],
+            "not_reached": [names[at] for at in some if not self._cases[at]
+                            and not any(unit == at for unit, _ in self._mismatches)],
+            "unknown_ops": self._unknown, "cpu_crashes": self._cpu_crashes}
+
+
+def _size(number):
+    """Returns the rank of a case's size: small ones first."""
+    return int(number.partition(".")[2] or 9)
+
+
+def _list(title, values):
+    return [f"{title} ({len(values)}):"] + [f"  {each}" for each in values] if values else []
+
+
+def text(document):
+    """Returns the report as text."""
+    groups = {}
+    for each in document["mismatches"]:
+        groups.setdefault((each["op"], each["kind"]), []).append(each)
+    lines = []
+    for (op, kind), group in sorted(groups.items()):
+        each = min(group, key=lambda one: _size(one["case"]))
+        lines += [f"MISMATCH {op} {each['types']} seed={document['seed']} "
+                  f"case={each['case']} {kind}: {each['difference']}",
+                  f"  arguments: {each['arguments']}", f"  repeat: {each['repeat']}"]
+        if len(group) > 1:
+            lines.append("  also: " + "; ".join(
+                one["types"] for one in group if one is not each))
+    lines += _list("Explained differences", [
+        f"{reason}: {', '.join(ops)}" for reason, ops in document["explained"].items()])
+    lines += _list("No valid arguments found", [
+        f"{name}: {reason}" for name, reason in document["no_valid_arguments"].items()])
+    lines += _list("Cases that could not be drawn", [
+        f"{name}: {reason}" for name, reason in document["not_drawn"].items()])
+    lines += _list("No CPU kernel to compare with", document["no_reference"])
+    lines += _list("Not reached in time", document["not_reached"])
+    lines += _list("Ops that TensorFlow does not define", document["unknown_ops"])
+    lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
+    lines.append(
+        f"{document['cases']} cases of {document['ops']} ops in {document['units']} "
+        f"combinations of types in {document['seconds']} s: "
+        f"{len(document['mismatches'])} mismatches")
+    return "\n".join(lines)

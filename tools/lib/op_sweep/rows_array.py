@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of ops that move elements: slices, paddings, joins, gathers, scatters."""
+
+import numpy as np
+
+from op_sweep.draw import TensorList, Undrawable
+from op_sweep.rows import row
+
+
+@row("Transpose ConjugateTranspose")
+def _transpose(g):
+    shape = g.shape()
+    g.tensor("x", shape)
+    g.put("perm", g.permutation(len(shape)))
+
+
+@row("InvertPermutation")
+def _invert_permutation(g):
+    g.put("x", g.permutation(g.integer(0, 20)))
+
+
+@row("Reshape")
+def _reshape(g):
+    shape = g.shape()
+    x = g.tensor("tensor", shape)
+    g.put("shape", g.choice([[-1] if x.size else shape, shape[::-1], [1] + shape]))
+
+
+@row("ExpandDims")
+def _expand(g):
+    shape = g.shape(high=7)
+    g.tensor("input", shape)
+    g.put("dim", g.integer(-len(shape) - 1, len(shape)))
+
+
+@row("Squeeze")
+def _squeeze(g):
+    shape = g.shape()
+    g.tensor("input", shape)
+    ones = [d for d, size in enumerate(shape) if size == 1]
+    g.attrs["squeeze_dims"] = ones if g.chance(.5) else []
+
+
+@row("EnsureShape")
+def _ensure(g):
+    shape = g.shape()
+    g.tensor("input", shape)
+    g.attrs["shape"] = shape if g.chance(.8) else shape + [2]
+
+
+@row("BroadcastTo")
+def _broadcast_to(g):
+    shape = g.shape()
+    g.put("shape", shape)
+    g.tensor("input", g.broadcast(shape))
+
+
+@row("Slice")
+def _slice(g):
+    shape = g.shape()
+    g.tensor("input", shape)
+    begin = [g.integer(0, size) for size in shape]
+    g.put("begin", begin)
+    g.put("size", [g.integer(-1, size - b) for size, b in zip(shape, begin)])
+
+
+def draw_strides(g, shape):
+    """Draws begin, end, strides and masks; returns their spec."""
+    rank = len(shape)
+    count = g.integer(0, rank)
+    masks = {name: 0 for name in ("begin_mask", "end_mask", "ellipsis_mask",
+                                  "new_axis_mask", "shrink_axis_mask")}
+    begin, end, strides, spec = [], [], [], []
+    axis, ellipsis = 0, g.chance(.2)
+    while axis < count or ellipsis:
+        bit = 1 << len(begin)
+        if ellipsis and g.chance(.4) or axis >= count:
+            masks["ellipsis_mask"] |= bit
+            ellipsis = False
+            axis += rank - count
+            count = rank
+            part, spec_part = (0, 0, 1), Ellipsis
+        elif g.chance(.1):
+            masks["new_axis_mask"] |= bit
+            part, spec_part = (0, 1, 1), None
+        elif shape[axis] and g.chance(.15):
+            masks["shrink_axis_mask"] |= bit
+            at = g.axis(shape[axis])
+            part, spec_part = (at, at + 1, 1), at
+            axis += 1
+        else:
+            size = shape[axis]
+            step = g.choice([1, 1, 2, 3, -1, -2])
+            part = (g.integer(-size - 1, size + 1), g.integer(-size - 1, size + 1), step)
+            low, high = g.chance(.3), g.chance(.3)
+            masks["begin_mask"] |= bit * low
+            masks["end_mask"] |= bit * high
+            spec_part = slice(None if low else part[0], None if high else part[1], step)
+            axis += 1
+        begin.append(part[0])
+        end.append(part[1])
+        strides.append(part[2])
+        spec.append(spec_part)
+    g.attrs.update(masks)
+    for name, value in (("begin", begin), ("end", end), ("strides", strides)):
+        g.put(name, value)
+    return tuple(spec)
+
+
+@row("StridedSlice")
+def _strided_slice(g):
+    shape = g.shape(high=6)
+    g.tensor("input", shape)
+    draw_strides(g, shape)
+
+
+@row("StridedSliceGrad")
+def _strided_slice_grad(g):
+    shape = g.shape(high=6)
+    spec = draw_strides(g, shape)
+    g.put("shape", shape)
+    g.tensor("dy", np.empty(shape)[spec].shape)
+
+
+@row("TensorStridedSliceUpdate")
+def _strided_slice_update(g):
+    shape = g.shape(high=6)
+    g.tensor("input", shape)
+    g.tensor("value", np.empty(shape)[draw_strides(g, shape)].shape)
+
+
+def _paddings(g, shape, most=3):
+    return [[g.integer(0, min(most, m)) for _ in range(2)] for m in shape]
+
+
+@row("Pad PadV2")
+def _pad(g):
+    shape = g.shape(high=6)
+    g.tensor("input", shape)
+    g.put("paddings", np.reshape(_paddings(g, [3] * len(shape)), [-1, 2]))
+    if g.op == "PadV2":
+        g.tensor("constant_values", [])
+
+
+@row("MirrorPad MirrorPadGrad")
+def _mirror_pad(g):
+    shape = g.shape(high=5, empty=False)
+    g.attrs["mode"] = mode = g.choice([b"REFLECT", b"SYMMETRIC"])
+    paddings = _paddings(g, [n - (mode == b"REFLECT") for n in shape])
+    g.put("paddings", np.reshape(paddings, [-1, 2]))
+    if g.op == "MirrorPadGrad":
+        shape = [n + sum(p) for n, p in zip(shape, paddings)]
+    g.tensor("input", shape)
+
+
+@row("Concat ConcatV2")
+def _concat(g):
+    shape = g.shape(low=1, high=6)
+    count, axis = g.integer(2, 5), g.axis(len(shape))
+    g.attrs["N"] = count
+    g.args["values"] = []
+    for _ in range(count):
+        shape[axis] = g.integer(0, 5)
+        g.args["values"].append(g.values(g.dtype("values"), shape))
+    g.put("concat_dim" if g.op == "Concat" else "axis",
+          axis % len(shape) if g.op == "Concat" else axis)
+
+
+@row("Pack ParallelConcat")
+def _pack(g):
+    shape = g.shape(high=6)
+    g.attrs["N"] = g.integer(1, 5)
+    if g.op == "Pack":
+        g.attrs["axis"] = g.integer(-len(shape) - 1, len(shape))
+    else:
+        shape = [1] + shape
+        g.attrs["shape"] = [g.attrs["N"], *shape[1:]]
+    g.args["values"] = [g.values(g.dtype("values"), shape) for _ in range(g.attrs["N"])]
+
+
+@row("Unpack")
+def _unpack(g):
+    shape = g.shape(low=1, high=6)
+    g.attrs["axis"] = axis = g.axis(len(shape))
+    shape[axis] = g.attrs["num"] = g.integer(1, 5)
+    g.tensor("value", shape)
+
+
+@row("Split SplitV")
+def _split(g):
+    shape = g.shape(low=1, high=6)
+    axis, count = g.axis(len(shape)), g.integer(1, 5)
+    g.attrs["num_split"] = count
+    g.put("split_dim", axis)
+    if g.op == "Split":
+        shape[axis] = count * g.integer(0, 3)
+    else:
+        sizes = [g.integer(0, 4) for _ in range(count)]
+        shape[axis] = sum(sizes)
+        if g.chance(.4):
+            sizes[g.integer(0, count - 1)] = -1
+        g.put("size_splits", sizes)
+    g.tensor("value", shape)
+
+
+@row("Tile")
+def _tile(g):
+    shape = g.shape(high=6, most=5)
+    g.tensor("input", shape)
+    g.put("multiples", [g.integer(0 if g.chance(.2) else 1, 3) for _ in shape])
+
+
+@row("Reverse ReverseV2")
+def _reverse(g):
+    shape = g.shape()
+    g.tensor("tensor", shape)
+    if g.op == "Reverse":
+        g.put("dims", [g.chance(.5) for _ in shape])
+    else:
+        axes = g.permutation(len(shape))[:g.integer(0, len(shape))]
+        g.put("axis", [d - (len(shape) if g.chance(.3) else 0) for d in axes])
+
+
+@row("ReverseSequence")
+def _reverse_sequence(g):
+    shape = g.shape(low=2, high=5)
+    batch, axis = g.permutation(len(shape))[:2]
+    g.attrs.update(batch_dim=batch, seq_dim=axis)
+    g.tensor("input", shape)
+    g.tensor("seq_lengths", [shape[batch]], 0, shape[axis])
+
+
+@row("Roll")
+def _roll(g):
+    shape = g.shape(low=1, high=6)
+    g.tensor("input", shape)
+    count = g.integer(1, 2 * len(shape))
+    axes = [g.axis(len(shape)) for _ in range(count)]
+    scalar = g.chance(.3)
+    g.put("axis", axes[0] if scalar else axes)
+    g.tensor("shift", [] if scalar else [count], -20, 20)
+
+
+@row("OneHot")
+def _one_hot(g):
+    shape = g.shape(high=5)
+    depth = g.integer(0, 5)
+    g.put("depth", depth)
+    g.tensor("on_value", [])
+    g.tensor("off_value", [])
+    unsigned = np.dtype(g.dtype("indices")).kind == "u"
+    g.tensor("indices", shape, 0 if unsigned else -1, depth)
+    g.attrs["axis"] = g.integer(-1, len(shape))
+
+
+@row("Select")
+def _select(g):
+    shape = g.shape()
+    g.tensor("condition", g.choice([shape, [], shape[:1]]))
+    g.tensor("t", shape)
+    g.tensor("e", shape)
+
+
+@row("Where")
+def _where(g):
+    g.tensor("input", g.shape(high=8), profile="ties")
+
+
+@row("Unique UniqueV2 UniqueWithCounts")
+def _unique(g):
+    g.tensor("x", [g.integer(0, 30)], profile="ties")
+    if g.op == "UniqueV2":
+        g.put("axis", [])
+
+
+@row("Gather ResourceGather GatherV2")
+def _gather(g):
+    shape = g.shape(low=1, high=5, empty=False)
+    indices = g.shape(high=3, most=5)
+    axis = 0
+    if g.op == "GatherV2":
+        batch = g.integer(0, len(shape) - 1) if g.chance(.4) else 0
+        axis = g.integer(batch, len(shape) - 1)
+        g.attrs["batch_dims"] = batch
+        indices = shape[:batch] + indices
+        g.put("axis", axis - (len(shape) if g.chance(.3) else 0))
+    if g.op == "ResourceGather":
+        g.variable("resource", shape)
+        g.attrs["batch_dims"] = 0
+    else:
+        g.tensor("params", shape)
+    g.tensor("indices", indices, 0, shape[axis] - 1)
+
+
+def _ordered(g):
+    """Leaves out NaN where the result depends on the order of comparisons."""
+    if g.op.endswith(("Max", "Min", "MaxV2", "MinV2")) and g.profile == "special":
+        g.profile = "ties"
+
+
+def _rows_of(g, shape, repeat=True):
+    """Draws indices of slices of a shape; returns them with the shape of updates."""
+    depth = g.integer(1, len(shape))
+    outer = g.shape(high=2, most=5)
+    if repeat:
+        indices = np.stack([g.random.integers(0, size, outer) for size in shape[:depth]],
+                           -1)
+    else:  # each at most once: the order of updates is undefined
+        count = int(np.prod(shape[:depth]))
+        outer = [g.integer(0, count)]
+        flat = g.random.permutation(count)[:outer[0]]
+        indices = np.stack(np.unravel_index(flat, shape[:depth]), -1)
+    return indices, [*outer, *shape[depth:]]
+
+
+@row("GatherNd ResourceGatherNd")
+def _gather_nd(g):
+    shape = g.shape(low=1, high=5, empty=False)
+    if g.op == "GatherNd":
+        g.tensor("params", shape)
+    else:
+        g.variable("resource", shape)
+    g.put("indices", _rows_of(g, shape)[0])
+
+
+@row("ScatterNd TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub "
+     "TensorScatterUpdate ResourceScatterNdAdd ResourceScatterNdSub "
+     "ResourceScatterNdUpdate ResourceScatterNdMax ResourceScatterNdMin "
+     "ScatterNdNonAliasingAdd")
+def _scatter_nd(g):
+    _ordered(g)
+    shape = g.shape(low=1, high=5, empty=False)
+    indices, updates = _rows_of(g, shape, not g.op.endswith("Update"))
+    g.put("indices", indices)
+    g.tensor("updates", updates)
+    if g.op == "ScatterNd":
+        g.put("shape", shape)
+    elif g.op.startswith("Resource"):
+        g.variable("ref", shape)
+    else:
+        g.tensor("input" if "Aliasing" in g.op else "tensor", shape)
+
+
+@row("ResourceScatterAdd ResourceScatterSub ResourceScatterMul ResourceScatterDiv "
+     "ResourceScatterMin ResourceScatterMax ResourceScatterUpdate")
+def _resource_scatter(g):
+    _ordered(g)
+    shape = g.shape(low=1, high=4, empty=False)
+    g.variable("resource", shape, dtype="updates")
+    count = g.integer(0, shape[0])
+    rows = (g.random.permutation(shape[0])[:count] if g.op.endswith("Update")
+            else g.random.integers(0, shape[0], count))
+    g.put("indices", rows)
+    g.tensor("updates", [] if g.chance(.2) else [count, *shape[1:]])
+
+
+@row("SegmentSum SegmentMean SegmentProd SegmentMin SegmentMax SegmentSumV2 "
+     "SegmentProdV2 SegmentMinV2 SegmentMaxV2 UnsortedSegmentSum UnsortedSegmentProd "
+     "UnsortedSegmentMin UnsortedSegmentMax")
+def _segments(g):
+    _ordered(g)
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("data", shape)
+    count = g.integer(1, 6)
+    if g.op.startswith("Unsorted"):
+        ids = shape[:g.integer(1, len(shape))]
+        g.tensor("segment_ids", ids, -1, count - 1)
+    else:
+        g.put("segment_ids", np.sort(g.random.integers(0, count, shape[0])))
+    if any(arg.name == "num_segments" for arg in g.definition.input_arg):
+        g.put("num_segments", count)
+
+
+@row("SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments "
+     "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments")
+def _sparse_segments(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("data", shape)
+    rows, count = g.integer(1, 8), g.integer(1, 6)
+    g.tensor("indices", [rows], 0, shape[0] - 1)
+    g.put("segment_ids", np.sort(g.random.integers(0, count, rows)))
+    if g.op.endswith("NumSegments"):
+        g.put("num_segments", count)
+
+
+@row("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad")
+def _sparse_segment_grad(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("grad", shape)
+    rows, dim = g.integer(1, 8), g.integer(1, 6)
+    g.tensor("indices", [rows], 0, dim - 1)
+    g.put("segment_ids", np.sort(g.random.integers(0, shape[0], rows)))
+    g.put("output_dim0", dim)
+
+
+@row("DynamicPartition")
+def _dynamic_partition(g):
+    shape = g.shape(low=1, high=4)
+    g.tensor("data", shape)
+    g.attrs["num_partitions"] = count = g.integer(1, 4)
+    g.tensor("partitions", shape[:g.integer(1, len(shape))], 0, count - 1)
+
+
+@row("DynamicStitch ParallelDynamicStitch")
+def _dynamic_stitch(g):
+    inner, count = g.shape(high=2), g.integer(1, 4)
+    sizes = [g.integer(0, 4) for _ in range(count - 1)] + [g.integer(1, 4)]
+    order = g.permutation(sum(sizes))
+    g.attrs["N"] = count
+    g.args["indices"], g.args["data"] = [], []
+    for size in sizes:
+        rows, order = order[:size], order[size:]
+        g.args["indices"].append(np.array(rows, "int32"))
+        g.args["data"].append(g.values(g.dtype("data"), [size, *inner]))
+
+
+@row("BroadcastArgs BroadcastGradientArgs")
+def _broadcast_args(g):
+    shape = g.shape()
+    g.put("s0", shape)
+    g.put("s1", g.broadcast(shape))
+
+
+@row("ConcatOffset")
+def _concat_offset(g):
+    shape, count = g.shape(low=1), g.integer(2, 4)
+    g.attrs["N"] = count
+    g.put("concat_dim", g.integer(0, len(shape) - 1))
+    g.args["shape"] = [np.array(shape, g.dtype("shape")) for _ in range(count)]
+
+
+@row("InplaceUpdate InplaceAdd InplaceSub")
+def _in_place(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("x", shape)
+    rows = g.permutation(shape[0])[:g.integer(0, shape[0])]
+    g.put("i", rows)
+    g.tensor("v", [len(rows), *shape[1:]])
+
+
+@row("DataFormatVecPermute")
+def _format_permute(g):
+    g.tensor("x", g.choice([[4], [4, 2]]))
+
+
+@row("DataFormatDimMap")
+def _format_map(g):
+    g.tensor("x", g.shape(high=2), -4, 3)
+
+
+# ---- Lists of tensors -----------------------------------------------------------
+
+
+@row("TensorListFromTensor")
+def _list_from(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    g.tensor("tensor", shape)
+    g.put("element_shape", shape[1:])
+
+
+@row("TensorListStack TensorListPopBack TensorListGetItem TensorListSetItem "
+     "TensorListGather TensorListPushBack TensorListConcat TensorListConcatV2")
+def _list(g):
+    shape = g.shape(low=1, high=4, empty=False)
+    if "element_dtype" not in g.types:
+        raise Undrawable("element_dtype")
+    from op_sweep.draw import numpy_type  # pylint: disable=import-outside-toplevel
+    kind = numpy_type(g.types["element_dtype"])
+    g.args["input_handle"] = TensorList(g.values(kind, shape))
+    names = {arg.name for arg in g.definition.input_arg}
+    if "element_shape" in names:
+        g.put("element_shape", shape[1:])
+    if "index" in names:
+        g.put("index", g.integer(0, shape[0] - 1))
+    if "indices" in names:
+        g.put("indices", [g.integer(0, shape[0] - 1) for _ in range(g.integer(1, 4))])
+    for name in ("item", "tensor"):
+        if name in names:
+            g.tensor(name, shape[1:])

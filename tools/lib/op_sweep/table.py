@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports the modules that fill rows.ROWS."""
+
+# pylint: disable=unused-import
+from op_sweep import rows_array, rows_elementwise, rows_nn, rows_state
