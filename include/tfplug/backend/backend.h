@@ -5,7 +5,12 @@
 #include "absl/status/status.h"
 #include "tfplug/backend/expression.h"
 #include "tfplug/backend/internal/composed.h"
+#include "tfplug/backend/internal/composed_batch_norm.h"
+#include "tfplug/backend/internal/composed_conv.h"
+#include "tfplug/backend/internal/composed_pool.h"
+#include "tfplug/backend/internal/composed_softmax.h"
 #include "tfplug/backend/launcher.h"
+#include "tfplug/backend/nn.h"
 #include "tfplug/backend/reduction.h"
 #include "tfplug/backend/view.h"
 
@@ -85,6 +90,94 @@ class Backend {
     return internal::ComposeSort(launcher, input, values, indices);
   }
 
+  // ---- Optional: neural networks. Operands have at least one element; all of
+  // one call have one type, except vectors, labels and statistics.
+  // -------------
+
+  // Computes a convolution of `image` with `filter` (nn.h). The default copies
+  // windows, at most 64 MiB at once, for MatMul, or, if it is depthwise,
+  // reduces them.
+  virtual absl::Status Conv(StreamT& /*stream*/, Launcher& launcher,
+                            const Convolution& conv, const Operand& image,
+                            const Operand& filter, const Operand& output) {
+    return internal::ComposeConv(launcher, conv, image, filter, output);
+  }
+
+  // Compute the gradients of a convolution with respect to image and filter.
+  virtual absl::Status ConvInputGradient(StreamT& /*stream*/,
+                                         Launcher& launcher,
+                                         const Convolution& conv,
+                                         const Operand& filter,
+                                         const Operand& output_gradient,
+                                         const Operand& image_gradient) {
+    return internal::ComposeConvInputGradient(launcher, conv, filter,
+                                              output_gradient, image_gradient);
+  }
+  virtual absl::Status ConvFilterGradient(StreamT& /*stream*/,
+                                          Launcher& launcher,
+                                          const Convolution& conv,
+                                          const Operand& image,
+                                          const Operand& output_gradient,
+                                          const Operand& filter_gradient) {
+    return internal::ComposeConvFilterGradient(
+        launcher, conv, image, output_gradient, filter_gradient);
+  }
+
+  // Computes the maximum or the average of each window.
+  virtual absl::Status Pool(StreamT& /*stream*/, Launcher& launcher,
+                            const Pooling& pooling, const Operand& image,
+                            const Operand& output) {
+    return internal::ComposePool(launcher, pooling, image, output);
+  }
+
+  // Computes the gradient of Pool. That of a maximum goes to the first element
+  // of the window that is equal to `output`. `image` and `output` are not read
+  // for averages.
+  virtual absl::Status PoolGradient(StreamT& /*stream*/, Launcher& launcher,
+                                    const Pooling& pooling,
+                                    const Operand& image, const Operand& output,
+                                    const Operand& output_gradient,
+                                    const Operand& image_gradient) {
+    return internal::ComposePoolGradient(launcher, pooling, image, output,
+                                         output_gradient, image_gradient);
+  }
+
+  // Normalize each channel of an image, and compute the gradients.
+  virtual absl::Status BatchNormTraining(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormTrainingOperands& operands) {
+    return internal::ComposeBatchNormTraining(launcher, norm, operands);
+  }
+  virtual absl::Status BatchNormInference(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormInferenceOperands& operands) {
+    return internal::ComposeBatchNormInference(launcher, norm, operands);
+  }
+  virtual absl::Status BatchNormGradient(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormGradientOperands& operands) {
+    return internal::ComposeBatchNormGradient(launcher, norm, operands);
+  }
+
+  // Computes softmax or its logarithm along the last dimension.
+  virtual absl::Status Softmax(StreamT& /*stream*/, Launcher& launcher,
+                               SoftmaxKind kind, const Operand& logits,
+                               const Operand& output) {
+    return internal::ComposeSoftmax(launcher, kind, logits, output);
+  }
+
+  // Computes -sum(labels * LogSoftmax(logits)) of each row, the last dimension,
+  // and the gradient softmax(logits) - labels. Labels are probabilities, or, of
+  // type int32 or int64 and without the last dimension, classes: one out of
+  // range gives NaN. Logits and labels may be repeated (stride 0).
+  virtual absl::Status CrossEntropy(StreamT& /*stream*/, Launcher& launcher,
+                                    const Operand& logits,
+                                    const Operand& labels, const Operand& loss,
+                                    const Operand& gradient) {
+    return internal::ComposeCrossEntropy(launcher, logits, labels, loss,
+                                         gradient);
+  }
+
   // ---- Properties of the hardware ------------------------------------------
 
   // Returns whether the device computes in the type: kernels for other types
@@ -128,6 +221,51 @@ struct TableOf {
       [](void* self, void* stream, Launcher& launcher, const Operand& in,
          const Operand& values, const Operand& indices) {
         return Self(self).B::Sort(On(stream), launcher, in, values, indices);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::Conv(On(stream), launcher, operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::ConvInputGradient(On(stream), launcher,
+                                               operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::ConvFilterGradient(On(stream), launcher,
+                                                operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::Pool(On(stream), launcher, operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::PoolGradient(On(stream), launcher, operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::BatchNormTraining(On(stream), launcher,
+                                               operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::BatchNormInference(On(stream), launcher,
+                                                operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::BatchNormGradient(On(stream), launcher,
+                                               operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher, SoftmaxKind kind,
+         const auto&... operands) {
+        return Self(self).B::Softmax(On(stream), launcher, kind, operands...);
+      },
+      [](void* self, void* stream, Launcher& launcher,
+         const auto&... operands) {
+        return Self(self).B::CrossEntropy(On(stream), launcher, operands...);
       }};
 };
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tfplug/backend/loops.h"
+#include "tfplug/backend/nn.h"
 #include "tfplug/backend/reduction.h"
 #include "tfplug/backend/view.h"
 
@@ -46,6 +47,34 @@ struct PrimitiveTable {
                        const Operand&, const Operand&);
   absl::Status (*sort)(void* backend, void* stream, Launcher&, const Operand&,
                        const Operand&, const Operand&);
+  absl::Status (*conv)(void* backend, void* stream, Launcher&,
+                       const Convolution&, const Operand&, const Operand&,
+                       const Operand&);
+  absl::Status (*conv_input_gradient)(void* backend, void* stream, Launcher&,
+                                      const Convolution&, const Operand&,
+                                      const Operand&, const Operand&);
+  absl::Status (*conv_filter_gradient)(void* backend, void* stream, Launcher&,
+                                       const Convolution&, const Operand&,
+                                       const Operand&, const Operand&);
+  absl::Status (*pool)(void* backend, void* stream, Launcher&, const Pooling&,
+                       const Operand&, const Operand&);
+  absl::Status (*pool_gradient)(void* backend, void* stream, Launcher&,
+                                const Pooling&, const Operand&, const Operand&,
+                                const Operand&, const Operand&);
+  absl::Status (*batch_norm_training)(void* backend, void* stream, Launcher&,
+                                      const BatchNormalization&,
+                                      const BatchNormTrainingOperands&);
+  absl::Status (*batch_norm_inference)(void* backend, void* stream, Launcher&,
+                                       const BatchNormalization&,
+                                       const BatchNormInferenceOperands&);
+  absl::Status (*batch_norm_gradient)(void* backend, void* stream, Launcher&,
+                                      const BatchNormalization&,
+                                      const BatchNormGradientOperands&);
+  absl::Status (*softmax)(void* backend, void* stream, Launcher&, SoftmaxKind,
+                          const Operand&, const Operand&);
+  absl::Status (*cross_entropy)(void* backend, void* stream, Launcher&,
+                                const Operand&, const Operand&, const Operand&,
+                                const Operand&);
 };
 
 [[gnu::cold, gnu::noinline]] inline absl::Status WrongOperands() {
@@ -127,6 +156,57 @@ class Launcher {
   absl::Status Sort(const Operand& input, const Operand& values,
                     const Operand& indices) {
     return table_->sort(backend_, stream_, *this, input, values, indices);
+  }
+  absl::Status Conv(const Convolution& conv, const Operand& image,
+                    const Operand& filter, const Operand& output) {
+    return table_->conv(backend_, stream_, *this, conv, image, filter, output);
+  }
+  absl::Status ConvInputGradient(const Convolution& conv, const Operand& filter,
+                                 const Operand& output_gradient,
+                                 const Operand& image_gradient) {
+    return table_->conv_input_gradient(backend_, stream_, *this, conv, filter,
+                                       output_gradient, image_gradient);
+  }
+  absl::Status ConvFilterGradient(const Convolution& conv, const Operand& image,
+                                  const Operand& output_gradient,
+                                  const Operand& filter_gradient) {
+    return table_->conv_filter_gradient(backend_, stream_, *this, conv, image,
+                                        output_gradient, filter_gradient);
+  }
+  absl::Status Pool(const Pooling& pooling, const Operand& image,
+                    const Operand& output) {
+    return table_->pool(backend_, stream_, *this, pooling, image, output);
+  }
+  absl::Status PoolGradient(const Pooling& pooling, const Operand& image,
+                            const Operand& output,
+                            const Operand& output_gradient,
+                            const Operand& image_gradient) {
+    return table_->pool_gradient(backend_, stream_, *this, pooling, image,
+                                 output, output_gradient, image_gradient);
+  }
+  absl::Status BatchNormTraining(const BatchNormalization& norm,
+                                 const BatchNormTrainingOperands& operands) {
+    return table_->batch_norm_training(backend_, stream_, *this, norm,
+                                       operands);
+  }
+  absl::Status BatchNormInference(const BatchNormalization& norm,
+                                  const BatchNormInferenceOperands& operands) {
+    return table_->batch_norm_inference(backend_, stream_, *this, norm,
+                                        operands);
+  }
+  absl::Status BatchNormGradient(const BatchNormalization& norm,
+                                 const BatchNormGradientOperands& operands) {
+    return table_->batch_norm_gradient(backend_, stream_, *this, norm,
+                                       operands);
+  }
+  absl::Status Softmax(SoftmaxKind kind, const Operand& logits,
+                       const Operand& output) {
+    return table_->softmax(backend_, stream_, *this, kind, logits, output);
+  }
+  absl::Status CrossEntropy(const Operand& logits, const Operand& labels,
+                            const Operand& loss, const Operand& gradient) {
+    return table_->cross_entropy(backend_, stream_, *this, logits, labels, loss,
+                                 gradient);
   }
 
   // Returns a dense temporary array.

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/backend/internal/composed.h"
+#include "tfplug/backend/internal/elements.h"
 #include "tfplug/backend/op_run.h"
 
 #pragma GCC visibility push(hidden)
@@ -64,53 +64,11 @@ inline absl::StatusOr<Operand> GetView(OpRun& run, int i) {
   return ViewOf(tensor);
 }
 
-// Returns a view of `value` at each element of `shape`.
-inline Operand ScalarOf(DataType type, double value, const Operand& like) {
-  const int64_t integer = IsFloat(type) ? 0 : static_cast<int64_t>(value);
-  Operand view = Operand::Scalar(type, ConstantBits(type, value, integer));
-  for (int d = 0; d < like.rank; ++d) view.AddDim(like.dim(d), 0);
-  return view;
-}
-
-// Returns the index of dimension `d` at each element of `like`.
-inline Operand IndexOf(const Operand& like, int d, int64_t start = 0) {
-  Operand view = Operand::Index(start);
-  for (int k = 0; k < like.rank; ++k) view.AddDim(like.dim(k), k == d ? 1 : 0);
-  return view;
-}
-
-// Sets all elements of `to`.
 inline absl::Status Fill(OpRun& run, const Operand& to, double value) {
-  TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
-                          CastExpression(to.type, to.type));
-  return run.launcher().Map(copy, {ScalarOf(to.type, value, to)}, {to});
+  return Fill(run.launcher(), to, value);
 }
-
-// Returns the view as unsigned integers of the same size, for copies: it keeps
-// the bits of every number, and needs no arithmetic of the type.
-inline Operand AsBits(Operand view) {
-  switch (DataTypeSize(view.type)) {
-    case 1:
-      view.type = DataType::kUint8;
-      break;
-    case 2:
-      view.type = DataType::kUint16;
-      break;
-    case 4:
-      view.type = DataType::kUint32;
-      break;
-    default:
-      view.type = DataType::kUint64;
-  }
-  return view;
-}
-
-// Copies the elements of one view to another of the same type.
 inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
-  const Operand bits = AsBits(to);
-  TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
-                          CastExpression(bits.type, bits.type));
-  return run.launcher().Map(copy, {AsBits(from)}, {bits});
+  return Copy(run.launcher(), from, to);
 }
 
 }  // namespace tfplug::internal

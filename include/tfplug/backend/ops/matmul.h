@@ -3,7 +3,6 @@
 #define TFPLUG_BACKEND_OPS_MATMUL_H_
 
 #include <string>
-#include <utility>
 
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/ops/helpers.h"
@@ -24,13 +23,6 @@ inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
   if (format == "NCHW" || format == "NCDHW") return true;
   return absl::InvalidArgumentError("the data format " + format +
                                     " is not supported on this device");
-}
-
-// Exchanges the last two dimensions.
-inline Operand Transposed(Operand view) {
-  std::swap(view.dim(view.rank - 2), view.dim(view.rank - 1));
-  std::swap(view.stride(view.rank - 2), view.stride(view.rank - 1));
-  return view;
 }
 
 // MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.

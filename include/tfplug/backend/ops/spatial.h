@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tfplug/backend/internal/windows.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/ops/window.h"
 #include "tfplug/backend/registrar.h"
@@ -136,7 +137,8 @@ class BatchKernel final : public BackendKernel {
     bool is_padded = false;
     for (int64_t padding : paddings) is_padded = is_padded || padding > 0;
     if (is_padded) {
-      TFPLUG_ASSIGN_OR_RETURN(image, Place(run, image, placements, 0));
+      TFPLUG_ASSIGN_OR_RETURN(image,
+                              Place(run.launcher(), image, placements, 0));
     }
     const Operand from_blocks = BlocksOf(image, blocks);
     return Copy(run, from_blocks,

@@ -7,37 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "tfplug/backend/nn.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/ops/matmul.h"
 
 #pragma GCC visibility push(hidden)
 
-// Windows that slide over images: the geometry of convolutions and pooling. An
-// image is a view [batch, spatial..., channels], whatever its layout is in
-// memory, and its windows are a view [batch, output..., window..., channels]
-// that overlaps itself. A gradient with respect to the image is again a sum
-// over windows, of the spread gradient: zeros between and around its elements.
+// The attributes of convolutions and pooling, and the shapes of their images.
 namespace tfplug::internal {
-
-// One spatial dimension.
-struct WindowDim {
-  int64_t input, output;
-  int64_t size;  // of the window
-  int64_t stride, dilation;
-  int64_t before, after;  // padding
-};
-using WindowDims = absl::InlinedVector<WindowDim, 3>;
 
 // Returns a view with the channels last.
 inline Operand ChannelsLast(const Operand& view, bool channels_first) {
   return channels_first ? WithDimLast(view, 1) : view;
 }
 // Returns the shape of an image with this batch, channels and output size.
-inline Shape ImageShape(int64_t batch, const WindowDims& dims, int64_t channels,
+inline Shape ImageShape(int64_t batch, const Windows& windows, int64_t channels,
                         bool channels_first) {
   Shape shape = {batch};
   if (channels_first) shape.add_dim(channels);
-  for (const WindowDim& dim : dims) shape.add_dim(dim.output);
+  for (const Window& window : windows) shape.add_dim(window.output);
   if (!channels_first) shape.add_dim(channels);
   return shape;
 }
@@ -74,9 +62,17 @@ class WindowAttrs {
       TFPLUG_ASSIGN_OR_RETURN(
           paddings_,
           construction.GetAttr<std::vector<int64_t>>("explicit_paddings"));
-      if (paddings_.size() != 2 * (static_cast<size_t>(spatial) + 2)) {
+      const size_t size = 2 * (static_cast<size_t>(spatial) + 2);
+      bool is_valid = paddings_.size() == size;
+      for (size_t i = 0; is_valid && i < size; ++i) {
+        const bool is_spatial = i >= 2 && i / 2 != Position(spatial);
+        is_valid = is_spatial ? paddings_[i] >= 0 : paddings_[i] == 0;
+      }
+      if (!is_valid) {
         return absl::InvalidArgumentError(
-            "explicit_paddings needs two values for each dimension");
+            "explicit_paddings must have " + std::to_string(size) +
+            " non-negative elements, which are 0 for the batch and depth "
+            "dimensions");
       }
     }
     return absl::OkStatus();
@@ -88,40 +84,39 @@ class WindowAttrs {
 
   // Returns the geometry for an image and a window of these sizes.
   template <class SizeOfWindow>
-  absl::StatusOr<WindowDims> Dims(const Operand& image,
-                                  SizeOfWindow size) const {
-    WindowDims dims;
+  absl::StatusOr<Windows> Over(const Operand& image, SizeOfWindow size) const {
+    Windows windows;
     for (int i = 0; i < spatial_; ++i) {
-      WindowDim dim = {
+      Window window = {
           image.dim(i + 1), 0, size(i), strides_[Position(i)], 1, 0, 0};
-      if (!dilations_.empty()) dim.dilation = dilations_[Position(i)];
-      const int64_t extent = (dim.size - 1) * dim.dilation + 1;
+      if (!dilations_.empty()) window.dilation = dilations_[Position(i)];
+      const int64_t extent = (window.size - 1) * window.dilation + 1;
       if (padding_ == "SAME") {
-        dim.output = (dim.input + dim.stride - 1) / dim.stride;
+        window.output = (window.input + window.stride - 1) / window.stride;
         const int64_t padding = std::max<int64_t>(
-            0, (dim.output - 1) * dim.stride + extent - dim.input);
-        dim.before = padding / 2;
-        dim.after = padding - dim.before;
+            0, (window.output - 1) * window.stride + extent - window.input);
+        window.before = padding / 2;
+        window.after = padding - window.before;
       } else {
         if (padding_ == "EXPLICIT") {
-          dim.before = paddings_[2 * Position(i)];
-          dim.after = paddings_[2 * Position(i) + 1];
+          window.before = paddings_[2 * Position(i)];
+          window.after = paddings_[2 * Position(i) + 1];
         }
-        dim.output =
-            (dim.input + dim.before + dim.after - extent + dim.stride) /
-            dim.stride;
+        window.output = (window.input + window.before + window.after - extent +
+                         window.stride) /
+                        window.stride;
       }
-      if (dim.output < 0 || dim.size <= 0) {
+      if (window.output < 0 || window.size <= 0) {
         return absl::InvalidArgumentError(
             "Computed output size would be negative: " +
-            std::to_string(dim.output) +
-            " [input_size: " + std::to_string(dim.input) +
+            std::to_string(window.output) +
+            " [input_size: " + std::to_string(window.input) +
             ", effective_filter_size: " + std::to_string(extent) +
-            ", stride: " + std::to_string(dim.stride) + "]");
+            ", stride: " + std::to_string(window.stride) + "]");
       }
-      dims.push_back(dim);
+      windows.push_back(window);
     }
-    return dims;
+    return windows;
   }
 
  private:
@@ -138,106 +133,6 @@ class WindowAttrs {
   std::string padding_;
   std::vector<int64_t> strides_, dilations_, sizes_, paddings_;
 };
-
-// Copies an image into a larger one that is filled with `value`. Element 0 of
-// each spatial dimension goes to `first`, the next ones follow at `step`;
-// elements outside are dropped.
-struct Placement {
-  int64_t size, first, step;
-};
-inline absl::StatusOr<Operand> Place(OpRun& run, Operand image,
-                                     absl::Span<const Placement> dims,
-                                     double value) {
-  Ints sizes = {image.dim(0)};
-  for (const Placement& dim : dims) sizes.push_back(dim.size);
-  sizes.push_back(image.dim(image.rank - 1));
-  TFPLUG_ASSIGN_OR_RETURN(const Operand result,
-                          run.launcher().Allocate(image.type, sizes));
-  TFPLUG_RETURN_IF_ERROR(Fill(run, result, value));
-  Operand inside = result;
-  for (int d = 1; d + 1 < image.rank; ++d) {
-    const Placement& dim = dims[static_cast<size_t>(d) - 1];
-    // The elements [begin, end) are inside.
-    const int64_t begin =
-        dim.first < 0 ? (-dim.first + dim.step - 1) / dim.step : 0;
-    const int64_t room = dim.size - dim.first;
-    const int64_t end =
-        std::clamp<int64_t>(room <= 0 ? 0 : (room + dim.step - 1) / dim.step,
-                            begin, std::max(begin, image.dim(d)));
-    image =
-        Range(image, d, begin, std::min(end, std::max(begin, image.dim(d))));
-    inside.Advance((dim.first + begin * dim.step) * result.stride(d));
-    inside.dim(d) = image.dim(d);
-    inside.stride(d) = dim.step * result.stride(d);
-  }
-  TFPLUG_RETURN_IF_ERROR(Copy(run, image, inside));
-  return result;
-}
-
-// Returns the image with its padding, or the image itself if there is none.
-inline absl::StatusOr<Operand> Padded(OpRun& run, const Operand& image,
-                                      const WindowDims& dims, double value) {
-  absl::InlinedVector<Placement, 3> placements;
-  bool is_padded = false;
-  for (const WindowDim& dim : dims) {
-    is_padded = is_padded || dim.before > 0 || dim.after > 0;
-    placements.push_back({dim.input + dim.before + dim.after, dim.before, 1});
-  }
-  if (!is_padded) return image;
-  return Place(run, image, placements, value);
-}
-
-// Returns the windows of a padded image: [batch, output..., window...,
-// channels].
-inline Operand Windows(const Operand& image, const WindowDims& dims) {
-  Operand view = image;
-  view.rank = 1;
-  int d = 1;
-  for (const WindowDim& dim : dims) {
-    view.AddDim(dim.output, image.stride(d++) * dim.stride);
-  }
-  d = 1;
-  for (const WindowDim& dim : dims) {
-    view.AddDim(dim.size, image.stride(d++) * dim.dilation);
-  }
-  return view.AddDim(image.dim(d), image.stride(d));
-}
-
-// Spreads the gradient `dy` of the windows so that the windows of the result,
-// [batch, input..., window..., channels], are the elements that each element of
-// the image contributed to; window element k is that of the reversed window.
-inline absl::StatusOr<Operand> SpreadWindows(OpRun& run, const Operand& dy,
-                                             const WindowDims& dims,
-                                             double value = 0) {
-  absl::InlinedVector<Placement, 3> placements;
-  WindowDims reversed;
-  for (const WindowDim& dim : dims) {
-    const int64_t reach = (dim.size - 1) * dim.dilation;
-    placements.push_back({dim.input + reach, reach - dim.before, dim.stride});
-    reversed.push_back(
-        {dim.input + reach, dim.input, dim.size, 1, dim.dilation, 0, 0});
-  }
-  TFPLUG_ASSIGN_OR_RETURN(const Operand spread,
-                          Place(run, dy, placements, value));
-  return Windows(spread, reversed);
-}
-
-// Returns a view with the dimensions [begin, end) reversed.
-inline Operand Reversed(Operand view, int begin, int end) {
-  for (int d = begin; d < end; ++d) {
-    view.Advance((view.dim(d) - 1) * view.stride(d));
-    view.stride(d) = -view.stride(d);
-  }
-  return view;
-}
-
-// Returns a view with its dimensions in the order `order`.
-inline Operand Permuted(const Operand& view, absl::Span<const int> order) {
-  Operand result = view;
-  result.rank = 0;
-  for (int d : order) result.AddDim(view.dim(d), view.stride(d));
-  return result;
-}
 
 }  // namespace tfplug::internal
 
