@@ -8,23 +8,23 @@
 #include <numeric>
 #include <vector>
 
-#include "backend/random_views.h"
+#include "tfplug/testing/internal/random_views.h"
 
 namespace {
 
-using random_views::Array;
-using random_views::Below;
-using random_views::Dims;
-using random_views::ForEachIndex;
-using random_views::Random;
 using tfplug::DataType;
 using tfplug::Operand;
 using tfplug::ReduceKind;
 using tfplug::ScatterKind;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
 
 TEST_CASE("MatMul of transposed, repeated and empty matrices") {
   Random random(4);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 100; ++run) {
     const int64_t batch = 1 + Below(random, 3), m = 1 + Below(random, 9),
                   n = 1 + Below(random, 9), k = Below(random, 9);
@@ -46,7 +46,7 @@ TEST_CASE("MatMul of transposed, repeated and empty matrices") {
 
 TEST_CASE_TEMPLATE("Scatter", T, float, int32_t, tfplug::BFloat16) {
   Random random(5);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 100; ++run) {
     const auto kind = static_cast<ScatterKind>(run % 5);
     const int64_t rows = 1 + Below(random, 5), n = Below(random, 9),
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("Scatter", T, float, int32_t, tfplug::BFloat16) {
 
 TEST_CASE("Scan along the last dimension") {
   Random random(6);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 60; ++run) {
     const Dims dims = {1 + Below(random, 3), 1 + Below(random, 40)};
     Array<int32_t> x(random, dims, true), y(random, dims);
@@ -104,7 +104,7 @@ TEST_CASE("Scan along the last dimension") {
 
 TEST_CASE("Sort finds the first elements in descending order") {
   Random random(7);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 60; ++run) {
     const int64_t outer = 1 + Below(random, 3), size = 1 + Below(random, 20),
                   k = 1 + Below(random, size);

@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "backend/random_views.h"
+#include "tfplug/testing/internal/random_views.h"
 
 namespace {
 
-using random_views::Dims;
 using tfplug::Operand;
+using tfplug::testing::Dims;
 
 Operand ViewOf(const Dims& dims, const Dims& strides) {
   Operand view;
@@ -27,13 +27,13 @@ Dims DimsOf(const Operand& view) {
 std::multiset<Dims> OffsetsOf(const std::vector<Operand>& inputs,
                               const std::vector<Operand>& outputs) {
   std::multiset<Dims> all;
-  random_views::ForEachIndex(DimsOf(inputs[0]), [&](const Dims& index) {
+  tfplug::testing::ForEachIndex(DimsOf(inputs[0]), [&](const Dims& index) {
     Dims offsets;
     for (const Operand& view : outputs) {
-      offsets.push_back(random_views::OffsetOf(view, index));
+      offsets.push_back(tfplug::testing::OffsetOf(view, index));
     }
     for (const Operand& view : inputs) {
-      offsets.push_back(random_views::OffsetOf(view, index));
+      offsets.push_back(tfplug::testing::OffsetOf(view, index));
     }
     all.insert(offsets);
   });
@@ -89,14 +89,14 @@ TEST_CASE("reduced dimensions merge among themselves and may be empty") {
 }
 
 TEST_CASE("random operands keep their elements") {
-  random_views::Random random(1);
+  tfplug::testing::Random random(1);
   for (int run = 0; run < 500; ++run) {
-    const Dims dims = random_views::RandomDims(random, 8);
+    const Dims dims = tfplug::testing::RandomDims(random, 8);
     const size_t kept =
         dims.empty() ? 0
-                     : static_cast<size_t>(random_views::Below(
+                     : static_cast<size_t>(tfplug::testing::Below(
                            random, static_cast<int64_t>(dims.size()) + 1));
-    const random_views::Array<float> a(random, dims, true),
+    const tfplug::testing::Array<float> a(random, dims, true),
         b(random, dims, true),
         c(random, Dims(dims.begin(), dims.begin() + static_cast<long>(kept)));
     std::vector<Operand> in = {a.view(), b.view()}, out = {c.view()};

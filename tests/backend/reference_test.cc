@@ -7,21 +7,21 @@
 #include <map>
 #include <vector>
 
-#include "backend/random_views.h"
 #include "tfplug/backend/value.h"
+#include "tfplug/testing/internal/random_views.h"
 
 namespace {
 
-using random_views::Array;
-using random_views::Below;
-using random_views::Dims;
-using random_views::ForEachIndex;
-using random_views::Random;
 using tfplug::DataType;
 using tfplug::MakeExpression;
 using tfplug::Operand;
 using tfplug::ReduceKind;
 using tfplug::Value;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
 
 #define ALL_TYPES                                                      \
   float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, \
@@ -45,9 +45,9 @@ TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
       });
   REQUIRE(expression.ok());
   Random random(2);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 60; ++run) {
-    const Dims dims = random_views::RandomDims(random, 8);
+    const Dims dims = tfplug::testing::RandomDims(random, 8);
     Array<T> x(random, dims, true), y(random, dims, true);
     Array<bool> flag(random, dims, true);
     Array<T> out(random, dims), chosen(random, dims);
@@ -81,7 +81,7 @@ double CombineNumbers(ReduceKind kind, double a, double b) {
 TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
   constexpr DataType kType = tfplug::DataTypeOf<T>();
   Random random(3);
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   for (int run = 0; run < 120; ++run) {
     tfplug::Reduction reduction;
     reduction.kind = static_cast<ReduceKind>(run % 4);
@@ -93,7 +93,7 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
     reduction.finish =
         *MakeExpression({computed, kType}, {kType},
                         [](Value total, Value extra) { return total + extra; });
-    const Dims dims = random_views::RandomDims(random, 8);
+    const Dims dims = tfplug::testing::RandomDims(random, 8);
     const auto kept = static_cast<std::ptrdiff_t>(
         Below(random, static_cast<int64_t>(dims.size()) + 1));
     const Dims kept_dims(dims.begin(), dims.begin() + kept);
@@ -136,7 +136,7 @@ TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
 
 TEST_CASE("a reduction of no elements is the identity") {
   tfplug::Reduction reduction;
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   const auto reduce = [&](ReduceKind kind) {
     reduction.kind = kind;
     float x = 0, y = 7;
@@ -155,7 +155,7 @@ TEST_CASE("a reduction of no elements is the identity") {
 TEST_CASE("sums of floats are accurate, maxima keep NaN") {
   std::vector<float> x(1000000, 0.1f);
   float sum = 0;
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   tfplug::Reduction reduction;
   const auto run = [&] {
     return reference.launcher.Reduce(
@@ -190,7 +190,7 @@ TEST_CASE("operands without memory, and elements of an axis") {
   view.AddDim(4, 0).AddDim(3, 1);
   view.axis_size = 2;
   view.axis_stride = 3;
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   REQUIRE(reference.launcher
               .Map(*expression, {index, hundred, view},
                    {Operand::Dense(y, DataType::kInt32, {4, 3})})
@@ -201,7 +201,7 @@ TEST_CASE("operands without memory, and elements of an axis") {
 }
 
 TEST_CASE("operands that do not match the expression are an error") {
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   double x = 0;
   float y = 0;
   const auto s = reference.launcher.Map(

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_BACKEND_CONFORMANCE_H_
+#define TFPLUG_TESTING_BACKEND_CONFORMANCE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/backend/backend.h"
+#include "tfplug/testing/conformance.h"
+#include "tfplug/testing/fake_device.h"
+#include "tfplug/testing/internal/map_cases.h"
+#include "tfplug/testing/internal/primitive_run.h"
+#include "tfplug/testing/internal/reduce_cases.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::testing {
+
+struct BackendConformanceOptions : ConformanceOptions {
+  // False for hardware that treats denormal numbers as 0.
+  bool has_denormals = true;
+};
+
+// One thing that CheckBackend checks, on random operands.
+using PrimitiveSubject = std::function<PrimitiveCase(CaseMaker&)>;
+
+// Returns a subject for each primitive, opcode, kind and type.
+inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
+  std::vector<PrimitiveSubject> all;
+  for (const DataType type : types) {
+    const bool is_bool = type == DataType::kBool;
+    const bool is_computed = ComputeType(type) == type;
+    for (int i = 0; is_computed && i < kOpcodeCount; ++i) {
+      const auto opcode = static_cast<Opcode>(i);
+      if (!internal::Allows(internal::InfoOf(opcode).types, type)) continue;
+      all.push_back([=](CaseMaker& maker) {
+        return MakeOpcodeCase(maker, opcode, type);
+      });
+    }
+    for (int i = 0; i < 4; ++i) {
+      const auto kind = static_cast<ReduceKind>(i);
+      if (is_computed) {
+        all.push_back([=](CaseMaker& maker) {
+          return MakeReduceCase(maker, kind, type);
+        });
+      }
+      if (is_bool) continue;
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeScanCase(maker, kind, type); });
+    }
+    for (int i = 0; i < (is_bool ? 1 : 5); ++i) {
+      const auto kind = static_cast<ScatterKind>(i);
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeScatterCase(maker, kind, type); });
+    }
+    if (is_bool) continue;
+    if (is_computed) {
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeFusedCase(maker, type); });
+    }
+    if (is_computed && IsFloat(type)) {
+      all.push_back(
+          [=](CaseMaker& maker) { return MakeAccuracyCase(maker, type); });
+    }
+    all.push_back(
+        [=](CaseMaker& maker) { return MakeMatMulCase(maker, type); });
+    all.push_back([=](CaseMaker& maker) { return MakeSortCase(maker, type); });
+  }
+  return all;
+}
+
+// Runs each subject once and then for as long as the options allow. A failure
+// is searched for on smaller and simpler operands.
+inline absl::Status CheckPrimitives(PrimitiveRun& run, const Types& types,
+                                    const BackendConformanceOptions& options) {
+  const auto check = [&](const PrimitiveSubject& subject, Level level,
+                         uint64_t seed) {
+    Random random(static_cast<Random::result_type>(seed));
+    CaseMaker maker(random, level, options.has_denormals, types);
+    const PrimitiveCase made = subject(maker);
+    int64_t size = 0;
+    for (const TestArray& array : made.arrays) {
+      size += array.view.num_elements();
+    }
+    return std::make_pair(run.Check(made), size);
+  };
+  const Deadline deadline(options.seconds);
+  const std::vector<PrimitiveSubject> subjects = PrimitiveSubjects(types);
+  for (uint64_t i = 0; i < subjects.size() || !deadline.has_passed(); ++i) {
+    const PrimitiveSubject& subject = subjects[i % subjects.size()];
+    const uint64_t seed = options.seed + i;
+    const Level level = i % 16 == 15 ? kLarge : kRandom;
+    const std::string difference = check(subject, level, seed).first;
+    if (difference.empty()) continue;
+    for (int simple = kTiny; simple <= level; ++simple) {
+      std::pair<std::string, int64_t> smallest;
+      for (uint64_t k = 0; k < 30; ++k) {
+        auto found = check(subject, static_cast<Level>(simple), seed + k);
+        if (found.first.empty()) continue;
+        if (smallest.first.empty() || found.second < smallest.second) {
+          smallest = std::move(found);
+        }
+      }
+      if (!smallest.first.empty()) return absl::InternalError(smallest.first);
+    }
+    return absl::InternalError(difference);
+  }
+  return absl::OkStatus();
+}
+
+// Checks each primitive of a backend against its definition (reference.h), on
+// device 0's compute stream: all types that the backend supports, strides that
+// are 0, negative or overlap, operands without memory, empty and large arrays,
+// NaN, infinities, denormal numbers, extreme integers. INTERNAL if an element
+// differs by more than AllowedUlps, or memory beside an output was changed; the
+// message has the smallest launch found.
+//
+//   MyBackend backend;
+//   CHECK(tfplug::testing::CheckBackend(backend, device) == absl::OkStatus());
+template <class B>
+absl::Status CheckBackend(B& backend, FakeDevice& device,
+                          const BackendConformanceOptions& options = {}) {
+  Types types;
+  for (int i = 1; i <= static_cast<int>(DataType::kUint64); ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (ComputeType(type) != DataType(0) && backend.B::Supports(type)) {
+      types.push_back(type);
+    }
+  }
+  auto& stream = *static_cast<typename B::Stream*>(
+      static_cast<void*>(device.compute().handle()));
+  PrimitiveRun run(
+      device,
+      [&](Scratch& scratch) { return MakeLauncher(backend, stream, scratch); },
+      options.has_denormals);
+  return CheckPrimitives(run, types, options);
+}
+
+}  // namespace tfplug::testing
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_TESTING_BACKEND_CONFORMANCE_H_

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTING_INTERNAL_REDUCE_CASES_H_
+#define TFPLUG_TESTING_INTERNAL_REDUCE_CASES_H_
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "tfplug/backend/value.h"
+#include "tfplug/testing/internal/primitive_case.h"
+
+#pragma GCC visibility push(hidden)
+
+// Cases of the primitives that combine elements.
+namespace tfplug::testing {
+
+inline const char* NameOf(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return "kSum";
+    case ReduceKind::kProduct:
+      return "kProduct";
+    case ReduceKind::kMax:
+      return "kMax";
+    default:
+      return "kMin";
+  }
+}
+
+// Returns values whose combination does not depend on the order.
+inline Values ExactValues(ReduceKind kind, DataType type) {
+  if (!IsFloat(type) || kind == ReduceKind::kMax || kind == ReduceKind::kMin) {
+    return Values::kAny;
+  }
+  return kind == ReduceKind::kSum ? Values::kSmall : Values::kOnes;
+}
+
+// Reduces values of `type`, with two outputs and an input of `finish`.
+inline PrimitiveCase MakeReduceCase(CaseMaker& maker, ReduceKind kind,
+                                    DataType type) {
+  const Dims dims = maker.MakeDims();
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  const auto kept =
+      static_cast<std::ptrdiff_t>(Below(maker.random(), rank + 1));
+  const Dims kept_dims(dims.begin(), dims.begin() + kept);
+  const DataType stored = maker.StoredType(type);
+  Reduction reduction;
+  reduction.kind = kind;
+  const bool is_bool = type == DataType::kBool;
+  reduction.map = *MakeExpression(
+      {stored, stored}, {type},
+      [&](Value x, Value y) { return is_bool ? x & y : Max(x, y); });
+  reduction.finish = *MakeExpression(
+      {type, stored}, {type, stored}, [&](Value all, Value extra) {
+        return std::array<Value, 2>{all, is_bool ? all ^ extra : all + extra};
+      });
+  const Values values = ExactValues(kind, type);
+  maker.AddInput(stored, dims, values);
+  maker.AddInput(stored, dims, values);
+  const size_t extra = maker.Add(stored, kept_dims, Values::kSmall);
+  for (int64_t d = kept; d < rank; ++d) {
+    maker.made().arrays[extra].view.AddDim(dims[static_cast<size_t>(d)], 0);
+  }
+  maker.AddOutput(type, kept_dims);
+  maker.AddOutput(stored, kept_dims);
+  PrimitiveCase& made = maker.made();
+  made.text = std::string("Reduce of kind ") + NameOf(kind) + ", map " +
+              Formula(reduction.map) + ", finish " + Formula(reduction.finish);
+  made.launch = [reduction = std::move(reduction)](
+                    Launcher& launcher, const std::vector<Operand>& operands) {
+    absl::InlinedVector<Operand, 4> in(operands.begin(), operands.begin() + 3);
+    absl::InlinedVector<Operand, 4> out(operands.begin() + 3, operands.end());
+    return launcher.Reduce(reduction, absl::MakeSpan(in), absl::MakeSpan(out));
+  };
+  return made;
+}
+
+// Sums fractions, whose error depends on the order and precision of the sum.
+inline PrimitiveCase MakeAccuracyCase(CaseMaker& maker, DataType type) {
+  const int64_t size = maker.level() == kLarge ? 100000 : maker.MakeSize(9);
+  const size_t input = maker.Add(type, {size}, Values::kOnes);
+  maker.AddOutput(type, {});
+  PrimitiveCase& made = maker.made();
+  TestArray& array = made.arrays[input];
+  for (size_t i = 0; i < array.bytes.size(); i += array.element_size()) {
+    const double value = static_cast<double>(Below(maker.random(), 1000)) / 997;
+    const auto short_value = static_cast<float>(value);
+    const bool is_double = type == DataType::kDouble;
+    std::memcpy(array.bytes.data() + i,
+                is_double ? static_cast<const void*>(&value) : &short_value,
+                array.element_size());
+  }
+  const double epsilon = type == DataType::kDouble ? 2.3e-16 : 1.2e-7;
+  // Rounding errors of a sum in the type itself are random.
+  made.absolute = epsilon * static_cast<double>(size) *
+                  (2 + 2 * std::sqrt(static_cast<double>(size)));
+  made.text = "Reduce of kind kSum, of fractions";
+  Reduction reduction;
+  reduction.map = *CastExpression(type, type);
+  reduction.finish = reduction.map;
+  made.launch = [reduction = std::move(reduction)](
+                    Launcher& launcher, const std::vector<Operand>& operands) {
+    return launcher.Reduce(reduction, {operands[0]}, {operands[1]});
+  };
+  return made;
+}
+
+// Multiplies matrices of small integers, so that sums are exact.
+inline PrimitiveCase MakeMatMulCase(CaseMaker& maker, DataType type) {
+  const int64_t m = maker.MakeSize(65), n = maker.MakeSize(65),
+                k = maker.OneIn(12)  ? 0
+                    : maker.OneIn(2) ? m  // may be transposed by mistake
+                                     : maker.MakeSize(65);
+  Dims batch;
+  if (maker.level() == kRandom) {
+    for (int64_t d = Below(maker.random(), 3); d > 0; --d) {
+      batch.push_back(1 + Below(maker.random(), 3));
+    }
+  }
+  const auto dims = [&](int64_t rows, int64_t columns) {
+    Dims all = batch;
+    all.push_back(rows);
+    all.push_back(columns);
+    return all;
+  };
+  maker.Add(type, dims(m, k), Values::kSmall);
+  maker.Add(type, dims(k, n), Values::kSmall);
+  maker.AddOutput(type, dims(m, n));
+  maker.made().text = "MatMul";
+  maker.made().launch = [](Launcher& launcher,
+                           const std::vector<Operand>& operands) {
+    return launcher.MatMul(operands[0], operands[1], operands[2]);
+  };
+  return maker.made();
+}
+
+inline PrimitiveCase MakeScatterCase(CaseMaker& maker, ScatterKind kind,
+                                     DataType type) {
+  const int64_t rows = maker.MakeSize(50);
+  const int64_t n = maker.OneIn(12) ? 0 : maker.MakeSize(100);
+  Dims inner;
+  for (int64_t d = Below(maker.random(), maker.level() < kFlat ? 1 : 3); d > 0;
+       --d) {
+    inner.push_back(maker.MakeSize(9));
+  }
+  const auto dims = [&](int64_t size) {
+    Dims all = inner;
+    all.insert(all.begin(), size);
+    return all;
+  };
+  const Values values = kind == ScatterKind::kAdd        ? Values::kSmall
+                        : kind == ScatterKind::kMultiply ? Values::kOnes
+                                                         : Values::kAny;
+  maker.AddIndices(maker.OneIn(2) ? DataType::kInt32 : DataType::kInt64, {n},
+                   rows);
+  maker.Add(type, dims(n), values);
+  maker.Add(type, dims(rows), values, /*is_output=*/true);
+  constexpr const char* kNames[] = {"kSet", "kAdd", "kMultiply", "kMax",
+                                    "kMin"};
+  maker.made().text =
+      std::string("Scatter of kind ") + kNames[static_cast<size_t>(kind)];
+  maker.made().launch = [kind](Launcher& launcher,
+                               const std::vector<Operand>& operands) {
+    return launcher.Scatter(kind, operands[0], operands[1], operands[2]);
+  };
+  return maker.made();
+}
+
+// Returns dimensions whose last one is not too large for sorting by counting.
+inline Dims RowsToScan(CaseMaker& maker) {
+  Dims dims;
+  if (maker.level() >= kFlat) {
+    for (int64_t d = Below(maker.random(), 3); d > 0; --d) {
+      dims.push_back(1 + Below(maker.random(), 3));
+    }
+  }
+  dims.push_back(maker.MakeSize(700));
+  return dims;
+}
+
+inline PrimitiveCase MakeScanCase(CaseMaker& maker, ReduceKind kind,
+                                  DataType type) {
+  const Dims dims = RowsToScan(maker);
+  maker.Add(type, dims, ExactValues(kind, type));
+  maker.AddOutput(type, dims);
+  maker.made().text = std::string("Scan of kind ") + NameOf(kind);
+  maker.made().launch = [kind](Launcher& launcher,
+                               const std::vector<Operand>& operands) {
+    return launcher.Scan(kind, operands[0], operands[1]);
+  };
+  return maker.made();
+}
+
+inline PrimitiveCase MakeSortCase(CaseMaker& maker, DataType type) {
+  const Dims dims = RowsToScan(maker);
+  Dims kept = dims;
+  kept.back() = 1 + Below(maker.random(), dims.back());
+  maker.Add(type, dims, Values::kAny);
+  maker.AddOutput(type, kept);
+  maker.AddOutput(DataType::kInt32, kept);
+  maker.made().text = "Sort";
+  maker.made().launch = [](Launcher& launcher,
+                           const std::vector<Operand>& operands) {
+    return launcher.Sort(operands[0], operands[1], operands[2]);
+  };
+  return maker.made();
+}
+
+}  // namespace tfplug::testing
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_TESTING_INTERNAL_REDUCE_CASES_H_

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/testing/backend_conformance.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fixture.h"
+#include "minimal_device.h"
+
+namespace {
+
+using tfplug::testing::BackendConformanceOptions;
+using tfplug::testing::CheckBackend;
+
+using tfplug::DataType;
+using tfplug::Expression;
+using tfplug::Launcher;
+using tfplug::Operand;
+using tfplug::Operands;
+using tfplug::ReduceKind;
+using tfplug::Reduction;
+using tfplug::ScatterKind;
+
+enum class Mistake {
+  kNone,
+  kIgnoresScalars,
+  kIgnoresStartOfIndex,
+  kClampsIndices,
+  kStoresOneOutput,
+  kWritesBesideOutputs,
+  kFlushesDenormals,
+  kDropsNan,
+  kSkipsEmptyReductions,
+  kTakesFirstUpdate,
+  kIgnoresKindOfScan,
+  kIgnoresTransposition,
+  kSortsWithoutIndices,
+  kFails,
+};
+Mistake mistake = Mistake::kNone;
+
+// Calls visit with a reference to each element of a view of T.
+template <class T, class Visit>
+void ForEachElement(const Operand& view, Visit visit) {
+  if (view.type != tfplug::DataTypeOf<T>()) return;
+  const tfplug::testing::Dims dims(view.dims.begin(),
+                                   view.dims.begin() + view.rank);
+  tfplug::testing::ForEachIndex(dims, [&](const auto& index) {
+    visit(static_cast<T*>(view.data)[tfplug::testing::OffsetOf(view, index)]);
+  });
+}
+
+// The reference primitives with a mistake.
+class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
+ public:
+  using Reference = tfplug::ReferenceBackend<minimal::Stream>;
+
+  absl::Status Map(minimal::Stream& stream, const Expression& expression,
+                   Operands inputs, Operands outputs) override {
+    if (mistake == Mistake::kFails && inputs.size() == 2) {
+      return absl::UnavailableError("no program with two inputs");
+    }
+    std::vector<Operand> in(inputs.begin(), inputs.end());
+    for (Operand& operand : in) {
+      const bool is_scalar = operand.kind == Operand::Kind::kScalar;
+      const bool is_index = operand.kind == Operand::Kind::kIndex;
+      if (mistake == Mistake::kIgnoresScalars && is_scalar) operand.scalar = 0;
+      if (mistake == Mistake::kIgnoresStartOfIndex && is_index) {
+        operand.scalar = 0;
+      }
+      if (mistake == Mistake::kClampsIndices && operand.axis_size > 1) {
+        --operand.axis_size;
+      }
+    }
+    std::vector<Operand> out(outputs.begin(), outputs.end());
+    std::vector<double> unused(1 << 17);
+    if (mistake == Mistake::kStoresOneOutput && out.size() > 1) {
+      out[1] = Operand::Dense(unused.data(), out[1].type, DimsOf(out[1]));
+    }
+    absl::Status status = Reference::Map(stream, expression, in, out);
+    if (mistake == Mistake::kWritesBesideOutputs) {
+      const Operand& view = outputs[0];
+      if (view.rank == 1 && view.stride(0) == 3) {
+        std::memset(static_cast<char*>(view.data) + DataTypeSize(view.type),
+                    0x55, 1);
+      }
+    }
+    if (mistake == Mistake::kFlushesDenormals) {
+      ForEachElement<float>(outputs[0], [](float& x) {
+        if (std::fpclassify(x) == FP_SUBNORMAL) x = 0;
+      });
+    }
+    return status;
+  }
+
+  absl::Status Reduce(minimal::Stream& stream, const Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    if (mistake == Mistake::kSkipsEmptyReductions &&
+        inputs[0].num_elements() == 0) {
+      return absl::OkStatus();
+    }
+    absl::Status status = Reference::Reduce(stream, reduction, inputs, outputs);
+    if (mistake == Mistake::kDropsNan && reduction.kind == ReduceKind::kMax) {
+      ForEachElement<float>(outputs[0], [](float& x) {
+        if (std::isnan(x)) x = 0;
+      });
+    }
+    return status;
+  }
+
+  absl::Status MatMul(minimal::Stream& stream, Launcher& launcher,
+                      const Operand& a, const Operand& b,
+                      const Operand& c) override {
+    Operand wrong = a;
+    const int m = a.rank - 2, k = a.rank - 1;
+    if (mistake == Mistake::kIgnoresTransposition && a.dim(m) == a.dim(k) &&
+        a.stride(m) == 1) {
+      std::swap(wrong.stride(m), wrong.stride(k));
+    }
+    return Reference::MatMul(stream, launcher, wrong, b, c);
+  }
+
+  absl::Status Scatter(minimal::Stream& stream, Launcher& launcher,
+                       ScatterKind kind, const Operand& indices,
+                       const Operand& updates, const Operand& output) override {
+    Operand wrong_indices = indices, wrong_updates = updates;
+    if (mistake == Mistake::kTakesFirstUpdate && indices.dim(0) > 0) {
+      for (Operand* operand : {&wrong_indices, &wrong_updates}) {
+        operand->Advance((operand->dim(0) - 1) * operand->stride(0));
+        operand->stride(0) = -operand->stride(0);
+      }
+    }
+    return Reference::Scatter(stream, launcher, kind, wrong_indices,
+                              wrong_updates, output);
+  }
+
+  absl::Status Scan(minimal::Stream& stream, Launcher& launcher,
+                    ReduceKind kind, const Operand& input,
+                    const Operand& output) override {
+    if (mistake == Mistake::kIgnoresKindOfScan) kind = ReduceKind::kSum;
+    return Reference::Scan(stream, launcher, kind, input, output);
+  }
+
+  absl::Status Sort(minimal::Stream& stream, Launcher& launcher,
+                    const Operand& input, const Operand& values,
+                    const Operand& indices) override {
+    absl::Status status =
+        Reference::Sort(stream, launcher, input, values, indices);
+    if (mistake == Mistake::kSortsWithoutIndices) {
+      ForEachElement<int32_t>(indices, [](int32_t& i) { i = 0; });
+    }
+    return status;
+  }
+
+ private:
+  static tfplug::testing::Dims DimsOf(const Operand& view) {
+    return tfplug::testing::Dims(view.dims.begin(),
+                                 view.dims.begin() + view.rank);
+  }
+};
+
+absl::Status Check(double seconds = 0, bool has_denormals = true) {
+  tfplug::Fixture<minimal::Platform> fixture;
+  Backend backend;
+  BackendConformanceOptions options;
+  options.seconds = seconds;  // if 0, each subject once
+  options.has_denormals = has_denormals;
+  return CheckBackend(backend, fixture.device(), options);
+}
+
+TEST_CASE("the reference backend on the minimal device") {
+  CHECK(Check() == absl::OkStatus());
+}
+
+TEST_CASE("each mistake is found on the smallest operands") {
+  struct Case {
+    Mistake mistake;
+    const char* named;
+  };
+  const Case cases[] = {
+      {Mistake::kIgnoresScalars, "kScalar"},
+      {Mistake::kIgnoresStartOfIndex, "kIndex"},
+      {Mistake::kClampsIndices, "and an axis of"},
+      {Mistake::kStoresOneOutput, "select(x2, x0, x1)"},
+      {Mistake::kWritesBesideOutputs, "Memory beside operand"},
+      {Mistake::kFlushesDenormals, " is 0 instead of "},
+      {Mistake::kDropsNan, " is 0 instead of nan"},
+      {Mistake::kSkipsEmptyReductions, "0] with strides"},
+      {Mistake::kTakesFirstUpdate, "Scatter of kind kSet"},
+      {Mistake::kIgnoresKindOfScan, "Scan of kind kProduct"},
+      {Mistake::kIgnoresTransposition, "MatMul"},
+      {Mistake::kSortsWithoutIndices, "Sort"},
+      {Mistake::kFails, "It returned UNAVAILABLE: no program with two inputs"},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.named);
+    mistake = each.mistake;
+    const absl::Status status = Check(/*seconds=*/20);
+    mistake = Mistake::kNone;
+    CHECK(absl::IsInternal(status));
+    const std::string text(status.message());
+    CHECK_MESSAGE(text.find(each.named) != std::string::npos, text);
+  }
+}
+
+TEST_CASE("hardware without denormal numbers") {
+  mistake = Mistake::kFlushesDenormals;
+  CHECK(Check(/*seconds=*/0, /*has_denormals=*/false) == absl::OkStatus());
+  mistake = Mistake::kNone;
+}
+
+}  // namespace
