@@ -8,16 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "backend/random_views.h"
+#include "tfplug/testing/internal/random_views.h"
 
 // The composed primitives for neural networks against sums over all elements.
 namespace {
 
-using random_views::Array;
-using random_views::Below;
-using random_views::Dims;
-using random_views::ForEachIndex;
-using random_views::Random;
 using tfplug::BatchNormalization;
 using tfplug::Convolution;
 using tfplug::Operand;
@@ -25,6 +20,11 @@ using tfplug::Pooling;
 using tfplug::PoolKind;
 using tfplug::Window;
 using tfplug::Windows;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
 
 Window RandomWindow(Random& random) {
   Window window{1 + Below(random, 6),
@@ -103,7 +103,7 @@ auto Integers(Random& random) {
 template <class T>
 void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
                      int64_t depth, int64_t outputs, int64_t max_bytes) {
-  random_views::Reference reference;
+  tfplug::testing::Reference reference;
   tfplug::Launcher& launcher = reference.launcher;
   const Windows& windows = conv.windows;
   const int64_t channels = depth * conv.groups,
@@ -185,8 +185,7 @@ TEST_CASE("The memory for windows is bounded") {
     int64_t largest = 0, total = 0;
   };
   Random random(2);
-  tfplug::ReferenceBackend<random_views::Stream> backend;
-  random_views::Stream stream;
+  tfplug::testing::Reference reference;
   const Window window{12, 10, 3, 1, 1, 0, 0};
   const Convolution conv{{window, window}, 1};
   Array<float> image(random, {8, 12, 12, 4}), filter(random, {3, 3, 4, 5}),
@@ -195,7 +194,8 @@ TEST_CASE("The memory for windows is bounded") {
   constexpr int64_t kAll = 8 * 10 * 10 * 3 * 3 * 4 * 4;
   for (int64_t max_bytes : {kAll, kAll / 8, kAll / 80, kAll / 800}) {
     CountingScratch scratch;
-    tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+    tfplug::Launcher launcher =
+        tfplug::MakeLauncher(reference.backend, reference.stream, scratch);
     REQUIRE(tfplug::internal::ComposeConv(launcher, conv, image.view(),
                                           filter.view(), output.view(),
                                           max_bytes)
@@ -209,7 +209,7 @@ TEST_CASE("The memory for windows is bounded") {
 TEST_CASE_TEMPLATE("Pool and its gradient", T, float, double) {
   Random random(3);
   for (int run = 0; run < 80; ++run) {
-    random_views::Reference reference;
+    tfplug::testing::Reference reference;
     Pooling pooling;
     pooling.kind = run % 2 == 0 ? PoolKind::kMax : PoolKind::kAverage;
     for (int i = 0; i < 1 + run % 3; ++i) {
@@ -275,7 +275,7 @@ TEST_CASE("Batch normalization") {
     return static_cast<float>(Below(random, 100)) / 20 - 2;
   };
   for (int run = 0; run < 40; ++run) {
-    random_views::Reference reference;
+    tfplug::testing::Reference reference;
     const int64_t depth = 1 + Below(random, 4);
     const Dims dims = {1 + Below(random, 3), 1 + Below(random, 4),
                        1 + Below(random, 4), depth};
@@ -369,7 +369,7 @@ TEST_CASE("Batch normalization") {
 TEST_CASE_TEMPLATE("CrossEntropy", Label, float, int32_t) {
   Random random(5);
   for (int run = 0; run < 40; ++run) {
-    random_views::Reference reference;
+    tfplug::testing::Reference reference;
     const int64_t rows = 1 + Below(random, 3), classes = 1 + Below(random, 5);
     constexpr bool kIsSparse = std::is_integral_v<Label>;
     Array<float> logits(random, {rows, classes}, true);
