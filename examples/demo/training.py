@@ -97,9 +97,6 @@ class Trainer:
         """Returns the number of ops per training step by device type, counted in
         the graphs that each device runs, and the names of the ops that compute on
         the CPU."""
-        # TensorFlow's metadata lacks the graphs of functions with
-        # jit_compile=True, in which Keras otherwise wraps the step.
-        self.model.jit_compile = False
         context.context().enable_run_metadata()
         context.context().export_run_metadata()  # discards earlier metadata
         self.fit(images, labels, len(images), 1)

@@ -39,7 +39,17 @@ def _grouped(keras):
     ])
 
 
-MODELS = {"mlp": _mlp, "cnn": _cnn, "grouped": _grouped}
+def _lstm(keras):
+    """A loop: TensorFlow traces it in another way for XLA, so that no pass could edit
+    its body."""
+    return keras.Sequential([
+        keras.Input((6, 3)),
+        keras.layers.Bidirectional(keras.layers.LSTM(8)),
+        keras.layers.Dense(5),
+    ])
+
+
+MODELS = {"mlp": _mlp, "cnn": _cnn, "grouped": _grouped, "lstm": _lstm}
 
 
 def _make(name):

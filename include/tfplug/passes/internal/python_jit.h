@@ -9,12 +9,15 @@
 
 #pragma GCC visibility push(hidden)
 
-// Eager calls of functions with jit_compile=True. DisableXla edits calls within
-// graphs, but a call from Python is not part of a graph, and TensorFlow fails
-// with "No JIT device registered". In a Python process, tfplug therefore wraps
-// tf.function: a function that is called for this device runs without XLA.
-// Calls for other devices are unchanged, except that a function whose first
-// call is for this device runs without XLA everywhere.
+// Calls of functions with jit_compile=True in Python. DisableXla edits calls
+// within graphs, which leaves two gaps. A call from Python is not part of a
+// graph, and TensorFlow fails with "No JIT device registered". And TensorFlow
+// traces such a function for XLA: its loops and conditions stay functional ops,
+// whose bodies no graph pass can edit. In a Python process, tfplug therefore
+// wraps tf.function: a function that is called for this device, eagerly or
+// while another function is traced, is traced and runs without XLA. Calls for
+// other devices are unchanged, except that a function whose first call is for
+// this device runs without XLA everywhere.
 namespace tfplug::internal {
 
 inline constexpr char kPythonJit[] = R"py(
@@ -22,15 +25,38 @@ def disable_xla(device_type):
   import functools
   from tensorflow.python.eager import context
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
+  from tensorflow.python.framework import ops
 
   function_class = polymorphic_function.Function
 
+  class Probe:
+    """The part of an op that takes the device of the tf.device around it."""
+    device, name, type = "", "", "PartitionedCall"
+
+    def _set_device_from_string(self, device):
+      self.device = device
+
+  def device_name():
+    """The device of the innermost tf.device around a call, "" without one. A
+    function's graph ignores those around the function."""
+    graph = None if context.executing_eagerly() else ops.get_default_graph()
+    while graph is not None:
+      probe = Probe()
+      try:
+        graph._apply_device_functions(probe)
+      except AttributeError:
+        pass  # A device function of the user that needs a real op.
+      if "/device:" in probe.device:
+        return probe.device
+      graph = getattr(graph, "outer_graph", None)
+    return context.context().device_name or ""
+
   def is_on_device():
-    """Whether an eager call now runs on the device: TensorFlow prefers it to the
-    CPU where no tf.device is given."""
-    if not context.executing_eagerly():
+    """Whether a call now runs on the device: TensorFlow prefers it to the CPU
+    where no tf.device is given."""
+    if not ops.executing_eagerly_outside_functions():
       return False
-    name = context.context().device_name
+    name = device_name()
     if name:
       return f"/device:{device_type}:" in name
     return bool(context.context().list_logical_devices(device_type))
