@@ -137,6 +137,53 @@ TEST_CASE("formulas") {
   }
 }
 
+TEST_CASE("a multiple is a sum again") {
+  struct Case {
+    double factor;
+    int constant;  // the input that is the factor
+    std::vector<const char*> kernels;
+    const char* expected;
+  };
+  const char* const kOther = "Mul";
+  for (const Case& c : std::vector<Case>{
+           {2, 0, {"AddV2"}, "AddV2(y, y)"},
+           {2, 1, {"Add"}, "Add(x, x)"},
+           {3, 0, {"AddV2", "AddN"}, "AddV2(AddV2(y, y), y)"},
+           {3, 0, {"AddN"}, "AddN(y, y, y)"},
+           {2, 0, {"Sub"}, "Sub(y, Sub(0.[], y))"},
+           {2, 0, {"RealDiv"}, "RealDiv(2.[], RealDiv(1.[], y))"},
+           {2.5, 0, {"AddV2"}, kOther},
+           {9, 0, {"AddV2"}, kOther},
+       }) {
+    OneNode one("Mul", 2);
+    const Node factor = one.f.input(c.constant).node;
+    factor.SetOp("Const");
+    REQUIRE(factor.AddControl(one.f.input(1 - c.constant).node).ok());
+    Constant::Of(Shape{}, std::vector<float>{static_cast<float>(c.factor)})
+        .Write(factor);
+    AddKernels(c.kernels);
+    one.Run();
+    if (c.expected == kOther) {
+      CHECK(one.f.op() == "Mul");
+      CHECK(one.f.device() == kCpu);
+    } else {
+      CHECK(one.Text() == c.expected);
+    }
+  }
+}
+
+TEST_CASE("a product of tensors is not a sum") {
+  OneNode product("Mul", 2);
+  AddKernels({"AddV2", "Pow"});
+  product.Run();
+  CHECK(product.f.op() == "Mul");
+  CHECK(product.f.device() == kCpu);
+  OneNode square("Square", 1);  // not via Mul, which is no sum here
+  AddKernels({"AddV2", "Pow"});
+  square.Run();
+  CHECK(square.Text() == "Pow(x, 2.[])");
+}
+
 TEST_CASE("a reduction keeps its attributes") {
   OneNode min("Min", 2);
   min.f.SetAttr("keep_dims", true);

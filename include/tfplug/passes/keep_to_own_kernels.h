@@ -39,6 +39,9 @@ inline constexpr InsertedOp kInsertedOps[] = {
     {"Add", "Sub(x, Neg(y))"},
     {"Sub", "AddV2(x, Neg(y))"},
     {"Sub", "Add(x, Neg(y))"},
+    {"Mul", "AddV2(x, x, ...)"},
+    {"Mul", "AddN(x, x, ...)"},
+    {"Mul", "Add(x, x, ...)"},
     {"Mul", "RealDiv(x, Reciprocal(y))"},
     {"Mul", "Div(x, Reciprocal(y))"},
     {"Neg", "Sub(0, x)"},
@@ -129,7 +132,7 @@ class KeepToOwnKernels : public GraphPass {
     if (HasKernel(op, type, context)) return true;
     if (depth == 0) return false;
     for (const InsertedOp& row : kInsertedOps) {
-      if (row.op == op &&
+      if (row.op == op && !internal::Expansion::IsRepeated(row.formula) &&
           CanComputeAll(row.formula, type, depth - 1, context)) {
         return true;
       }

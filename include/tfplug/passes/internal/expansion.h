@@ -65,6 +65,8 @@ inline std::string EncodeNumber(double number, DataType type) {
 //   AddV2(...)              AddV2(AddV2(input 0, input 1), input 2) and so on
 //   Neg(Max*(Neg(x), y))    * gives Max all attributes of the node, not only T
 //   Mul(x, ones)            ones and zeros have the shape in the Const input 1
+//   AddV2(x, x, ...)        a chain of AddV2, or one AddN, of as many x as the
+//                           other input, a scalar Const, says: 2 to 8
 class Expansion {
  public:
   Expansion(Graph& graph, Node node, DataType type)
@@ -84,10 +86,16 @@ class Expansion {
     return ops;
   }
 
+  // Whether the formula repeats an input, which only the inputs' values allow.
+  static bool IsRepeated(absl::string_view formula) {
+    return absl::StrContains(formula, "x, x, ...");
+  }
+
   // Whether the node has the inputs that the formula needs, and its constants
   // can be written.
   bool CanApply(absl::string_view formula) const {
     if (formula.empty() || inputs_.empty()) return false;
+    if (IsRepeated(formula)) return !ReadRepeated().empty();
     if (absl::StrContains(formula, "y") && inputs_.size() < 2) return false;
     const bool has_shape = absl::StrContains(formula, "ones") ||
                            absl::StrContains(formula, "zeros");
@@ -96,8 +104,11 @@ class Expansion {
   }
 
   absl::Status Apply(absl::string_view formula) {
-    if (absl::StrContains(formula, "(...)")) {
-      return ApplyFold(formula.substr(0, formula.find('(')));
+    const absl::string_view first = formula.substr(0, formula.find('('));
+    if (absl::StrContains(formula, "(...)")) return ApplyFold(first);
+    if (IsRepeated(formula)) {
+      inputs_ = ReadRepeated();
+      return first == "AddN" ? ApplySum() : ApplyFold(first);
     }
     rest_ = formula;
     const Call call = ParseName();
@@ -170,6 +181,25 @@ class Expansion {
     return Shape(*dims);
   }
 
+  // Returns the input that is not a Const as many times as the Const says; none
+  // if there is no such pair.
+  std::vector<Output> ReadRepeated() const {
+    constexpr size_t kMaxCount = 8;
+    if (inputs_.size() != 2) return {};
+    for (const size_t i : {0, 1}) {
+      const auto constant = Constant::Read(inputs_[i].node);
+      if (!constant.ok() || constant->shape().rank() != 0) continue;
+      for (size_t count = 2; count <= kMaxCount; ++count) {
+        const std::string number =
+            EncodeNumber(static_cast<double>(count), type_);
+        if (!number.empty() && constant->GetBytes() == number) {
+          return std::vector<Output>(count, inputs_[1 - i]);
+        }
+      }
+    }
+    return {};
+  }
+
   absl::StatusOr<Node> AddNode(absl::string_view op) {
     auto added = graph_.AddNode(
         graph_.UniqueName(std::string(node_.name()) + "/" + std::string(op)),
@@ -225,10 +255,19 @@ class Expansion {
       auto s = node_.RemoveInput(node_.num_inputs() - 1);
       if (!s.ok()) return s;
     }
+    const auto num_inputs = static_cast<size_t>(node_.num_inputs());
     for (size_t i = 0; i < arguments.size(); ++i) {
-      auto s = node_.SetInput(static_cast<int>(i), arguments[i]);
+      auto s = i < num_inputs
+                   ? node_.SetInput(static_cast<int>(i), arguments[i])
+                   : node_.AddInput(arguments[i]);
       if (!s.ok()) return s;
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status ApplySum() {
+    if (auto s = Become({"AddN"}, inputs_); !s.ok()) return s;
+    node_.SetAttr("N", static_cast<int64_t>(inputs_.size()));
     return absl::OkStatus();
   }
 
