@@ -57,6 +57,20 @@ TEST_CASE("A constant is serialized and parsed") {
   CHECK(again->Reshaped({2}).shape() == Shape{2});
 }
 
+TEST_CASE("Booleans are elements like all others") {
+  const std::vector<bool> bits{true, false, true};
+  const auto constant = Constant::Of(Shape{3}, bits);
+  CHECK(constant.GetBytes() == std::string("\1\0\1", 3));
+  const auto again = Constant::Parse(constant.Serialize());
+  REQUIRE(again.ok());
+  CHECK(again->GetElements<bool>().value() == bits);
+  CHECK(!again->GetElements<int8_t>().ok());
+
+  std::string splat = Tensor(DataType::kBool, {3});
+  AppendField(splat, 11, uint64_t{1});
+  CHECK(Elements<bool>(splat) == std::vector<bool>{true, true, true});
+}
+
 TEST_CASE("Every form of a TensorProto is parsed") {
   using Floats = std::vector<float>;
   SUBCASE("bytes") {

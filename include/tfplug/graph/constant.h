@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,13 @@ class Constant {
     Constant constant;
     constant.dtype_ = DataTypeOf<T>();
     constant.shape_ = std::move(shape);
-    constant.stored_.assign(reinterpret_cast<const char*>(elements.data()),
-                            elements.size() * sizeof(T));
+    if constexpr (std::is_same_v<T, bool>) {
+      // std::vector<bool> stores bits.
+      constant.stored_.assign(elements.begin(), elements.end());
+    } else {
+      constant.stored_.assign(reinterpret_cast<const char*>(elements.data()),
+                              elements.size() * sizeof(T));
+    }
     return constant;
   }
 
@@ -80,9 +86,14 @@ class Constant {
           "the constant has elements of type ", DataTypeName(dtype_), ", not ",
           DataTypeName(DataTypeOf<T>())));
     }
-    std::vector<T> elements(ByteSize() / sizeof(T));
-    CopyTo(reinterpret_cast<char*>(elements.data()));
-    return elements;
+    if constexpr (std::is_same_v<T, bool>) {
+      const std::string bytes = GetBytes();
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> elements(ByteSize() / sizeof(T));
+      CopyTo(reinterpret_cast<char*>(elements.data()));
+      return elements;
+    }
   }
   // Returns the same elements with another shape, which must have the same
   // number of elements.

@@ -57,7 +57,9 @@ struct OptimizerRegistration {
   static void InitGraph(capi::TP_OptimizerRegistrationParams* params,
                         capi::TF_Status* status) {
     if (!LoadTensorFlow()) {
-      LogError("TF_InitGraph", "no TensorFlow in this process");
+      LogError("TF_InitGraph",
+               "found no TensorFlow in this process; load the plug-in "
+               "through TensorFlow");
       return;
     }
     Guard(status, "TF_InitGraph", [&]() -> absl::Status {
