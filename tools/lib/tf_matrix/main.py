@@ -60,7 +60,7 @@ def make_environment(release, python):
 
 def run_child(python, plugin, *arguments):
     """Runs child.py, with a plug-in installed unless `plugin` is None. Returns its
-    result, a dict, which contains "error" if the program failed or died."""
+    results, and how the program ended if not as it should."""
     packages = next(python.parent.parent.glob("lib/python3*/site-packages"))
     plugins = packages / "tensorflow-plugins"
     shutil.rmtree(plugins, ignore_errors=True)
@@ -75,23 +75,38 @@ def run_child(python, plugin, *arguments):
                 [python, "-B", HERE / "child.py", found.name, *arguments],
                 env=environment, text=True, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, check=False, timeout=TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return {"error": "the process hung"}
+            end = run.returncode and f"the process ended with {run.returncode}"
+            output = run.stdout
+        except subprocess.TimeoutExpired as hung:
+            end, output = "the process hung", str(hung.stdout)
         finally:
             shutil.rmtree(plugins)
-        text = found.read()
-    result = json.loads(text) if text else {}
-    if run.returncode != 0:
-        result["error"] = f"the process ended with {run.returncode}"
-    if "error" in result:
-        say(" ".join(arguments), "failed:", result["error"], run.stdout[-1500:])
-    return result
+        results = [json.loads(line) for line in found]
+    errors = [result["error"] for result in results if "error" in result]
+    if end or errors:
+        say(*arguments, "failed:", *errors, end or "", output[-3000:])
+    return results, end
+
+
+def run_models(python, plugin, names):
+    """Returns {model: result}. All models run in one process, except those after one
+    that ended the process."""
+    results = {}
+    while names:
+        found, end = run_child(python, plugin, "models", *names)
+        if end:
+            found = found[:len(names) - 1] + [{"error": end}]
+        results.update(zip(names, found))
+        names = names[len(found):]
+    return results
 
 
 def cell(model, cpu, device):
     """Returns the text of a cell, and whether the result is acceptable."""
     if "error" in cpu:
-        return "not in this Keras", True
+        # Not the plug-in's fault, but a process that died would be.
+        return ("the CPU fails" + (" too" if "error" in device else "; it does not"),
+                "process" not in device.get("error", ""))
     if "error" in device:
         message = device["error"].replace("\n", " ").replace("|", "/")
         remedy = device.get("is_clear", False)
@@ -112,17 +127,19 @@ def try_release(release, python, names):
     """Returns the row of the table, and whether all of its results are acceptable."""
     python = make_environment(release, python)
     say(f"{release}: running ...")
-    about = run_child(python, None, "version")
+    (about, *_), _ = run_child(python, None, "version")
     row, good = [about.get("tensorflow", release), about.get("numpy", "")], True
+    trained = [name for name in names if name != UPDATES]
+    on_cpu = run_models(python, None, trained)
+    on_device = run_models(python, CPU_SIM, trained)
     for name in names:
         if name == UPDATES:
             # A process of its own: up to 2.18 TensorFlow cannot count the devices
             # of two plug-ins.
-            found = run_child(python, SMALL_KERNELS, "update")
-            text, fine = found.get("updates", "FAILS"), "error" not in found
+            (found, *_), end = run_child(python, SMALL_KERNELS, "update")
+            text, fine = found.get("updates", "FAILS"), not end and "error" not in found
         else:
-            text, fine = cell(name, run_child(python, None, "model", name),
-                              run_child(python, CPU_SIM, "model", name))
+            text, fine = cell(name, on_cpu[name], on_device[name])
         say(f"{release}: {name}: {text}")
         row.append(text)
         good = good and fine
@@ -169,10 +186,11 @@ include or link path.
 In each stock wheel the same program runs twice: with the plug-in in
 site-packages/tensorflow-plugins, and without a plug-in. It names no device. The
 host cannot access the device's memory. Each model is compiled as users do,
-`compile(optimizer, loss)`, and used with `fit`, `evaluate` and `predict`. A cell
-is the largest relative difference of any loss, metric or sum of predictions
-between the two runs. An *error* is a failure whose message names the remedy. A
-cell also lists the ops of the training step that computed something on the CPU.
+`compile(optimizer, loss)`, and used with `fit`, `evaluate` and `predict`; without the
+plug-in, `compile` turns off XLA. A cell is the largest relative difference of any
+loss or mean of predictions between the two runs. An *error* is a failure whose message names the remedy. A
+cell also lists the ops that computed something on the CPU. In *the CPU fails too*,
+TensorFlow itself lacks kernels, such as 2.12 for batch normalization in bfloat16.
 
 {descriptions}
 * *assign_add*: updates of a variable in place by a second plug-in,
