@@ -20,6 +20,11 @@ _SIZES = ("shape", "dims", "size", "multiples", "padding", "num", "depth", "limi
           "stop", "crops", "block", "length", "rows", "cols", "shift")
 
 
+# The type of the parts of complex numbers.
+_PARTS = {types_pb2.DT_COMPLEX64: types_pb2.DT_FLOAT,
+          types_pb2.DT_COMPLEX128: types_pb2.DT_DOUBLE}
+
+
 class Undrawable(Exception):
     """An argument for which there is no rule."""
 
@@ -67,6 +72,18 @@ class Draw:
         for attr in self.definition.attr:
             if attr.type == "type" and attr.name not in self.types:
                 self.types[attr.name] = self.choice(self._types_for(attr.name))
+        self._match_parts()
+
+    def _match_parts(self):
+        """Makes the type of complex numbers agree with that of their parts."""
+        for real, whole in (("Treal", "Tcomplex"), ("Tout", "T"), ("T", "Tout")):
+            given, parts = dict(self.unit.types), self.types.get(real)
+            if self.types.get(whole) in _PARTS and parts in _PARTS.values():
+                if real in given:
+                    self.types[whole] = {
+                        value: key for key, value in _PARTS.items()}[parts]
+                else:
+                    self.types[real] = _PARTS[self.types[whole]]
 
     def _types_for(self, attr):
         fitting = [number for number in plan.allowed_types(self.op, attr)
@@ -74,7 +91,8 @@ class Draw:
         # The types that TensorFlow's Python code uses for indices; CPU kernels of some
         # ops read others as one of these.
         indices = {types_pb2.DT_INT32, types_pb2.DT_INT64}
-        if indices & set(fitting) and attr.startswith("T") and attr != "T":
+        if indices & set(fitting) and attr != "T" and (
+                attr.startswith("T") or attr.startswith("shape_")):
             fitting = [number for number in fitting if number in indices]
         return fitting or plan.allowed_types(self.op, attr)
 
@@ -134,8 +152,10 @@ class Draw:
             return self._integers(dtype, shape, low, high, profile)
         if kind == "c":
             part = np.dtype(f"float{dtype.itemsize * 4}")
-            return (self.values(part, shape, low, high, profile) + 1j *
-                    self.values(part, shape, low, high, profile)).astype(dtype)
+            result = np.empty(shape, dtype)
+            result.real = self.values(part, shape, low, high, profile)
+            result.imag = self.values(part, shape, low, high, profile)
+            return result
         if kind in "OSU":
             letters = np.array([b"", b"a", b"tensor", b"\xc3\xa9"], dtype=object)
             return letters[self.random.integers(0, len(letters), shape)]
@@ -189,7 +209,8 @@ class Draw:
 
     def put(self, name, value):
         """Sets an argument, in its own type."""
-        self.args[name] = np.asarray(value).astype(self.dtype(name))
+        with np.errstate(all="ignore"):
+            self.args[name] = np.asarray(value).astype(self.dtype(name))
         return self.args[name]
 
     def variable(self, name, shape, low=None, high=None, dtype=None):
@@ -257,13 +278,18 @@ class Draw:
                                        for number in self.attrs[arg.type_list_attr]]
                 continue
             number = self.types[arg.type_attr] if arg.type_attr else arg.type
-            if number in (types_pb2.DT_VARIANT, types_pb2.DT_RESOURCE):
-                raise Undrawable(f"argument {arg.name}: {dtypes.as_dtype(number).name}")
+            if number == types_pb2.DT_RESOURCE:
+                raise Undrawable(f"argument {arg.name}: resource")
             if arg.number_attr:
-                self.args[arg.name] = [self.values(numpy_type(number), common)
+                self.args[arg.name] = [self._default(number, common)
                                        for _ in range(self.attrs[arg.number_attr])]
             else:
-                self.args[arg.name] = self.values(numpy_type(number), common)
+                self.args[arg.name] = self._default(number, common)
+
+    def _default(self, number, shape):
+        if number == types_pb2.DT_VARIANT:
+            return TensorList(self.values("float32", shape if len(shape) else [2]))
+        return self.values(numpy_type(number), shape)
 
     # ---- Mistakes ----------------------------------------------------------------
 

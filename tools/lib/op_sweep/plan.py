@@ -7,7 +7,8 @@ import itertools
 import zlib
 
 from tensorflow.core.framework import types_pb2
-from tensorflow.python.framework import dtypes, kernels, op_def_registry
+from tensorflow.python.framework import (dtypes, kernels, op_def_registry,
+                                         versions)
 
 # TensorFlow's own device types; all others belong to plug-ins.
 BUILT_IN = {"CPU", "GPU", "TPU", "TPU_SYSTEM", "DEFAULT", "XLA_CPU", "XLA_GPU",
@@ -110,15 +111,16 @@ def _flat(types):
 
 
 def units(device_type, seed, ops=(), wanted_types=""):
-    """Returns the Units of a device, in a fixed order, and the ops that no code
-    can call because TensorFlow has no definition of them."""
+    """Returns the Units of a device, in a fixed order, and the ops that no program
+    can use: TensorFlow has no definition of them, or has removed them."""
     found, unknown = {}, set()
     for kernel in kernels.get_all_registered_kernels().kernel:
         if (kernel.device_type != device_type or kernel.label or
                 ops and kernel.op not in ops):
             continue
         definition = op_def_registry.get(kernel.op)
-        if definition is None:
+        if definition is None or 0 < definition.deprecation.version <= (
+                versions.GRAPH_DEF_VERSION):
             unknown.add(kernel.op)
             continue
         lists = {attr.name for attr in definition.attr if attr.type == "list(type)"}

@@ -4,7 +4,7 @@
 import collections
 import shlex
 
-from op_sweep import judge, workers
+from op_sweep import draw, judge, workers
 
 _SMALLER = [f"{n}.{size}" for size in (0, 1) for n in range(24)]
 
@@ -17,7 +17,8 @@ class Report:
         self._units, self._unknown = units, unknown
         self._counts = collections.Counter()
         self._cases = collections.Counter()  # by unit
-        self._valid = collections.Counter()  # by unit
+        self._valid = collections.Counter()  # by unit: accepted by the CPU
+        self._tried = collections.Counter()  # by unit: without mistakes
         self._unreferenced = collections.Counter()  # by unit
         self._reasons = {}  # (unit, case) -> why no arguments were drawn
         self._explained = collections.defaultdict(set)  # ops by reason
@@ -37,6 +38,7 @@ class Report:
             self._counts[verdict.status] += 1
             self._cases[at] += 1
             self._valid[at] += verdict.valid
+            self._tried[at] += draw.kind_of(verdict.number) == draw.VALID
             if wanted not in ("", verdict.kind):
                 continue
             if verdict.status == judge.NO_REFERENCE:
@@ -104,7 +106,7 @@ class Report:
                           for reason, ops in sorted(self._explained.items())},
             "no_valid_arguments": {
                 names[at]: "the CPU rejects all"
-                for at in some if self._cases[at] > 2 and not self._valid[at]
+                for at in some if self._tried[at] > 2 and not self._valid[at]
                 and self._unreferenced[at] < self._cases[at]},
             "not_drawn": {f"{names[at]} case {number}": reason
                           for (at, number), reason in sorted(self._reasons.items())},
@@ -146,7 +148,7 @@ def text(document):
         f"{name}: {reason}" for name, reason in document["not_drawn"].items()])
     lines += _list("No CPU kernel to compare with", document["no_reference"])
     lines += _list("Not reached in time", document["not_reached"])
-    lines += _list("Ops that TensorFlow does not define", document["unknown_ops"])
+    lines += _list("Ops that TensorFlow lacks or has removed", document["unknown_ops"])
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
     lines.append(
         f"{document['cases']} cases of {document['ops']} ops in {document['units']} "

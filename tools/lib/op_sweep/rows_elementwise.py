@@ -30,6 +30,13 @@ def _pow(g):
     g.tensor("y", shape, *((0, 4) if is_integer else ()))
 
 
+@row("SigmoidGrad")
+def _sigmoid_grad(g):
+    # Of other values, TensorFlow's CPU computes the last ones in another order.
+    y = g.tensor("y", g.shape(), 0, 1)
+    g.tensor("dy", y.shape)
+
+
 @row("LeftShift RightShift")
 def _shift(g):
     shape = g.shape()

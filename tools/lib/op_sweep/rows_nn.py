@@ -92,7 +92,9 @@ class _Windows:
     def __init__(self, g, dims, explicit=True, dilated=True, even=False, most=3):
         self.dims = dims
         self.size = [g.integer(1, most) for _ in range(dims)]
-        self.stride = [g.integer(1, 3) for _ in range(dims)]
+        # TensorFlow's CPU misplaces 3-D windows that are smaller than their stride.
+        self.stride = [g.integer(1, min(3, size) if dims == 3 else 3)
+                       for size in self.size]
         self.dilation = [1] * dims
         if even:  # depthwise convolutions
             self.stride = self.stride[:1] * dims
@@ -125,6 +127,18 @@ class _Windows:
         g.attrs["data_format"] = b"NHWC" if self.dims == 2 else b"NDHWC"
 
 
+@row("Conv")
+def _any_conv(g):
+    _finite(g)
+    dims, depth, outputs = g.integer(2, 3), g.integer(1, 4), g.integer(1, 4)
+    w = _Windows(g, dims, explicit=False, dilated=False)
+    g.attrs.update(strides=[1, *w.stride, 1], padding=w.padding, groups=1, batch_dims=1,
+                   data_format=b"CHANNELS_LAST", dilations=[1] * (dims + 2),
+                   explicit_paddings=[])
+    g.tensor("input", [g.integer(1, 3), *w.input, depth])
+    g.tensor("filter", [*w.size, depth, outputs])
+
+
 @row("Conv2D Conv2DBackpropInput Conv2DBackpropFilter Conv3D Conv3DBackpropInputV2 "
      "Conv3DBackpropFilterV2 _FusedConv2D DepthwiseConv2dNative "
      "_FusedDepthwiseConv2dNative DepthwiseConv2dNativeBackpropInput "
@@ -139,7 +153,7 @@ def _conv(g):
                  even=depthwise)
     batch, groups = g.integer(1, 3), 1
     depth, outputs = g.integer(1, 4), g.integer(1, 4)
-    if not depthwise and not backward and dims == 2 and g.chance(.2):
+    if g.op == "Conv2D" and g.chance(.2):
         groups = g.integer(1, 3)
     w.set(g)
     x = [batch, *w.input, depth * groups]
@@ -163,7 +177,7 @@ def _conv(g):
 
 
 @row("MaxPool MaxPoolV2 AvgPool MaxPool3D AvgPool3D MaxPoolGrad MaxPoolGradV2 AvgPoolGrad "
-     "MaxPool3DGrad AvgPool3DGrad MaxPoolGradGrad MaxPool3DGradGrad MaxPoolWithArgmax "
+     "MaxPool3DGrad AvgPool3DGrad MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad MaxPoolWithArgmax "
      "MaxPoolGradWithArgmax")
 def _pool(g):
     dims = 3 if "3D" in g.op else 2
@@ -188,6 +202,13 @@ def _pool(g):
         return
     x = g.tensor(next(name for name in ("orig_input", "input", "value") if name in names),
                  shape)
+    if g.op == "MaxPool3DGrad":
+        # TensorFlow's CPU gives the gradient to each of several equal maxima: the
+        # elements of a window are different, in a pattern of period 4.
+        order = g.random.permutation(64) - 32
+        x = g.put("orig_input", np.fromfunction(
+            lambda n, a, b, c, d: order[(a % 4 * 16 + b % 4 * 4 + c % 4).astype(int)],
+            shape))
     if "orig_output" in names:
         g.put("orig_output", _max_pool(x, w, out))
         g.tensor("grad", shape if "GradGrad" in g.op else out)
