@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
@@ -16,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "graph_jobs.h"
+#include "graph_opponents/message_memory.h"
 #include "tfplug/proto/graph.pb.h"
 
 namespace {
@@ -23,6 +23,7 @@ namespace {
 using tfplug::proto::AttrValue;
 using tfplug::proto::GraphDef;
 using tfplug::proto::NodeDef;
+using GraphMemory = MessageMemory<GraphDef>;
 using Set = absl::flat_hash_set<std::string_view>;
 
 // The maps of names and of users that a pass over messages has to build itself.
@@ -217,23 +218,12 @@ class Fuser {
 
 class MessageWorker : public Worker {
  public:
-  explicit MessageWorker(std::string_view bytes) {
-    google::protobuf::Arena arena;
-    auto* graph = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
-    graph->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-    block_size_ = arena.SpaceUsed() + arena.SpaceUsed() / 2 + 4096;
-    block_.reset(new char[block_size_]);
-  }
+  explicit MessageWorker(std::string_view bytes) : memory_(bytes) {}
 
   int Run(Job job, std::string_view bytes, Output& out) override {
-    google::protobuf::ArenaOptions options;
-    options.initial_block = block_.get();
-    options.initial_block_size = block_size_;
-    google::protobuf::Arena arena(options);
-    auto& graph = *google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
-    if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return -1;
-    }
+    const GraphMemory::Parsed parsed(memory_, bytes);
+    if (parsed.graph == nullptr) return -1;
+    GraphDef& graph = *parsed.graph;
     int fused = 0;
     if (job == Job::kIdle) {
       for (const NodeDef& node : graph.node()) fused += node.op() == kAbsentOp;
@@ -247,15 +237,12 @@ class MessageWorker : public Worker {
       if (!fuser.is_valid()) return -1;
       fused = fuser.Run();
     }
-    const size_t size = graph.ByteSizeLong();
-    graph.SerializeWithCachedSizesToArray(
-        reinterpret_cast<uint8_t*>(out.Reserve(size)));
+    Write(graph, out);
     return fused;
   }
 
  private:
-  std::unique_ptr<char[]> block_;
-  size_t block_size_;
+  GraphMemory memory_;
 };
 
 }  // namespace
@@ -266,8 +253,7 @@ std::unique_ptr<Worker> MakeMessageWorker(std::string_view graph) {
 
 // Returns the message in a canonical form: equal messages give equal bytes.
 static std::string Canonical(std::string_view bytes) {
-  google::protobuf::Arena arena;
-  auto& graph = *google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
+  GraphDef graph;
   std::string text;
   if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return text;

@@ -21,23 +21,31 @@ void Check(const absl::Status& status) {
   std::exit(1);
 }
 
-// A set of op ids.
-class Ops {
+enum class Kind : uint8_t { kOther, kContraction, kBias, kActivation };
+
+// The kind of each op.
+class Kinds {
  public:
-  template <size_t kSize>
-  Ops(Graph& graph, const std::string_view (&names)[kSize]) {
-    for (std::string_view name : names) {
-      const uint32_t op = graph.OpId(ToAbsl(name));
-      if (op >= has_.size()) has_.resize(op + 1);
-      has_[op] = true;
-    }
+  void Find(Graph& graph) {
+    kinds_.clear();
+    Set(graph, kContractions, Kind::kContraction);
+    Set(graph, kBiases, Kind::kBias);
+    Set(graph, kActivations, Kind::kActivation);
   }
-  bool Has(Node node) const {
-    return node.op_id() < has_.size() && has_[node.op_id()];
+  Kind operator[](Node node) const {
+    return node.op_id() < kinds_.size() ? kinds_[node.op_id()] : Kind::kOther;
   }
 
  private:
-  std::vector<char> has_;
+  template <size_t kSize>
+  void Set(Graph& graph, const std::string_view (&names)[kSize], Kind kind) {
+    for (std::string_view name : names) {
+      const uint32_t op = graph.OpId(ToAbsl(name));
+      if (op >= kinds_.size()) kinds_.resize(op + 1);
+      kinds_[op] = kind;
+    }
+  }
+  std::vector<Kind> kinds_;
 };
 
 class ViewWorker : public Worker {
@@ -60,48 +68,35 @@ class ViewWorker : public Worker {
 
  private:
   int Fuse(Graph& graph) {
-    const Ops contractions(graph, kContractions);
-    const Ops biases(graph, kBiases);
-    const Ops activations(graph, kActivations);
+    kinds_.Find(graph);
     int fused = 0;
-    // The node at input 0 of `outer`, if it has one of `ops` and no other use.
-    const auto inside = [](Node outer, const Ops& ops) {
-      const Node inner = outer.input(0).node;
-      const bool fits = inner && ops.Has(inner) && inner.num_uses() == 1 &&
-                        inner.num_controls() == 0 &&
-                        inner.device() == outer.device();
-      return fits ? inner : Node();
-    };
     for (Node root : graph.nodes()) {
-      Node bias = root, activation;
-      if (activations.Has(root)) {
-        activation = root;
-        bias = inside(root, biases);
-        if (!bias) continue;
-      } else if (!biases.Has(root)) {
-        continue;
-      } else if (Outermost(root, activations)) {
-        continue;
-      }
-      const Node product = inside(bias, contractions);
-      if (!product || product.num_inputs() != 2 || bias.num_inputs() != 2) {
-        continue;
-      }
-      Replace(graph, root, activation, bias, product);
-      ++fused;
+      if (kinds_[root] != Kind::kActivation) continue;
+      const Node bias = Inside(root, Kind::kBias);
+      if (bias) fused += FuseBias(graph, root, root, bias);
+    }
+    // Now the biases that no activation has taken.
+    for (Node root : graph.nodes()) {
+      if (kinds_[root] != Kind::kBias) continue;
+      fused += FuseBias(graph, root, Node(), root);
     }
     return fused;
   }
-  // Whether an activation will be fused with the bias.
-  static bool Outermost(Node bias, const Ops& activations) {
-    if (bias.num_uses() != 1) return false;
-    for (tfplug::Use use : bias.uses()) {
-      if (!use.is_control() && activations.Has(use.node) &&
-          bias.num_controls() == 0 && use.node.device() == bias.device()) {
-        return true;
-      }
+  bool FuseBias(Graph& graph, Node root, Node activation, Node bias) {
+    const Node product = Inside(bias, Kind::kContraction);
+    if (!product || product.num_inputs() != 2 || bias.num_inputs() != 2) {
+      return false;
     }
-    return false;
+    Replace(graph, root, activation, bias, product);
+    return true;
+  }
+  // The node at input 0 of `outer`, if it has this kind and no other use.
+  Node Inside(Node outer, Kind kind) const {
+    const Node inner = outer.input(0).node;
+    const bool fits = inner && kinds_[inner] == kind && inner.num_uses() == 1 &&
+                      inner.num_controls() == 0 &&
+                      inner.device() == outer.device();
+    return fits ? inner : Node();
   }
   void Replace(Graph& graph, Node root, Node activation, Node bias,
                Node product) {
@@ -123,6 +118,7 @@ class ViewWorker : public Worker {
   }
 
   tfplug::GraphWorkspace workspace_;
+  Kinds kinds_;
   std::vector<std::string> fused_ops_;
 };
 

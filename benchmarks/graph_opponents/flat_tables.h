@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "worker.h"
 
 // The tables of names, sources and users that an experienced author of a pass
 // builds for a graph of messages: flat arrays, which are reused for the next
@@ -131,25 +132,15 @@ class FlatTables {
     first_input_[size] = static_cast<int>(sources_.size());
     return is_complete;
   }
-  // Builds the lists of users, in one array.
-  void BuildUsers() {
-    const int size = static_cast<int>(kinds_.size());
-    first_user_.assign(size + 1, 0);
-    for (int source : sources_) ++first_user_[source];
-    int sum = 0;
-    for (int& first : first_user_) first = sum += first;
-    users_.resize(sources_.size());
-    for (int n = size; n-- > 0;) {
-      for (int i = first_input_[n + 1]; i-- > first_input_[n];) {
-        users_[--first_user_[sources_[i]]] = n;
-      }
-    }
+  // Counts the users of each node.
+  void CountUsers() {
+    num_users_.assign(kinds_.size(), 0);
+    for (int source : sources_) ++num_users_[source];
   }
 
   Kind kind(int n) const { return kinds_[n]; }
   int source(int n, int i) const { return sources_[first_input_[n] + i]; }
-  int num_users(int n) const { return first_user_[n + 1] - first_user_[n]; }
-  int user(int n, int i) const { return users_[first_user_[n] + i]; }
+  int num_users(int n) const { return num_users_[n]; }
 
   // Sorts topologically. Returns false if there is a cycle.
   bool Sort() {
@@ -182,6 +173,20 @@ class FlatTables {
   }
 
  private:
+  // Builds the lists of users, in one array.
+  void BuildUsers() {
+    const int size = static_cast<int>(kinds_.size());
+    first_user_.assign(size + 1, 0);
+    for (int source : sources_) ++first_user_[source];
+    int sum = 0;
+    for (int& first : first_user_) first = sum += first;
+    users_.resize(sources_.size());
+    for (int n = size; n-- > 0;) {
+      for (int i = first_input_[n + 1]; i-- > first_input_[n];) {
+        users_[--first_user_[sources_[i]]] = n;
+      }
+    }
+  }
   static std::string_view NameOf(std::string_view input) {
     if (input.front() == '^') return input.substr(1);
     size_t end = input.size();
@@ -207,13 +212,12 @@ class FlatTables {
   // The inputs of node n have indices from first_input_[n] to
   // first_input_[n + 1] in sources_; likewise its users.
   std::vector<int> first_input_, sources_;
-  std::vector<int> first_user_, users_;
+  std::vector<int> num_users_, first_user_, users_;
   std::vector<int> waiting_, order_;
 };
 
-// The job "fuse". Calls nodes.Replace(root, activation_op, bias, product) for
-// each match and nodes.Remove(removed) at the end. Returns the number of
-// matches.
+// The job "fuse". Calls nodes.Replace(root, bias, product) for each match and
+// nodes.Remove(removed) at the end. Returns the number of matches.
 template <class Nodes>
 class FlatFuser {
  public:
@@ -224,30 +228,33 @@ class FlatFuser {
 
   int Run() {
     int fused = 0;
-    for (int n = 0, size = nodes_.size(); n < size; ++n) {
-      const Kind kind = tables_.kind(n);
-      if ((kind != Kind::kBias && kind != Kind::kActivation) || removed_[n]) {
-        continue;
+    const int size = nodes_.size();
+    for (int n = 0; n < size; ++n) {
+      if (tables_.kind(n) != Kind::kActivation) continue;
+      const int bias = Inside(n, Kind::kBias);
+      if (bias >= 0) fused += FuseBias(n, bias);
+    }
+    // Now the biases that no activation has taken.
+    for (int n = 0; n < size; ++n) {
+      if (tables_.kind(n) == Kind::kBias && !removed_[n]) {
+        fused += FuseBias(n, n);
       }
-      int bias = n;
-      if (kind == Kind::kActivation) {
-        bias = Inside(n, Kind::kBias);
-        if (bias < 0) continue;
-      } else if (IsInside(n)) {
-        continue;
-      }
-      const int product = Inside(bias, Kind::kContraction);
-      if (product < 0 || NumData(product) != 2 || NumData(bias) != 2) continue;
-      nodes_.Replace(n, bias, product);
-      removed_[product] = 1;
-      if (bias != n) removed_[bias] = 1;
-      ++fused;
     }
     nodes_.Remove(removed_);
     return fused;
   }
 
  private:
+  bool FuseBias(int root, int bias) {
+    const int product = Inside(bias, Kind::kContraction);
+    if (product < 0 || NumData(product) != 2 || NumData(bias) != 2) {
+      return false;
+    }
+    nodes_.Replace(root, bias, product);
+    removed_[product] = 1;
+    if (bias != root) removed_[bias] = 1;
+    return true;
+  }
   static bool IsControl(std::string_view input) { return input[0] == '^'; }
   int NumData(int n) const {
     int count = nodes_.num_inputs(n);
@@ -267,17 +274,32 @@ class FlatFuser {
                       nodes_.device(inner) == nodes_.device(outer);
     return fits ? inner : -1;
   }
-  // Whether a bias will be fused with an activation.
-  bool IsInside(int bias) const {
-    if (tables_.num_users(bias) != 1) return false;
-    const int user = tables_.user(bias, 0);
-    return tables_.kind(user) == Kind::kActivation && !HasControls(bias) &&
-           nodes_.device(user) == nodes_.device(bias) && NumData(user) > 0;
-  }
 
   Nodes& nodes_;
   const FlatTables& tables_;
   std::vector<char>& removed_;
+};
+
+// Runs a job between parsing and writing, and returns the result of
+// Worker::Run.
+class FlatJobs {
+ public:
+  template <class Nodes>
+  int Run(Job job, Nodes nodes) {
+    int found = 0;
+    if (job == Job::kIdle) {
+      for (int n = 0; n < nodes.size(); ++n) found += nodes.op(n) == kAbsentOp;
+      return found;
+    }
+    if (!tables_.Build(nodes)) return -1;
+    if (job == Job::kOrder) return tables_.Sort() ? 0 : -1;
+    tables_.CountUsers();
+    return FlatFuser<Nodes>(nodes, tables_, removed_).Run();
+  }
+
+ private:
+  FlatTables tables_;
+  std::vector<char> removed_;
 };
 
 #endif  // TFPLUG_BENCHMARKS_GRAPH_OPPONENTS_FLAT_TABLES_H_

@@ -3,23 +3,22 @@
 // by an experienced author: an arena in memory that is allocated in advance,
 // attributes that are moved, and flat tables.
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "flat_tables.h"
-#include "google/protobuf/arena.h"
+#include "message_memory.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "worker.h"
 
 namespace {
 
-using google::protobuf::Arena;
 using tensorflow::GraphDef;
 using tensorflow::NodeDef;
+using GraphMemory = MessageMemory<GraphDef>;
 
 class Nodes {
  public:
@@ -80,48 +79,19 @@ class Nodes {
 
 class WheelWorker : public Worker {
  public:
-  explicit WheelWorker(std::string_view bytes) {
-    if (bytes.empty()) return;
-    Arena arena;
-    auto* const graph = Arena::Create<GraphDef>(&arena);
-    graph->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-    block_size_ = arena.SpaceUsed() + arena.SpaceUsed() / 2 + 4096;
-    block_.reset(new char[block_size_]);
-  }
+  explicit WheelWorker(std::string_view bytes) : memory_(bytes) {}
 
   int Run(Job job, std::string_view bytes, Output& out) override {
-    google::protobuf::ArenaOptions options;
-    options.initial_block = block_.get();
-    options.initial_block_size = block_size_;
-    Arena arena(options);
-    auto& graph = *Arena::Create<GraphDef>(&arena);
-    if (!graph.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return -1;
-    }
-    Nodes nodes(graph);
-    int fused = 0;
-    if (job == Job::kIdle) {
-      for (int n = 0; n < nodes.size(); ++n) fused += nodes.op(n) == kAbsentOp;
-      return fused;
-    }
-    if (!tables_.Build(nodes)) return -1;
-    if (job == Job::kOrder) {
-      if (!tables_.Sort()) return -1;
-    } else {
-      tables_.BuildUsers();
-      fused = FlatFuser<Nodes>(nodes, tables_, removed_).Run();
-    }
-    const size_t size = graph.ByteSizeLong();
-    char* const to = out.Reserve(size);
-    graph.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(to));
-    return fused;
+    const GraphMemory::Parsed parsed(memory_, bytes);
+    if (parsed.graph == nullptr) return -1;
+    const int found = jobs_.Run(job, Nodes(*parsed.graph));
+    if (found >= 0 && job != Job::kIdle) Write(*parsed.graph, out);
+    return found;
   }
 
  private:
-  std::unique_ptr<char[]> block_;
-  size_t block_size_ = 0;
-  FlatTables tables_;
-  std::vector<char> removed_;
+  GraphMemory memory_;
+  FlatJobs jobs_;
 };
 
 }  // namespace

@@ -161,19 +161,8 @@ class UpbWorker : public Worker {
                    arena_) != kUpb_DecodeStatus_Ok) {
       return -1;
     }
-    Nodes nodes(graph, arena_);
-    int fused = 0;
-    if (job == Job::kIdle) {
-      for (int n = 0; n < nodes.size(); ++n) fused += nodes.op(n) == kAbsentOp;
-      return fused;
-    }
-    if (!tables_.Build(nodes)) return -1;
-    if (job == Job::kOrder) {
-      if (!tables_.Sort()) return -1;
-    } else {
-      tables_.BuildUsers();
-      fused = FlatFuser<Nodes>(nodes, tables_, removed_).Run();
-    }
+    const int found = jobs_.Run(job, Nodes(graph, arena_));
+    if (found < 0 || job == Job::kIdle) return found;
     char* data = nullptr;
     size_t size = 0;
     if (upb_Encode(graph, &graph_bytes::kGraphTable, 0, arena_, &data, &size) !=
@@ -181,15 +170,14 @@ class UpbWorker : public Worker {
       return -1;
     }
     out.Set(std::string_view(data, size));
-    return fused;
+    return found;
   }
 
  private:
   const size_t block_size_;
   char* const block_;
   upb_Arena* arena_ = nullptr;
-  FlatTables tables_;
-  std::vector<char> removed_;
+  FlatJobs jobs_;
 };
 
 }  // namespace

@@ -35,15 +35,24 @@ struct AttrCodec {
     }
   }
   static void Append(std::string& to, const T& value) {
-    if constexpr (AttrWireType(Traits::kField) == kBytesType) {
-      AppendNested(to, Traits::kField, [&] { Traits::Append(to, value); });
+    if constexpr (kIsScalar) {
+      char bytes[kMaxScalar];
+      to.append(bytes, static_cast<size_t>(Write(bytes, value) - bytes));
     } else {
-      AppendVarint(to, MakeTag(Traits::kField, AttrWireType(Traits::kField)));
-      if constexpr (AttrWireType(Traits::kField) == kVarintType) {
-        AppendVarint(to, Traits::Encode(value));
-      } else {
-        Traits::Append(to, value);
-      }
+      AppendNested(to, Traits::kField, [&] { Traits::Append(to, value); });
+    }
+  }
+  // Whether the size of an encoded T is at most kMaxScalar.
+  static constexpr bool kIsScalar = AttrWireType(Traits::kField) != kBytesType;
+  static constexpr size_t kMaxScalar = 11;  // A tag and a varint.
+  // Writes a scalar to `to`, and returns its end.
+  static char* Write(char* to, const T& value) {
+    *to++ = static_cast<char>(
+        MakeTag(Traits::kField, AttrWireType(Traits::kField)));
+    if constexpr (AttrWireType(Traits::kField) == kVarintType) {
+      return WriteVarint(to, Traits::Encode(value));
+    } else {
+      return WriteFixed32(to, value);
     }
   }
   static std::string Encode(const T& value) {
@@ -56,6 +65,7 @@ struct AttrCodec {
 template <class T>
 struct AttrCodec<std::vector<T>> {
   using Traits = AttrTraits<T>;
+  static constexpr bool kIsScalar = false;
   static constexpr WireType kType = AttrWireType(Traits::kListField);
   static std::string TypeName() {
     return std::string("list(") + Traits::kName + ")";

@@ -70,7 +70,7 @@ class Node : public NodeContent {
   // Restricts uses() to the data edges from output `port` or, with kControl, to
   // the control edges.
   UseRange uses(int port) const;
-  int num_uses() const { return static_cast<int>(state_->uses().count(id_)); }
+  int num_uses() const { return static_cast<int>(state_->num_uses(id_)); }
   // Linear in num_uses().
   int num_uses(int port) const;
 

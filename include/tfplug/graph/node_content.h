@@ -86,14 +86,22 @@ class NodeContent {
   template <class T>
   void SetAttr(absl::string_view attr, const T& value) const {
     using Stored = internal::AttrTypeFor<T>;
-    std::string& bytes = state_->scratch();
-    bytes.clear();
-    if constexpr (std::is_same_v<T, Stored>) {
-      internal::AttrCodec<Stored>::Append(bytes, value);
+    using Codec = internal::AttrCodec<Stored>;
+    if constexpr (Codec::kIsScalar) {
+      char bytes[Codec::kMaxScalar];
+      const char* const end = Codec::Write(bytes, Stored(value));
+      return SetRawAttr(
+          attr, absl::string_view(bytes, static_cast<size_t>(end - bytes)));
     } else {
-      internal::AttrCodec<Stored>::Append(bytes, Stored(value));
+      std::string& bytes = state_->scratch();
+      bytes.clear();
+      if constexpr (std::is_same_v<T, Stored>) {
+        Codec::Append(bytes, value);
+      } else {
+        Codec::Append(bytes, Stored(value));
+      }
+      SetRawAttr(attr, bytes);
     }
-    SetRawAttr(attr, bytes);
   }
   template <class E, class = internal::IfOpEnum<E>>
   void SetAttr(E attr, const internal::AttrType<E>& value) const {

@@ -77,10 +77,16 @@ class ParsedAttrValue {
   std::string merged_;
 };
 
-inline void AppendFixed32(std::string& to, float value) {
+inline char* WriteFixed32(char* to, float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));
-  for (int i = 0; i < 4; ++i) to += static_cast<char>(bits >> 8 * i);
+  for (int i = 0; i < 4; ++i) *to++ = static_cast<char>(bits >> 8 * i);
+  return to;
+}
+inline void AppendFixed32(std::string& to, float value) {
+  char bytes[4];
+  WriteFixed32(bytes, value);
+  to.append(bytes, sizeof(bytes));
 }
 inline float ReadFixed32(absl::string_view bytes) {
   uint32_t bits = 0;

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_
 #define TFPLUG_GRAPH_INTERNAL_ATTR_ENTRY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,21 +23,61 @@ namespace tfplug::internal {
 
 // An attribute as a field of a NodeDef, including the tag. It consists of a
 // name and a value, in this order, and is in the graph's bytes or its arena.
-struct AttrEntry {
-  const char* field;
-  uint64_t size : 56;
-  uint64_t name_at : 8;
-  uint32_t name_size;
-  uint32_t value_at;
+class AttrEntry {
+ public:
+  AttrEntry() = default;
+  // `name` and `value` are in the `size` bytes at `field`, and the value is at
+  // their end.
+  AttrEntry(const char* field, size_t size, absl::string_view name,
+            const char* value)
+      : field_(field),
+        layout_(uint64_t{size} |
+                static_cast<uint64_t>(name.data() - field) << kNameAt |
+                uint64_t{std::min(name.size(), kLongName)} << kNameSize |
+                static_cast<uint64_t>(value - name.data() - name.size())
+                    << kValueAfter) {}
 
-  absl::string_view bytes() const { return absl::string_view(field, size); }
-  absl::string_view name() const {
-    return absl::string_view(field + name_at, name_size);
+  const char* field() const { return field_; }
+  size_t size() const {
+    return static_cast<size_t>(layout_ & ((uint64_t{1} << kNameAt) - 1));
+  }
+  absl::string_view bytes() const { return absl::string_view(field_, size()); }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE absl::string_view name() const {
+    const char* const name = field_ + Byte(kNameAt);
+    const size_t size = Byte(kNameSize);
+    return absl::string_view(
+        name, ABSL_PREDICT_TRUE(size < kLongName) ? size : LongNameSize());
   }
   absl::string_view value() const {
-    return absl::string_view(field + value_at, size - value_at);
+    const absl::string_view before = name();
+    const char* const value = before.data() + before.size() + Byte(kValueAfter);
+    return absl::string_view(value,
+                             static_cast<size_t>(field_ + size() - value));
   }
+
+ private:
+  // The parts of layout_, by their first bits: the size; the position of the
+  // name; its size, if less than kLongName; the number of bytes between the
+  // name and the value. Edits of many nodes have many attributes, so these are
+  // small.
+  static constexpr int kNameAt = 40, kNameSize = 48, kValueAfter = 56;
+  static constexpr size_t kLongName = 255;
+
+  size_t Byte(int first) const {
+    return static_cast<unsigned char>(layout_ >> first);
+  }
+  // Reads the name's size from the bytes.
+  ABSL_ATTRIBUTE_NOINLINE size_t LongNameSize() const {
+    const char* const end = field_ + size();
+    uint64_t size = 0;
+    ReadVarint(ReadVarint(field_ + 1, end, &size) + 1, end, &size);
+    return static_cast<size_t>(size);
+  }
+
+  const char* field_ = nullptr;
+  uint64_t layout_ = 0;
 };
+static_assert(sizeof(AttrEntry) <= 16);
 
 inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
                                Arena& arena) {
@@ -51,8 +92,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
     to[0] = MakeTag(2, kBytesType);
     to[1] = static_cast<char>(value.size());
     WriteBytes(to + 2, value);
-    return {field, 2 + small, 4, static_cast<uint32_t>(name.size()),
-            static_cast<uint32_t>(6 + name.size())};
+    return AttrEntry(field, 2 + small,
+                     absl::string_view(field + 4, name.size()), to + 2);
   }
   const size_t header = 1 + VarintSize(name.size());
   const size_t entry = header + name.size() + BytesFieldSize(value.size());
@@ -64,9 +105,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
   *to++ = MakeTag(2, kBytesType);
   to = WriteVarint(to, value.size());
   WriteBytes(to, value);
-  return {field, begin + entry, begin + header,
-          static_cast<uint32_t>(name.size()),
-          static_cast<uint32_t>(to - field)};
+  return AttrEntry(field, begin + entry,
+                   absl::string_view(field + begin + header, name.size()), to);
 }
 
 // Reads an attribute that has the form of an AttrEntry and a name of less than
@@ -98,8 +138,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
     if (at == nullptr) return nullptr;
   }
   if (size != static_cast<size_t>(end - at)) return nullptr;
-  *attr = {p, static_cast<uint64_t>(end - p), static_cast<uint64_t>(name - p),
-           name_size, static_cast<uint32_t>(at - p)};
+  *attr = AttrEntry(p, static_cast<size_t>(end - p),
+                    absl::string_view(name, name_size), at);
   return end;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/graph/internal/attr_entry.h"
@@ -23,19 +24,20 @@ class AttrList {
  public:
   const AttrEntry* begin() const { return entries_.begin(); }
   const AttrEntry* end() const { return entries_.end(); }
+  // The size of all attributes in bytes.
+  size_t byte_size() const { return byte_size_; }
 
   // Appends the attributes of a node's tail; see ReadAttrs().
   bool Read(absl::string_view tail, Arena& arena, uint32_t* device_size) {
     entries_.Reserve(arena, kTypical);
-    const auto add = [&](const AttrEntry& attr) {
-      entries_.PushBack(arena, attr);
-    };
+    const auto add = [&](const AttrEntry& attr) { Push(attr, arena); };
     const bool all = ReadAttrs(tail, arena, add, device_size);
     IndexMany(arena);
     return all;
   }
   // Returns null if there is no such attribute.
   const AttrEntry* Find(absl::string_view name) const {
+    if ((names_ & BitOf(name)) == 0) return nullptr;
     if (ABSL_PREDICT_TRUE(table_ == nullptr)) {
       return FindAmong(name, entries_.size());
     }
@@ -45,14 +47,14 @@ class AttrList {
   void Set(AttrEntry attr, Arena& arena) {
     const AttrEntry* const found = Find(attr.name());
     if (found != nullptr) {
-      entries_[Index(found)] = attr;
+      Replace(found, attr);
     } else {
       Add(attr, arena);
     }
   }
   // Adds an attribute whose name is not in the list.
   void Add(AttrEntry attr, Arena& arena) {
-    entries_.PushBack(arena, attr);
+    Push(attr, arena);
     if (ABSL_PREDICT_TRUE(table_ == nullptr)) return IndexMany(arena);
     if (2 * ++num_used_ > mask_) return BuildTable(arena);
     table_[FreeSlot(attr.name())] = entries_.size() - 1;
@@ -63,7 +65,7 @@ class AttrList {
     for (const AttrEntry& attr : entries_) {
       if (!SameText(attr.name(), name)) entries_[kept++] = attr;
     }
-    entries_.Truncate(kept);
+    Truncate(kept);
   }
   // Sets all attributes of another list, or of a node's tail.
   void SetAll(const AttrList& from, Arena& arena) {
@@ -71,18 +73,19 @@ class AttrList {
       for (const AttrEntry& attr : from) Set(attr, arena);
       return;
     }
-    const uint32_t before = entries_.size();
-    entries_.Reserve(arena, before + from.entries_.size() + kSpare);
+    const Before before = {entries_.size(), names_};
+    entries_.Reserve(arena, before.size + from.entries_.size() + kSpare);
     for (const AttrEntry& attr : from) SetAmong(before, attr, arena);
     IndexMany(arena);
   }
   void SetAll(absl::string_view tail, Arena& arena) {
     const bool is_indexed = table_ != nullptr;
-    const uint32_t before = entries_.size();
+    const Before before = {entries_.size(), names_};
     ReadAttrs(tail, arena, [&](const AttrEntry& attr) {
       if (ABSL_PREDICT_FALSE(is_indexed)) return Set(attr, arena);
       SetAmong(before, attr, arena);
     });
+    entries_.Reserve(arena, entries_.size() + kSpare);
     IndexMany(arena);
   }
   // Calls f(attr) for each attribute, except those that a later one of the same
@@ -97,10 +100,34 @@ class AttrList {
  private:
   static constexpr uint32_t kFew = 32;
   static constexpr uint32_t kSpare = 3;  // Room for one edit's new attributes.
-  static constexpr uint32_t kTypical = 12;  // Sufficient for most nodes.
+  static constexpr uint32_t kTypical = 8;  // Sufficient for most nodes.
   // Values of table slots that hold no entry's index.
   static constexpr uint32_t kUnused = 0xffffffff;
   static constexpr uint32_t kErased = 0xfffffffe;
+
+  // The bit of a name in names_.
+  static uint64_t BitOf(absl::string_view name) {
+    if (ABSL_PREDICT_FALSE(name.empty())) return 1;
+    const auto byte = [&](size_t i) {
+      return static_cast<unsigned char>(name.data()[i]);
+    };
+    const size_t last = name.size() - 1;
+    return uint64_t{1} << (byte(0) ^ (last + 4 * byte(last))) % 64;
+  }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Push(const AttrEntry& attr, Arena& arena) {
+    names_ |= BitOf(attr.name());
+    byte_size_ += attr.size();
+    entries_.PushBack(arena, attr);
+  }
+  void Replace(const AttrEntry* entry, const AttrEntry& by) {
+    byte_size_ += by.size() - entry->size();
+    entries_[Index(entry)] = by;
+  }
+  void Truncate(uint32_t size) {
+    entries_.Truncate(size);
+    byte_size_ = 0;
+    for (const AttrEntry& attr : entries_) byte_size_ += attr.size();
+  }
 
   uint32_t Index(const AttrEntry* entry) const {
     return static_cast<uint32_t>(entry - entries_.begin());
@@ -112,11 +139,23 @@ class AttrList {
     }
     return nullptr;
   }
-  // Like Set(), but replaces only entries among the first `size`.
-  void SetAmong(uint32_t size, AttrEntry attr, Arena& arena) {
-    const AttrEntry* const found = FindAmong(attr.name(), size);
-    if (found == nullptr) return entries_.PushBack(arena, attr);
-    entries_[Index(found)] = attr;
+  // The entries before an edit.
+  struct Before {
+    uint32_t size;
+    uint64_t names;
+  };
+  // Like Set(), but replaces only entries that were in the list `before`.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void SetAmong(const Before& before,
+                                             const AttrEntry& attr,
+                                             Arena& arena) {
+    const uint64_t bit = BitOf(attr.name());
+    if ((before.names & bit) != 0) {
+      const AttrEntry* const found = FindAmong(attr.name(), before.size);
+      if (found != nullptr) return Replace(found, attr);
+    }
+    names_ |= bit;
+    byte_size_ += attr.size();
+    entries_.PushBack(arena, attr);
   }
 
   // ---- The table ----
@@ -133,7 +172,7 @@ class AttrList {
       }
     }
     if (kept == entries_.size()) return;
-    entries_.Truncate(kept);
+    Truncate(kept);
     BuildTable(arena);
   }
   // Builds a table of all entries. The last of several with the same name wins.
@@ -172,6 +211,7 @@ class AttrList {
     if (slot == kUnused) return;
     // The last entry takes the place of the erased one.
     const uint32_t last = entries_.size() - 1;
+    byte_size_ -= entries_[table_[slot]].size();
     table_[FindSlot(entries_[last].name())] = table_[slot];
     entries_[table_[slot]] = entries_[last];
     table_[slot] = kErased;
@@ -179,6 +219,10 @@ class AttrList {
   }
 
   ArenaList<AttrEntry> entries_;
+  // One bit for each name in the list, and for erased ones; see BitOf(). Most
+  // searches are for names that are not in the list.
+  uint64_t names_ = 0;
+  size_t byte_size_ = 0;
   uint32_t* table_ = nullptr;  // Indices in entries_, with open addressing.
   uint32_t mask_ = 0;
   uint32_t num_used_ = 0;  // Slots in use, including erased ones.

@@ -23,7 +23,7 @@ class GraphEditor {
 
   // Adds a node without inputs, device or attributes. The name must be free.
   uint32_t Add(absl::string_view name, absl::string_view op) {
-    state_.EnsureUses();
+    state_.EnsureUseCounts();
     const uint32_t n = state_.size();
     const uint32_t op_id = state_.OpId(op);
     ++state_.op_table().count(op_id);
@@ -37,7 +37,7 @@ class GraphEditor {
 
   // Removes a node and its inputs. No other node may use it.
   void Remove(uint32_t n) {
-    state_.EnsureUses();
+    state_.EnsureUseCounts();
     const NodeEdit* const edit = state_.overlay_.Find(n);
     if (edit != nullptr && edit->own_inputs) {
       for (const InputList* list : {&edit->inputs, &edit->controls}) {
@@ -59,7 +59,7 @@ class GraphEditor {
 
   // Renames a node and updates the inputs of its users.
   void SetName(uint32_t n, absl::string_view name) {
-    state_.EnsureUses();
+    state_.EnsureUseCounts();
     state_.index_.names.Set(n, name);
     InsertName(n);
     MarkDirty(n);
@@ -138,8 +138,7 @@ class GraphEditor {
   }
   // Removes all control inputs from `source`. Takes as long as AddControl().
   void RemoveControls(uint32_t n, uint32_t source) {
-    state_.EnsureUses();
-    if (state_.uses_.count(source) == 0 || state_.num_inputs(n, true) == 0) {
+    if (state_.num_uses(source) == 0 || state_.num_inputs(n, true) == 0) {
       return;
     }
     ForEachControl(n, EditInputs(n), source,
@@ -220,7 +219,7 @@ class GraphEditor {
   }
   // Like MarkDirty(), and ensures that the edit has lists of the inputs.
   NodeEdit& EditInputs(uint32_t n) {
-    state_.EnsureUses();
+    state_.EnsureUseCounts();
     NodeEdit& edit = MarkDirty(n);
     if (!edit.own_inputs) ListInputs(n, edit);
     return edit;
@@ -271,7 +270,7 @@ class GraphEditor {
   }
   uint32_t NewEdge(uint32_t user, Edge edge, uint32_t slot) {
     const auto id = static_cast<uint32_t>(state_.edges_.size());
-    state_.AddEdge(edge, slot);
+    state_.AddEdge(edge, {user, slot});
     state_.uses_.Add(edge.source, {user, id});
     return id;
   }
@@ -284,8 +283,7 @@ class GraphEditor {
   // Calls f(use) for each use of `n`, unless an earlier call ended its edge.
   template <class F>
   void ForEachUse(uint32_t n, const F& f) {
-    state_.EnsureUses();
-    UseLists::Cursor cursor(state_.uses_, n);
+    UseLists::Cursor cursor(state_.uses(), n);
     while (const UseEntry* entry = cursor.Next()) {
       if (state_.edges_[entry->edge].source == n) f(UseEntry(*entry));
     }

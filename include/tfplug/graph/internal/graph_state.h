@@ -56,15 +56,19 @@ class GraphState {
     if (status_.ok()) status_ = std::move(problem);
   }
 
-  // Build the tables of names, edges and uses unless they exist.
+  // Build the tables of names, edges, numbers of uses, and uses, unless they
+  // exist.
   void EnsureNames() {
     if (ABSL_PREDICT_FALSE(!index_.names.has_table())) BuildNames();
   }
   void EnsureEdges() {
     if (ABSL_PREDICT_FALSE(!has_edges_)) BuildEdges();
   }
+  void EnsureUseCounts() {
+    if (ABSL_PREDICT_FALSE(!uses_.has_counts())) BuildUseCounts();
+  }
   void EnsureUses() {
-    if (ABSL_PREDICT_FALSE(uses_.empty())) BuildUses();
+    if (ABSL_PREDICT_FALSE(!uses_.has_lists())) BuildUses();
   }
 
   // ---- Nodes ----
@@ -114,6 +118,10 @@ class GraphState {
   }
 
   const Edge& edge(uint32_t edge) const { return edges_[edge]; }
+  uint32_t num_uses(uint32_t n) {
+    EnsureUseCounts();
+    return uses_.count(n);
+  }
   UseLists& uses() {
     EnsureUses();
     return uses_;
@@ -246,14 +254,14 @@ class GraphState {
   // The slot of a node's edge in the lists of the node's edit.
   uint32_t SlotOf(uint32_t n, uint32_t edge, const NodeEdit& edit) const {
     if (edge >= num_parsed_edges()) {
-      return added_slots_[edge - num_parsed_edges()];
+      return added_edges_[edge - num_parsed_edges()].slot;
     }
     return edge - index_.first_edge(n) -
            (edges_[edge].port == kControlPort ? edit.num_parsed_inputs : 0);
   }
-  void AddEdge(Edge edge, uint32_t slot) {
+  void AddEdge(Edge edge, AddedEdge added) {
     edges_.PushBack(edge);
-    added_slots_.PushBack(slot);
+    added_edges_.PushBack(added);
   }
   // The bytes that begin with input 0.
   const char* input_bytes(uint32_t n) const {
@@ -272,6 +280,7 @@ class GraphState {
   void ResolveOneByOne(const F& parse);
   void PutControlsLast();
   void BuildEdges();
+  void BuildUseCounts();
   void BuildUses();
   void NoteDuplicate(uint32_t n);
   void NoteMissing();
@@ -297,7 +306,7 @@ class GraphState {
   // The edges of the parsed nodes, each node's data edges before its control
   // edges, followed by the added edges.
   Array<Edge> edges_;
-  Array<uint32_t> added_slots_;
+  Array<AddedEdge> added_edges_;
   // The nodes in whose bytes a data input follows a control input.
   std::vector<uint32_t> mixed_;
   UseLists uses_;

@@ -29,7 +29,7 @@ inline void GraphState::Clear() {
   edited_ops_ = 0;
   status_ = absl::OkStatus();
   edges_.clear();
-  added_slots_.clear();
+  added_edges_.clear();
   mixed_.clear();
   uses_.Clear();
   overlay_.Clear();
@@ -202,7 +202,8 @@ inline void GraphState::BuildEdges() {
         *(edit.inputs.size() > 0 ? edit.inputs : edit.controls).begin();
     const Reference reference = ParseInput(input.text());
     input.edge = static_cast<uint32_t>(edges_.size());
-    AddEdge({index_.names.Find(reference.name), reference.port}, 0);
+    AddEdge({index_.names.Find(reference.name), reference.port},
+            {result.node, 0});
   }
 }
 
@@ -222,14 +223,19 @@ inline void GraphState::NoteMissing() {
 
 // ---- Uses ----
 
-inline void GraphState::BuildUses() {
+inline void GraphState::BuildUseCounts() {
   EnsureEdges();
-  uses_.Build(index_.records, size(), num_parsed_, edges_);
+  uses_.BuildCounts(size(), num_parsed_edges(), edges_);
   for (uint32_t i = 0; i < results_.size(); ++i) {
     const uint32_t edge = num_parsed_edges() + i;
     const uint32_t source = edges_[edge].source;
     if (source != kNoNode) uses_.Add(source, {results_[i].node, edge});
   }
+}
+
+inline void GraphState::BuildUses() {
+  EnsureUseCounts();
+  uses_.BuildLists(index_.records, size(), num_parsed_, edges_, added_edges_);
 }
 
 }  // namespace tfplug::internal

@@ -117,51 +117,75 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool SameText(absl::string_view a,
 // Adds a word of the key to each word of the text, and sums the products of
 // pairs of these. Two given texts of the same length collide for only one key
 // in 2^64.
-inline uint64_t Hash(absl::string_view bytes, const HashKey& key) {
-  const auto word = [](const char* at) { return LoadWord<uint64_t>(at); };
-  const auto product = [&](const char* at, const uint64_t* words) {
-    return Uint128{word(at) + words[0]} * (word(at + 8) + words[1]);
-  };
-  const char* p = bytes.data();
-  const size_t size = bytes.size();
-  if (ABSL_PREDICT_FALSE(size < 16)) {
-    uint64_t a = 0, b = 0;
-    if (size >= 8) {
-      a = word(p);
-      b = word(p + size - 8);
-    } else if (size >= 4) {
-      a = LoadWord<uint32_t>(p);
-      b = LoadWord<uint32_t>(p + size - 4);
-    } else if (size > 0) {
-      a = static_cast<unsigned char>(p[0]);
-      b = static_cast<uint64_t>(static_cast<unsigned char>(p[size / 2])) << 8 |
-          static_cast<unsigned char>(p[size - 1]);
-    }
-    return Mix(a + key.words[0] + size, b + key.words[1]);
+uint64_t Hash(absl::string_view text, const HashKey& key);
+
+// The product of the words of 16 bytes, to which two words of the key are
+// added.
+inline Uint128 HashPair(const char* at, const uint64_t* key) {
+  return Uint128{LoadWord<uint64_t>(at) + key[0]} *
+         (LoadWord<uint64_t>(at + 8) + key[1]);
+}
+// Hashes the first 32 and the last 32 of at least 16 bytes. The 16-byte pieces
+// may overlap, which saves branches: lengths are hard to predict.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Uint128 HashEnds(const char* p, size_t size,
+                                                     const HashKey& key) {
+  const size_t second = size < 32 ? size - 16 : 16;
+  const char* const last = p + size - 16;
+  Uint128 sum = HashPair(p, key.words);
+  sum += HashPair(last, key.words + 2);
+  sum += HashPair(p + second, key.words + 4);
+  sum += HashPair(last - second, key.words + 6);
+  return sum;
+}
+ABSL_ATTRIBUTE_NOINLINE inline uint64_t HashFewBytes(absl::string_view text,
+                                                     const HashKey& key) {
+  const char* const p = text.data();
+  const size_t size = text.size();
+  uint64_t a = 0, b = 0;
+  if (size >= 8) {
+    a = LoadWord<uint64_t>(p);
+    b = LoadWord<uint64_t>(p + size - 8);
+  } else if (size >= 4) {
+    a = LoadWord<uint32_t>(p);
+    b = LoadWord<uint32_t>(p + size - 4);
+  } else if (size > 0) {
+    a = static_cast<unsigned char>(p[0]);
+    b = static_cast<uint64_t>(static_cast<unsigned char>(p[size / 2])) << 8 |
+        static_cast<unsigned char>(p[size - 1]);
   }
-  uint64_t hash = key.length ^ size;
+  return Mix(a + key.words[0] + size, b + key.words[1]);
+}
+ABSL_ATTRIBUTE_NOINLINE inline uint64_t HashManyBytes(absl::string_view text,
+                                                      const HashKey& key) {
+  constexpr size_t kChunk = HashKey::kWords * sizeof(uint64_t);
+  uint64_t hash = key.length ^ text.size();
+  const char* p = text.data();
+  size_t size = text.size();
+  if (size > kChunk) {
+    for (; size > kChunk; size -= kChunk, p += kChunk) {
+      Uint128 sum = 0;
+      for (size_t i = 0; i < HashKey::kWords; i += 2) {
+        sum += HashPair(p + i * 8, key.words + i);
+      }
+      hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
+    }
+    p -= kChunk - size;  // The last chunk.
+    size = kChunk;
+  }
   const char* const end = p + size;
-  constexpr ptrdiff_t kChunk = HashKey::kWords * sizeof(uint64_t);
-  while (ABSL_PREDICT_FALSE(end - p > kChunk)) {
-    Uint128 sum = 0;
-    for (size_t i = 0; i < HashKey::kWords; i += 2) {
-      sum += product(p + i * 8, key.words + i);
-    }
-    p += kChunk;
-    hash = Mix(Low(sum) ^ hash, High(sum) ^ key.last[0]);
-  }
-  // The 16-byte pieces may overlap, which saves branches: lengths are hard to
-  // predict.
-  if (size > kChunk) p = end - kChunk;
-  const ptrdiff_t second = end - p < 32 ? end - p - 16 : 16;
-  Uint128 sum = product(p, key.words) + product(end - 16, key.words + 2) +
-                product(p + second, key.words + 4) +
-                product(end - 16 - second, key.words + 6);
-  if (end - p > 64) {
-    sum += product(p + 32, key.words + 8) + product(end - 48, key.words + 10) +
-           product(p + 48, key.words + 12) + product(end - 64, key.words + 14);
-  }
+  const Uint128 sum = HashEnds(p, size, key) + HashPair(p + 32, key.words + 8) +
+                      HashPair(end - 48, key.words + 10) +
+                      HashPair(p + 48, key.words + 12) +
+                      HashPair(end - 64, key.words + 14);
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
+}
+inline uint64_t Hash(absl::string_view text, const HashKey& key) {
+  // Most names have 16 to 64 bytes. Other lengths have functions of their own,
+  // so that this one need not save registers.
+  if (ABSL_PREDICT_FALSE(text.size() < 16)) return HashFewBytes(text, key);
+  if (text.size() > 64) return HashManyBytes(text, key);
+  const Uint128 sum = HashEnds(text.data(), text.size(), key);
+  return Mix(Low(sum) ^ key.length ^ text.size(), High(sum) ^ key.last[1]);
 }
 
 // A table from hashes to indices. The caller stores the keys, by index. Uses

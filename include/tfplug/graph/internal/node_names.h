@@ -42,7 +42,8 @@ class NodeNames {
   void Reserve(size_t count) { ranges_.Reserve(count); }
 
   uint32_t size() const { return static_cast<uint32_t>(ranges_.size()); }
-  absl::string_view operator[](uint32_t node) const {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE absl::string_view operator[](
+      uint32_t node) const {
     const Range range = ranges_[node];
     if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
       return absl::string_view(base_ + range.begin, range.size & ~kErasedBit);

@@ -12,6 +12,13 @@
 
 namespace tfplug::internal {
 
+// The user of an edge that was added to the parsed ones, and the edge's slot in
+// the user's InputList.
+struct AddedEdge {
+  uint32_t user;
+  uint32_t slot;
+};
+
 // A use of a node, valid while the edge's source is that node.
 struct UseEntry {
   uint32_t user;
@@ -19,11 +26,14 @@ struct UseEntry {
 };
 
 // The uses of each node. One array, sorted by source, holds the uses in the
-// parsed graph; a linked list for each node holds the added ones.
+// parsed graph; a linked list for each node holds the added ones. Most edits
+// need only the counts, which are built earlier.
 class UseLists {
  public:
-  bool empty() const { return first_.empty(); }
+  bool has_counts() const { return has_counts_; }
+  bool has_lists() const { return !first_.empty(); }
   void Clear() {
+    has_counts_ = false;
     first_.clear();
     entries_.clear();
     counts_.clear();
@@ -31,22 +41,24 @@ class UseLists {
     heads_.clear();
   }
 
+  // Counts the uses of `size` nodes by the parsed edges, the first `num_edges`.
+  void BuildCounts(uint32_t size, uint32_t num_edges,
+                   const Array<Edge>& edges) {
+    Count(size, num_edges, edges, counts_);
+    has_counts_ = true;
+  }
   // Builds the lists of `size` nodes, of which the first `num_parsed` have the
-  // inputs in `records` and the others have none.
-  void Build(const Array<NodeRecord>& records, uint32_t size,
-             uint32_t num_parsed, const Array<Edge>& edges) {
+  // inputs in `records`. Leaves out edges that have ended.
+  void BuildLists(const Array<NodeRecord>& records, uint32_t size,
+                  uint32_t num_parsed, const Array<Edge>& edges,
+                  const Array<AddedEdge>& added) {
     const uint32_t num_edges = records[num_parsed].first_edge;
-    counts_.Assign(size, 0);
-    for (uint32_t e = 0; e < num_edges; ++e) {
-      const uint32_t source = edges[e].source;
-      if (ABSL_PREDICT_TRUE(source != kNoNode)) ++counts_[source];
-    }
+    Count(size, num_edges, edges, first_);
     // first_[n] is the end of node n's entries here; the loop below lowers it
     // to their start.
-    first_.Resize(size + 1);
     uint32_t sum = 0;
-    for (uint32_t n = 0; n < size; ++n) first_[n] = sum += counts_[n];
-    first_[size] = sum;
+    for (uint32_t n = 0; n < size; ++n) first_[n] = sum += first_[n];
+    first_.PushBack(sum);
     entries_.Resize(sum);
     for (uint32_t n = num_parsed; n-- > 0;) {
       const uint32_t begin = records[n].first_edge;
@@ -56,6 +68,10 @@ class UseLists {
           entries_[--first_[source]] = {n, e};
         }
       }
+    }
+    for (uint32_t i = 0; i < added.size(); ++i) {
+      const uint32_t source = edges[num_edges + i].source;
+      if (source != kNoNode) Append(source, {added[i].user, num_edges + i});
     }
   }
 
@@ -70,18 +86,7 @@ class UseLists {
   void AddNode() { counts_.PushBack(0); }
   void Add(uint32_t source, UseEntry entry) {
     ++counts_[source];
-    const uint32_t link = static_cast<uint32_t>(added_.size());
-    added_.PushBack({entry, kNoLink});
-    if (heads_.size() < counts_.size()) {
-      heads_.Resize(counts_.size(), Chain{kNoLink, kNoLink});
-    }
-    Chain& chain = heads_[source];
-    if (chain.first == kNoLink) {
-      chain.first = link;
-    } else {
-      added_[chain.last].next = link;
-    }
-    chain.last = link;
+    if (ABSL_PREDICT_FALSE(has_lists())) Append(source, entry);
   }
   // Stops counting an edge whose source is no longer `source`.
   void Remove(uint32_t source) { --counts_[source]; }
@@ -161,6 +166,30 @@ class UseLists {
   };
 
  private:
+  void Append(uint32_t source, UseEntry entry) {
+    const uint32_t link = static_cast<uint32_t>(added_.size());
+    added_.PushBack({entry, kNoLink});
+    if (heads_.size() < counts_.size()) {
+      heads_.Resize(counts_.size(), Chain{kNoLink, kNoLink});
+    }
+    Chain& chain = heads_[source];
+    if (chain.first == kNoLink) {
+      chain.first = link;
+    } else {
+      added_[chain.last].next = link;
+    }
+    chain.last = link;
+  }
+  static void Count(uint32_t size, uint32_t num_edges, const Array<Edge>& edges,
+                    Array<uint32_t>& counts) {
+    counts.Reserve(size + 1);
+    counts.Assign(size, 0);
+    for (uint32_t e = 0; e < num_edges; ++e) {
+      const uint32_t source = edges[e].source;
+      if (ABSL_PREDICT_TRUE(source != kNoNode)) ++counts[source];
+    }
+  }
+
   static constexpr uint32_t kNoLink = 0xffffffff;
   struct Link {
     UseEntry entry;
@@ -171,9 +200,10 @@ class UseLists {
     uint32_t last;
   };
 
+  bool has_counts_ = false;
+  Array<uint32_t> counts_;
   Array<uint32_t> first_;
   Array<UseEntry> entries_;
-  Array<uint32_t> counts_;
   Array<Link> added_;
   Array<Chain> heads_;
 };

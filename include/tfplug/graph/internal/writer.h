@@ -91,6 +91,7 @@ class NodeWriter {
     }
     void Input(const InputText& text) { size += BytesFieldSize(text.size()); }
     void Raw(absl::string_view bytes) { size += bytes.size(); }
+    void Attrs(const AttrList& attrs) { size += attrs.byte_size(); }
     size_t size = 0;
   };
   struct Copy {
@@ -102,6 +103,18 @@ class NodeWriter {
       to = text.Write(WriteVarint(to, text.size()));
     }
     void Raw(absl::string_view bytes) { to = WriteBytes(to, bytes); }
+    // Copies adjacent bytes, such as attributes of one node, at once.
+    void Attrs(const AttrList& attrs) {
+      for (const AttrEntry* attr = attrs.begin(); attr < attrs.end();) {
+        const char* const begin = attr->field();
+        size_t size = 0;
+        do {
+          size += attr->size();
+          ++attr;
+        } while (attr < attrs.end() && attr->field() == begin + size);
+        Raw(absl::string_view(begin, size));
+      }
+    }
     char* to;
   };
 
@@ -126,7 +139,7 @@ class NodeWriter {
     } else {
       sink.Raw(edit_.tail);
     }
-    for (const AttrEntry& attr : edit_.attrs) sink.Raw(attr.bytes());
+    sink.Attrs(edit_.attrs);
   }
   template <class Sink>
   void EmitInputs(Sink& sink, const InputList& inputs) const {
