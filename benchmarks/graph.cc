@@ -100,6 +100,28 @@ struct Side {
   int found[3] = {};
 };
 
+// Reads a line of /proc/self/status, in KiB.
+long StatusKib(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(name + ":", 0) == 0) {
+      return std::atol(line.c_str() + name.size() + 1);
+    }
+  }
+  return 0;
+}
+
+// The number of bytes that fusing with views touches: the graph, and the memory
+// that the first call takes.
+size_t TouchedBytes(const std::string& graph) {
+  malloc_trim(0);
+  const long before = StatusKib("VmRSS");
+  const std::unique_ptr<Worker> worker = MakeViewWorker();
+  OutputBuffer out(true);
+  worker->Run(Job::kFuse, graph, out);
+  return graph.size() + static_cast<size_t>(StatusKib("VmRSS") - before) * 1024;
+}
+
 int Pairs(const std::string& graph, int rounds, double least,
           const std::vector<std::string>& libraries) {
   std::vector<Side> sides(2 + libraries.size());
@@ -114,12 +136,15 @@ int Pairs(const std::string& graph, int rounds, double least,
     sides[i].out = std::make_unique<OutputBuffer>(false);
   }
   OutputBuffer copy(false);
-  Turns by_copy;
+  Turns by_copy, by_touching;
+  const size_t touched = TouchedBytes(graph);
+  const std::vector<char> from(touched / 2, 1);
+  std::vector<char> to(touched / 2, 1);
   for (int round = -2; round < rounds; ++round) {  // The first ones warm up.
     // The second one measures how long a call takes with allocated memory.
     if (round == -1) {
       for (Side& side : sides) std::fill_n(side.turns, 3, Turns());
-      by_copy = Turns();
+      by_copy = by_touching = Turns();
     }
     for (int i = 0; i < 3; ++i) {
       const Job job = static_cast<Job>(i);
@@ -138,11 +163,15 @@ int Pairs(const std::string& graph, int rounds, double least,
         return 1;
       }
     }
-    char* const to = copy.Reserve(graph.size());
-    by_copy.Take(least, [&] {
-      std::memcpy(to, graph.data(), graph.size());
+    const auto copy_all = [](char* to, const char* from, size_t size) {
+      std::memcpy(to, from, size);
       asm volatile("" ::"r"(to) : "memory");
+    };
+    by_copy.Take(least, [&] {
+      copy_all(copy.Reserve(graph.size()), graph.data(), graph.size());
     });
+    by_touching.Take(least,
+                     [&] { copy_all(to.data(), from.data(), to.size()); });
   }
   const auto print = [](const std::string& name, const Turns& turns) {
     std::printf("\"%s\": ", name.c_str());
@@ -156,19 +185,10 @@ int Pairs(const std::string& graph, int rounds, double least,
     }
   }
   print("memcpy", by_copy);
-  std::printf("\"bytes\": %zu, \"fused\": %d}\n", graph.size(),
+  print("touch", by_touching);
+  std::printf("\"bytes\": %zu, \"touched\": %zu, \"fused\": %d}\n",
+              graph.size(), touched,
               sides[0].found[static_cast<int>(Job::kFuse)]);
-  return 0;
-}
-
-// Reads a line of /proc/self/status, in KiB.
-long StatusKib(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) == 0) {
-      return std::atol(line.c_str() + name.size() + 1);
-    }
-  }
   return 0;
 }
 

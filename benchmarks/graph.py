@@ -139,6 +139,8 @@ class Bench:
         fuse, fuse_calls = turns.ratios("fuse"), calls.ratios("fuse")
         cells = [name, f"{turns.found['bytes'] / 1e6:.1f}", turns.found["fused"],
                  turns.ms("fuse"), calls.copies("fuse"),
+                 f"{turns.found['touched'] / 1e6:.1f}",
+                 calls.copies("fuse", "touch"),
                  *(f"**{ratio:.1f}**" for ratio in fuse),
                  *(f"{ratio:.1f}" for ratio in fuse_calls)]
         order = turns.ratios("order")
@@ -206,9 +208,9 @@ class Times:
             self.found[f"{side} {job}"], self.found[f"view {job}"]))
             for side in OPPONENTS]
 
-    def copies(self, job):
+    def copies(self, job, copy="memcpy"):
         ratio = median(view / copy for view, copy in zip(
-            self.found[f"view {job}"], self.found["memcpy"]))
+            self.found[f"view {job}"], self.found[copy]))
         return f"{ratio:.1f}"
 
 
