@@ -294,17 +294,55 @@ TEST_CASE_FIXTURE(SiblingsFixture, "the first candidate does not fit") {
     CHECK(Run(rules) == "1");
     CHECK((*this)["xv/ConcatV2"].input(1).node.name() == "u");
   }
+  const char* const joined_with_xu =
+      "user_v = Neg(xv)\n"
+      "user_w = Neg(xw)\n"
+      "xv = MySplit(xv/MatMul)\n"
+      "xv/ConcatV2 = ConcatV2(v, u, xv/Const)\n"
+      "xv/MatMul = MatMul(x, xv/ConcatV2)\n";
   SUBCASE("because the graph would have a cycle") {
-    // xv and xw do not fit together in any order; xu and xv do.
     CHECK(Run(rules) == "1");
-    CHECK(Text() ==
-          "user_v = Neg(xu:1)\n"
-          "user_w = Neg(xw)\n"
-          "xu = MySplit(xu/MatMul)\n"
-          "xu/ConcatV2 = ConcatV2(u, v, xu/Const)\n"
-          "xu/MatMul = MatMul(x, xu/ConcatV2)\n"
-          "xw = MatMul(x, user_v)");
+    CHECK(Text() == joined_with_xu + std::string("xw = MatMul(x, user_v)"));
   }
+  SUBCASE("because a condition is false") {
+    CHECK((*this)["xw"].SetInput(1, (*this)["w"]).ok());
+    const Pattern v = Any(), w = Any();
+    const auto split = New("MySplit", New<ops::MatMul>(x, v)).Set("num", 2);
+    const auto make = [&](const char* name) {
+      return MakeRules(Rule("join", Match<ops::MatMul>(x, v))
+                           .OnlyIf("the name fits",
+                                   [w, name](const Matched& m) {
+                                     return m.node(w).name() == name;
+                                   })
+                           .ReplaceBy(split)
+                           .AlsoReplace(Match<ops::MatMul>(x, w), split[1]));
+    };
+    CHECK(Explain(make("u"), "xv") == "join: matches\n");
+    CHECK(Explain(make("y"), "xv") ==
+          "join: condition not met: the name fits\n");
+    CHECK(Run(make("y")) == "0");
+    CHECK(Run(make("u")) == "1");
+    CHECK((*this)["user_w"].input(0).node.name() == "xw");
+  }
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "many candidates that do not fit") {
+  int num_calls = 0;
+  const Pattern v = Any(), w = Any();
+  const auto split = New("MySplit", New<ops::MatMul>(x, v)).Set("num", 2);
+  const Rules none =
+      MakeRules(Rule("join", Match<ops::Square>(x))
+                    .OnlyIf("never",
+                            [&num_calls](const Matched&) {
+                              ++num_calls;
+                              return false;
+                            })
+                    .ReplaceBy(split)
+                    .AlsoReplace(Match<ops::MatMul>(x, w), split[1]));
+  Add("square", "Square", {"x"});
+  for (int i = 0; i < 100; ++i)
+    Add("m" + std::to_string(i), "MatMul", {"x", "w"});
+  CHECK(Run(none) == "0");
+  CHECK(num_calls == 64);
 }
 TEST_CASE_FIXTURE(SiblingsFixture, "a node further away from the operand") {
   DefineOp("BiasAdd", {"T: type"}, {"value: T", "bias: T"});

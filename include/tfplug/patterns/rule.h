@@ -266,8 +266,8 @@ class Rule {
   //  * another output of the root;
   //  * an output of a further node that has an input in common with the
   //    pattern. The rule then matches only if there is such a node. Of several,
-  //    the first one is taken for which the whole pattern matches; only then,
-  //    the rule's conditions are checked.
+  //    the first one is taken that the rule can replace. After 64 for which a
+  //    condition or the check for cycles fails, the rule does not apply.
   //
   // Does nothing where the match does not contain the node (Optional, OneOf).
   Rule AlsoReplace(const Pattern& result, const Replacement& replacement) && {

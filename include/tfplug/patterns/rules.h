@@ -111,13 +111,8 @@ inline std::string Rules::ExplainRule(size_t rule, const Node& node,
   best.progress = -1;
   for (const internal::PatternTable::Entry& entry : table_.entries()) {
     if (entry.rule != rule) continue;
-    internal::Mismatch mismatch;
-    if (!matcher.Match(entry.variant, node)) {
-      mismatch = matcher.mismatch();
-    } else if (internal::PatternEditor::Check(data, matcher.match(), context,
-                                              mismatch)) {
-      return start + "matches";
-    }
+    if (matcher.Match(data, entry.variant, node)) return start + "matches";
+    const internal::Mismatch& mismatch = matcher.mismatch();
     if (mismatch.progress > best.progress) best = mismatch;
   }
   return start + internal::Describe(best);

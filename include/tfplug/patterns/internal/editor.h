@@ -25,19 +25,18 @@
 
 namespace tfplug::internal {
 
-// Replaces matches.
+// Replaces matches as planned.
 class PatternEditor {
  public:
   PatternEditor(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), plan_(context) {}
+      : graph_(graph), context_(context) {}
 
-  // Returns false if the rule does not apply; the graph is then unchanged.
   // After an error, the graph may be partly edited.
-  absl::StatusOr<bool> Replace(const RuleData& rule,
-                               const PatternMatch& match) {
+  absl::Status Replace(const RuleData& rule, const PatternMatch& match,
+                       const PatternPlan& plan) {
     match_ = &match;
+    plan_ = &plan;
     root_ = match.root();
-    if (!plan_.Prepare(rule, match)) return false;
     made_.clear();
     CollectControls();
     CollectResults(rule);
@@ -48,17 +47,7 @@ class PatternEditor {
       TFPLUG_RETURN_IF_ERROR(ReplaceRootByNode(rule.replacement));
     }
     TFPLUG_RETURN_IF_ERROR(ReplaceResults());
-    TFPLUG_RETURN_IF_ERROR(RemoveRest());
-    return true;
-  }
-
-  // Returns whether Replace would succeed.
-  static bool Check(const RuleData& rule, const PatternMatch& match,
-                    const PassContext& context, Mismatch& mismatch) {
-    PatternPlan plan(context);
-    if (plan.Prepare(rule, match)) return true;
-    mismatch = plan.mismatch();
-    return false;
+    return RemoveRest();
   }
 
  private:
@@ -172,7 +161,7 @@ class PatternEditor {
     root_.SetOp(tree.op);
     ClearAttrs(root_);
     if (tree.kind == Kind::kConst) {
-      plan_.ConstantOf(tree).Write(root_);
+      plan_->ConstantOf(tree).Write(root_);
     } else {
       SetAttrs(tree, root_);
     }
@@ -246,7 +235,7 @@ class PatternEditor {
   }
   absl::StatusOr<Node> AddConst(const ReplacementTree& tree) {
     TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode("Const"));
-    plan_.ConstantOf(tree).Write(node);
+    plan_->ConstantOf(tree).Write(node);
     // In a loop's body, a constant has a control input from the loop.
     for (size_t i = 1; i < match_->size(); ++i) {
       if (!match_->IsNode(i)) continue;
@@ -289,7 +278,7 @@ class PatternEditor {
     for (absl::string_view name : names_) node.RemoveAttr(name);
   }
   void SetAttrs(const ReplacementTree& tree, const Node& node) {
-    for (const auto& [name, value] : plan_.AttrsOf(tree)) {
+    for (const auto& [name, value] : plan_->AttrsOf(tree)) {
       node.SetRawAttr(name, value);
     }
   }
@@ -351,9 +340,9 @@ class PatternEditor {
   Graph& graph_;
   const PassContext& context_;
   const PatternMatch* match_ = nullptr;
+  const PatternPlan* plan_ = nullptr;
   Node root_;
   bool is_root_removed_ = false;
-  PatternPlan plan_;
   std::vector<Result> results_;
   std::vector<std::pair<const ReplacementTree*, Node>> made_;
   std::vector<Node> controls_;

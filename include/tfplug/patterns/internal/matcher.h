@@ -11,6 +11,8 @@
 #include "tfplug/graph/ranges.h"
 #include "tfplug/patterns/internal/match.h"
 #include "tfplug/patterns/internal/mismatch.h"
+#include "tfplug/patterns/internal/plan.h"
+#include "tfplug/patterns/internal/replacement.h"
 #include "tfplug/patterns/internal/surroundings.h"
 #include "tfplug/patterns/internal/variant.h"
 
@@ -18,19 +20,22 @@
 
 namespace tfplug::internal {
 
-// Matches variants of patterns with nodes. The match is valid until the next
-// call of Match(). Cheap checks come first: ops, then attributes, then the
-// surrounding graph.
+// Matches variants of a rule's pattern with nodes, and plans the replacement.
+// The match and its plan are valid until the next call of Match(). Cheap checks
+// come first: ops, then attributes, the surrounding graph, and the plan.
 class PatternMatcher {
  public:
   // `graph_ops`: see PatternTable::FindOps.
   PatternMatcher(const PassContext& context,
                  const std::vector<uint32_t>& graph_ops)
-      : context_(context), graph_ops_(graph_ops) {}
+      : graph_ops_(graph_ops), context_(context), plan_(context) {}
 
-  // Returns whether `variant` matches with `root` as its root; otherwise,
-  // mismatch() has the reason.
-  bool Match(const PatternVariant& variant, const Node& root) {
+  // Returns whether `rule` can replace a match of `variant`, one of its
+  // variants, with `root` as the root; otherwise, mismatch() has the reason.
+  bool Match(const RuleData& rule, const PatternVariant& variant,
+             const Node& root) {
+    rule_ = &rule;
+    num_rejected_ = 0;
     const PatternElement& element = *variant.slots[0];
     if (!HasOp(variant, 0, root)) {
       return Fail(Reason::kRootOp, 0, root, {}, 0, &element);
@@ -42,11 +47,16 @@ class PatternMatcher {
   }
 
   const PatternMatch& match() const { return match_; }
+  const PatternPlan& plan() const { return plan_; }
   const Mismatch& mismatch() const { return mismatch_; }
 
  private:
   using Reason = Mismatch::Reason;
   using StepKind = PatternStep::Kind;
+
+  // The number of candidates of a kUse for which a plan is made. A condition
+  // and the check for cycles may take long.
+  static constexpr int kMaxRejected = 64;
 
   bool Fail(Reason reason, int progress, const Node& node,
             const Node& other = Node(), int index = 0,
@@ -102,7 +112,13 @@ class PatternMatcher {
     if (base != 0) return CheckAttributes(variant, base, progress);
     return CheckRepetitions(progress) &&
            CheckAttributes(variant, 0, progress) &&
-           PatternSurroundings(match_, context_, mismatch_).Check();
+           PatternSurroundings(match_, context_, mismatch_).Check() && Plan();
+  }
+  bool Plan() {
+    if (plan_.Prepare(*rule_, match_)) return true;
+    mismatch_ = plan_.mismatch();
+    ++num_rejected_;
+    return false;
   }
   // Tries both orders of the inputs of the commutative node whose first input
   // is in step `i`.
@@ -154,6 +170,7 @@ class PatternMatcher {
       }
       if (mismatch_.progress > best.progress) best = mismatch_;
       match_.Shrink(size);
+      if (num_rejected_ >= kMaxRejected) break;
     }
     if (best.progress >= 0) {
       mismatch_ = best;
@@ -337,9 +354,12 @@ class PatternMatcher {
 
   static size_t Index(int slot) { return static_cast<size_t>(slot); }
 
-  const PassContext& context_;
   const std::vector<uint32_t>& graph_ops_;
+  const PassContext& context_;
+  const RuleData* rule_ = nullptr;
   PatternMatch match_;
+  PatternPlan plan_;
+  int num_rejected_ = 0;  // Matches for which there was no plan.
   // By PatternStep::swap: of the variant, and of the current body.
   std::vector<char> swapped_, body_swapped_;
   Mismatch mismatch_;

@@ -111,34 +111,25 @@ class PatternRun {
     for (const Entry* entry : possible_) {
       if (!Contains(entry->input_ops[0], first) ||
           !Contains(entry->input_ops[1], second) ||
-          !matcher_.Match(entry->variant, node)) {
+          !matcher_.Match(table_.rule(*entry), entry->variant, node)) {
         continue;
       }
-      absl::Status status;
-      if (Replace(*entry, node, status)) return status;
+      return Replace(*entry, node);
     }
     return absl::OkStatus();
   }
 
-  // Returns whether the visit of `node` is finished: the node was replaced, or
-  // `status` is an error.
-  bool Replace(const Entry& entry, const Node& node, absl::Status& status) {
+  absl::Status Replace(const Entry& entry, const Node& node) {
     const RuleData& rule = table_.rule(entry);
-    const absl::StatusOr<bool> replaced =
-        editor_.Replace(rule, matcher_.match());
-    if (!replaced.ok()) {
-      status = AnnotateRule(rule.name, node, replaced.status());
-      return true;
-    }
-    if (!*replaced) return false;
+    absl::Status status =
+        editor_.Replace(rule, matcher_.match(), matcher_.plan());
     again_ = again_ || entry.may_enable_matches;
-    if (++count_ > limit_) {
-      status = AnnotateRule(
-          rule.name, node,
-          absl::InternalError("the rules keep replacing their own results: "
-                              "remove a rule that undoes another"));
+    if (status.ok() && ++count_ > limit_) {
+      status = absl::InternalError(
+          "the rules keep replacing their own results: remove a rule that "
+          "undoes another");
     }
-    return true;
+    return status.ok() ? status : AnnotateRule(rule.name, node, status);
   }
 
   const PatternTable& table_;

@@ -67,7 +67,6 @@ struct PatternVariant {
   int num_swaps = 0;
   int root_port = 0;
   int num_nodes = 0;
-  bool has_uses = false;  // Whether there is a kUse step.
 
   // Returns the alternative in place of `output`, or `output` itself.
   PatternOutput Resolve(PatternOutput output) const {

@@ -224,7 +224,6 @@ class VariantBuilder {
         step.port = input.port;
         step.is_new = true;
         connected.steps.push_back(std::move(step));
-        connected.has_uses = true;
         AddSlot(connected, element);
         Append(rest, connected, slot, swap == 1);
         Expand(std::move(connected), std::move(rest));
