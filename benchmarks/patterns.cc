@@ -121,7 +121,8 @@ int main(int argc, char** argv) {
   const Rules* const used = workload == "hand" ? nullptr : &rules;
   // Resolves edges and uses, which is not part of the measurement.
   for (const tfplug::Node node : graph->nodes()) {
-    if (node.num_inputs() < 0 || node.num_uses() < 0) return 1;
+    if (node.num_inputs() < 0) return 1;
+    if (node.uses().empty() != (node.num_uses() == 0)) return 1;
   }
   const auto nodes = static_cast<long long>(graph->num_nodes());
   const auto count = static_cast<long long>(Measure(used, *graph, context));
