@@ -175,6 +175,68 @@ TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, tfplug::Half) {
   }
 }
 
+TEST_CASE("Products with an epilogue") {
+  using tfplug::Activation;
+  Random random(6);
+  for (int run = 0; run < 56; ++run) {
+    tfplug::testing::Reference reference;
+    const int64_t rows = 1 + Below(random, 4), columns = 1 + Below(random, 5);
+    Array<float> a(random, {rows, 3}), b(random, {3, columns}),
+        c(random, {rows, columns});
+    Array<float> scale(random, {columns}), shift(random, {columns});
+    for (auto* array : {&a, &b, &scale, &shift}) {
+      array->Fill(Integers<float>(random));
+    }
+    tfplug::Epilogue epilogue;
+    epilogue.activation = static_cast<Activation>(run % 7);
+    epilogue.alpha = 0.25;
+    if (run % 2 == 0) epilogue.scale = &scale.view();
+    if (run % 4 < 2) epilogue.shift = &shift.view();
+    const auto want = [&](int64_t i, int64_t j) {
+      float sum = 0;
+      for (int64_t k = 0; k < 3; ++k) sum += a.at({i, k}) * b.at({k, j});
+      if (run % 2 == 0) sum *= scale.at({j});
+      if (run % 4 < 2) sum += shift.at({j});
+      const float positive = std::max(sum, 0.0f);
+      switch (epilogue.activation) {
+        case Activation::kRelu:
+          return positive;
+        case Activation::kRelu6:
+          return std::min(positive, 6.0f);
+        case Activation::kLeakyRelu:
+          return sum < 0 ? sum / 4 : sum;
+        case Activation::kElu:
+          return sum < 0 ? std::expm1(sum) : sum;
+        case Activation::kTanh:
+          return std::tanh(sum);
+        case Activation::kSigmoid:
+          return 1 / (1 + std::exp(-sum));
+        default:
+          return sum;
+      }
+    };
+    const auto check = [&] {
+      ForEachIndex({rows, columns}, [&](const Dims& at) {
+        CHECK(c.at(at) == doctest::Approx(want(at[0], at[1])));
+      });
+    };
+    tfplug::Launcher& launcher = reference.launcher;
+    REQUIRE(launcher.FusedMatMul(a.view(), b.view(), epilogue, c.view()).ok());
+    check();
+    // The same as a convolution of one-dimensional images.
+    c.Fill([] { return 0.0f; });
+    const auto image = [](Operand view) {
+      return tfplug::internal::WithDim(view, 0, 1);
+    };
+    const Convolution conv{{{rows, rows, 1, 1, 1, 0, 0}}, 1};
+    REQUIRE(launcher
+                .FusedConv(conv, image(a.view()), image(b.view()), epilogue,
+                           image(c.view()))
+                .ok());
+    check();
+  }
+}
+
 TEST_CASE("The memory for windows is bounded") {
   struct CountingScratch : tfplug::HostScratch {
     absl::StatusOr<void*> Allocate(int64_t bytes) override {

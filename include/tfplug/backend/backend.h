@@ -7,8 +7,10 @@
 #include "tfplug/backend/internal/composed.h"
 #include "tfplug/backend/internal/composed_batch_norm.h"
 #include "tfplug/backend/internal/composed_conv.h"
+#include "tfplug/backend/internal/composed_fused.h"
 #include "tfplug/backend/internal/composed_pool.h"
 #include "tfplug/backend/internal/composed_softmax.h"
+#include "tfplug/backend/internal/table_of.h"
 #include "tfplug/backend/launcher.h"
 #include "tfplug/backend/nn.h"
 #include "tfplug/backend/reduction.h"
@@ -123,6 +125,25 @@ class Backend {
         launcher, conv, image, output_gradient, filter_gradient);
   }
 
+  // Compute a product whose elements are changed before they are stored. The
+  // defaults store them twice.
+  virtual absl::Status FusedMatMul(StreamT& /*stream*/, Launcher& launcher,
+                                   const Operand& a, const Operand& b,
+                                   const Epilogue& epilogue, const Operand& c) {
+    auto status = launcher.MatMul(a, b, c);
+    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, c)
+                       : status;
+  }
+  virtual absl::Status FusedConv(StreamT& /*stream*/, Launcher& launcher,
+                                 const Convolution& conv, const Operand& image,
+                                 const Operand& filter,
+                                 const Epilogue& epilogue,
+                                 const Operand& output) {
+    auto status = launcher.Conv(conv, image, filter, output);
+    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, output)
+                       : status;
+  }
+
   // Computes the maximum or the average of each window.
   virtual absl::Status Pool(StreamT& /*stream*/, Launcher& launcher,
                             const Pooling& pooling, const Operand& image,
@@ -186,90 +207,6 @@ class Backend {
   // unsigned integers of the elements' size, which all must be supported.
   virtual bool Supports(DataType /*type*/) const { return true; }
 };
-
-namespace internal {
-
-// The primitives of B as functions, without a virtual call.
-template <class B>
-struct TableOf {
-  using Stream = typename B::Stream;
-  static B& Self(void* backend) { return *static_cast<B*>(backend); }
-  static Stream& On(void* stream) { return *static_cast<Stream*>(stream); }
-
-  static constexpr PrimitiveTable kTable = {
-      [](void* self, void* stream, const Expression& expression, Operands in,
-         Operands out) {
-        return Self(self).B::Map(On(stream), expression, in, out);
-      },
-      [](void* self, void* stream, const Reduction& reduction, Operands in,
-         Operands out) {
-        return Self(self).B::Reduce(On(stream), reduction, in, out);
-      },
-      [](void* self, void* stream, Launcher& launcher, const Operand& a,
-         const Operand& b, const Operand& c) {
-        return Self(self).B::MatMul(On(stream), launcher, a, b, c);
-      },
-      [](void* self, void* stream, Launcher& launcher, ScatterKind kind,
-         const Operand& indices, const Operand& updates, const Operand& out) {
-        return Self(self).B::Scatter(On(stream), launcher, kind, indices,
-                                     updates, out);
-      },
-      [](void* self, void* stream, Launcher& launcher, ReduceKind kind,
-         const Operand& in, const Operand& out) {
-        return Self(self).B::Scan(On(stream), launcher, kind, in, out);
-      },
-      [](void* self, void* stream, Launcher& launcher, const Operand& in,
-         const Operand& values, const Operand& indices) {
-        return Self(self).B::Sort(On(stream), launcher, in, values, indices);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::Conv(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::ConvInputGradient(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::ConvFilterGradient(On(stream), launcher,
-                                                operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::Pool(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::PoolGradient(On(stream), launcher, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormTraining(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormInference(On(stream), launcher,
-                                                operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::BatchNormGradient(On(stream), launcher,
-                                               operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher, SoftmaxKind kind,
-         const auto&... operands) {
-        return Self(self).B::Softmax(On(stream), launcher, kind, operands...);
-      },
-      [](void* self, void* stream, Launcher& launcher,
-         const auto&... operands) {
-        return Self(self).B::CrossEntropy(On(stream), launcher, operands...);
-      }};
-};
-
-}  // namespace internal
 
 // Returns a launcher of `backend`'s primitives on `stream`.
 template <class B>

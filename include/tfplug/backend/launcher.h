@@ -56,6 +56,12 @@ struct PrimitiveTable {
   absl::Status (*conv_filter_gradient)(void* backend, void* stream, Launcher&,
                                        const Convolution&, const Operand&,
                                        const Operand&, const Operand&);
+  absl::Status (*fused_mat_mul)(void* backend, void* stream, Launcher&,
+                                const Operand&, const Operand&, const Epilogue&,
+                                const Operand&);
+  absl::Status (*fused_conv)(void* backend, void* stream, Launcher&,
+                             const Convolution&, const Operand&, const Operand&,
+                             const Epilogue&, const Operand&);
   absl::Status (*pool)(void* backend, void* stream, Launcher&, const Pooling&,
                        const Operand&, const Operand&);
   absl::Status (*pool_gradient)(void* backend, void* stream, Launcher&,
@@ -172,6 +178,16 @@ class Launcher {
                                   const Operand& filter_gradient) {
     return table_->conv_filter_gradient(backend_, stream_, *this, conv, image,
                                         output_gradient, filter_gradient);
+  }
+  absl::Status FusedMatMul(const Operand& a, const Operand& b,
+                           const Epilogue& epilogue, const Operand& c) {
+    return table_->fused_mat_mul(backend_, stream_, *this, a, b, epilogue, c);
+  }
+  absl::Status FusedConv(const Convolution& conv, const Operand& image,
+                         const Operand& filter, const Epilogue& epilogue,
+                         const Operand& output) {
+    return table_->fused_conv(backend_, stream_, *this, conv, image, filter,
+                              epilogue, output);
   }
   absl::Status Pool(const Pooling& pooling, const Operand& image,
                     const Operand& output) {

@@ -38,6 +38,26 @@ struct Convolution {
   int64_t groups = 1;
 };
 
+enum class Activation : uint8_t {
+  kNone,
+  kRelu,
+  kRelu6,
+  kLeakyRelu,
+  kElu,
+  kTanh,
+  kSigmoid
+};
+
+// The computation on each element of a product before it is stored:
+// activation(product * scale + shift), with an element of the vectors for each
+// column of a matrix or channel of an image.
+struct Epilogue {
+  const Operand* scale = nullptr;  // null: 1
+  const Operand* shift = nullptr;  // null: 0
+  Activation activation = Activation::kNone;
+  double alpha = 0;  // the slope of kLeakyRelu below 0
+};
+
 enum class PoolKind : uint8_t { kMax, kAverage };
 
 struct Pooling {

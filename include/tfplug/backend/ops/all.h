@@ -9,6 +9,7 @@
 #include "tfplug/backend/ops/conv.h"
 #include "tfplug/backend/ops/convert.h"
 #include "tfplug/backend/ops/diagonal.h"
+#include "tfplug/backend/ops/fused.h"
 #include "tfplug/backend/ops/gather.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
@@ -39,6 +40,7 @@ inline void AllOps(const Registrar& registrar) {
   ConvOps(registrar);
   ConvertOps(registrar);
   DiagonalOps(registrar);
+  FusedOps(registrar);
   GatherOps(registrar);
   MathOps(registrar);
   MatMulOps(registrar);

@@ -19,7 +19,7 @@ class ConvKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    is_depthwise_ = op.rfind("Depthwise", 0) == 0;
+    is_depthwise_ = op.find("Depthwise") != op.npos;
     return attrs_.Init(construction, op.rfind("Conv3D", 0) == 0 ? 3 : 2);
   }
 
@@ -91,7 +91,7 @@ class ConvKernel : public BackendKernel {
   WindowAttrs attrs_;
 };
 
-class Conv final : public ConvKernel {
+class Conv : public ConvKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
@@ -102,7 +102,14 @@ class Conv final : public ConvKernel {
         const Operand output,
         run.AllocateOutput(0, OutputShape(conv, image, filter)));
     if (output.num_elements() == 0) return absl::OkStatus();
-    return run.launcher().Conv(conv, image, Filter(filter), Image(output));
+    return Convolve(run, conv, image, Filter(filter), Image(output));
+  }
+
+ protected:
+  virtual absl::Status Convolve(OpRun& run, const Convolution& conv,
+                                const Operand& image, const Operand& filter,
+                                const Operand& output) {
+    return run.launcher().Conv(conv, image, filter, output);
   }
 };
 

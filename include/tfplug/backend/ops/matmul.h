@@ -26,7 +26,7 @@ inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
 }
 
 // MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
-class MatMulKernel final : public BackendKernel {
+class MatMulKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     const bool is_batch = construction.HasAttr("adj_x");
@@ -74,6 +74,12 @@ class MatMulKernel final : public BackendKernel {
     shape.add_dim(n);
     TFPLUG_ASSIGN_OR_RETURN(const Operand c, run.AllocateOutput(0, shape));
     if (c.num_elements() == 0) return absl::OkStatus();
+    return Multiply(run, a, b, c);
+  }
+
+ protected:
+  virtual absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
+                                const Operand& c) {
     return run.launcher().MatMul(a, b, c);
   }
 
