@@ -26,12 +26,13 @@ inline Operand PositionOf(const Operand& windows, int kept, int64_t first,
 }
 
 inline absl::StatusOr<const Reduction*> ReductionOf(ReduceKind kind,
-                                                    DataType type) {
+                                                    DataType from,
+                                                    DataType to) {
   static Memo<Reduction> memo;
-  const uint32_t key = KeyOf(type) | static_cast<uint32_t>(kind) << 8;
+  const uint32_t key = KeyOf(from, to) | static_cast<uint32_t>(kind) << 16;
   return memo.Get(key, [&] {
     return MakeReduction(
-        kind, {type}, ComputeType(type), [](Value x) { return x; }, type);
+        kind, {from}, ComputeType(from), [](Value x) { return x; }, to);
   });
 }
 
@@ -44,8 +45,9 @@ inline absl::Status ComposeMaxPool(Launcher& launcher, const Windows& windows,
   TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
                           Padded(launcher, image, windows,
                                  -std::numeric_limits<double>::infinity()));
-  TFPLUG_ASSIGN_OR_RETURN(const Reduction* const max,
-                          ReductionOf(ReduceKind::kMax, image.type));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const Reduction* const max,
+      ReductionOf(ReduceKind::kMax, image.type, image.type));
   const Operand elements = WithWindowLast(WindowsOf(padded, windows),
                                           static_cast<int>(windows.size()));
   return launcher.Reduce(*max, {elements}, {output});
@@ -172,7 +174,7 @@ inline absl::Status ComposeAveragePool(Launcher& launcher,
       const Reduction* const mean,
       memo.Get(AverageKey(type, windows), [&]() -> absl::StatusOr<Reduction> {
         TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum,
-                                ReductionOf(ReduceKind::kSum, type));
+                                ReductionOf(ReduceKind::kSum, type, type));
         Reduction reduction = *sum;
         TFPLUG_ASSIGN_OR_RETURN(reduction.finish,
                                 MakeAverage(computed, windows.size(), type));
@@ -193,17 +195,18 @@ inline absl::Status ComposeAveragePoolGradient(Launcher& launcher,
                                                const Operand& output_gradient,
                                                const Operand& image_gradient) {
   static Memo<Expression> memo;
-  const DataType type = output_gradient.type;
+  // The shares of a gradient are not rounded before they are added.
+  const DataType type = output_gradient.type, computed = ComputeType(type);
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const divide,
                           memo.Get(AverageKey(type, windows), [&] {
-                            return MakeAverage(type, windows.size(), type);
+                            return MakeAverage(type, windows.size(), computed);
                           }));
   TFPLUG_ASSIGN_OR_RETURN(const Reduction* const sum,
-                          ReductionOf(ReduceKind::kSum, type));
+                          ReductionOf(ReduceKind::kSum, computed, type));
   absl::InlinedVector<Operand, 4> inputs = {output_gradient};
   AddCounts(output_gradient, windows, inputs);
   TFPLUG_ASSIGN_OR_RETURN(const Operand shares,
-                          launcher.Allocate(type, DimsOf(output_gradient)));
+                          launcher.Allocate(computed, DimsOf(output_gradient)));
   Operand out = shares;
   TFPLUG_RETURN_IF_ERROR(
       launcher.Map(*divide, absl::MakeSpan(inputs), absl::MakeSpan(&out, 1)));

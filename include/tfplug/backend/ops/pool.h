@@ -114,8 +114,11 @@ inline void PoolOps(const Registrar& registrar) {
   for (const char* op : {"MaxPool", "MaxPool3D", "AvgPool", "AvgPool3D"}) {
     registrar.Add<Pool>(KernelDef(op), "T", kFloatTypes);
   }
-  for (const char* op : {"MaxPoolGrad", "MaxPool3DGrad"}) {
-    registrar.Add<MaxPoolGrad>(KernelDef(op), "T", kFloatTypes);
+  registrar.Add<MaxPoolGrad>(KernelDef("MaxPoolGrad"), "T", kFloatTypes);
+  for (DataType type : registrar.Supported(kFloatTypes)) {
+    registrar.Add<MaxPoolGrad>(
+        KernelDef("MaxPool3DGrad").TypeConstraint("TInput", {type}), "T",
+        SetOf(type));
   }
   for (const char* op : {"AvgPoolGrad", "AvgPool3DGrad"}) {
     registrar.Add<AvgPoolGrad>(KernelDef(op).HostMemory("orig_input_shape"),
