@@ -37,7 +37,7 @@ STRUCTURAL += ["synthetic:10000", "synthetic:100000"]
 LARGE = ["synthetic:1000000", "synthetic:1000000:shuffled", "resnet50_frozen",
          "bert12_frozen", "vgg16_frozen"]
 OPPONENTS = ["messages", "wheel", "upb"]
-COLD_RUNS = 7
+COLD_RUNS = 5
 LARGE_COLD_RUNS = 3
 LARGE_ROUNDS = 3
 TURN_MS = 5

@@ -47,11 +47,7 @@ class Matched {
       : match_(&match), context_(&context) {}
 
   Output Find(const internal::PatternOutput& pattern) const {
-    Output first;
-    match_->ForEachValue(pattern, [&](const Output& value) {
-      if (!first) first = value;
-    });
-    return first;
+    return match_->FirstValue(pattern);
   }
 
   const internal::PatternMatch* match_;

@@ -18,6 +18,7 @@
 #include "tfplug/graph/ranges.h"
 #include "tfplug/patterns/internal/infer.h"
 #include "tfplug/patterns/internal/match.h"
+#include "tfplug/patterns/internal/new_nodes.h"
 #include "tfplug/patterns/internal/plan.h"
 #include "tfplug/patterns/internal/replacement.h"
 
@@ -29,7 +30,7 @@ namespace tfplug::internal {
 class PatternEditor {
  public:
   PatternEditor(Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context) {}
+      : graph_(graph), context_(context), made_(graph) {}
 
   // After an error, the graph may be partly edited.
   absl::Status Replace(const RuleData& rule, const PatternMatch& match,
@@ -37,12 +38,13 @@ class PatternEditor {
     match_ = &match;
     plan_ = &plan;
     root_ = match.root();
-    made_.clear();
+    made_.Start(match, plan);
     CollectControls();
     CollectResults(rule);
     const ReplacementTree& tree = *rule.replacement.tree;
     if (tree.kind == ReplacementTree::Kind::kMatched) {
-      TFPLUG_RETURN_IF_ERROR(ReplaceRootByValue(ValueOf(tree)));
+      TFPLUG_RETURN_IF_ERROR(
+          ReplaceRootByValue(match.FirstValue(tree.matched)));
     } else {
       TFPLUG_RETURN_IF_ERROR(ReplaceRootByNode(rule.replacement));
     }
@@ -62,14 +64,6 @@ class PatternEditor {
     std::vector<Use> uses;
   };
 
-  // Returns the matched value; null if this variant does not contain it.
-  Output ValueOf(const ReplacementTree& tree) const {
-    Output first;
-    match_->ForEachValue(tree.matched, [&](const Output& value) {
-      if (!first) first = value;
-    });
-    return first;
-  }
   bool IsMatchedNode(const Node& node) const {
     return match_->AnyOf(node, [this](size_t i) { return match_->IsNode(i); });
   }
@@ -156,16 +150,16 @@ class PatternEditor {
   absl::Status ReplaceRootByNode(const ReplacementSource& source) {
     const ReplacementTree& tree = *source.tree;
     is_root_removed_ = false;
-    TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, AddInputs(tree));
+    TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, made_.AddInputs(tree));
     TFPLUG_RETURN_IF_ERROR(SetInputs(root_, inputs));
     root_.SetOp(tree.op);
     ClearAttrs(root_);
     if (tree.kind == Kind::kConst) {
       plan_->ConstantOf(tree).Write(root_);
     } else {
-      SetAttrs(tree, root_);
+      made_.SetAttrs(tree, root_);
     }
-    made_.emplace_back(&tree, root_);
+    made_.Add(tree, root_);
     const int port = match_->variant().root_port;
     if (port != source.port) {
       std::vector<Use> uses;
@@ -181,7 +175,7 @@ class PatternEditor {
   // Replaces the other results. Their nodes are removed, or become Identities.
   absl::Status ReplaceResults() {
     for (Result& result : results_) {
-      TFPLUG_ASSIGN_OR_RETURN(const Output value, Make(*result.source));
+      TFPLUG_ASSIGN_OR_RETURN(const Output value, made_.Make(*result.source));
       for (const Use& use : result.uses) {
         TFPLUG_RETURN_IF_ERROR(use.node.SetInput(use.input, value));
       }
@@ -194,65 +188,6 @@ class PatternEditor {
       }
     }
     return absl::OkStatus();
-  }
-
-  // Returns the value, and adds its node if necessary.
-  absl::StatusOr<Output> Make(const ReplacementSource& source) {
-    const ReplacementTree& tree = *source.tree;
-    if (tree.kind == Kind::kMatched) return ValueOf(tree);
-    for (const auto& [made, node] : made_) {
-      if (made == &tree) return Output{node, source.port};
-    }
-    TFPLUG_ASSIGN_OR_RETURN(const Node node, tree.kind == Kind::kConst
-                                                 ? AddConst(tree)
-                                                 : AddNode(tree));
-    made_.emplace_back(&tree, node);
-    return Output{node, source.port};
-  }
-  absl::StatusOr<std::vector<Output>> AddInputs(const ReplacementTree& tree) {
-    std::vector<Output> inputs;
-    for (const ReplacementSource& input : tree.inputs) {
-      if (input.tree->kind == Kind::kMatched) {
-        // None if this variant does not contain the pattern.
-        match_->ForEachValue(input.tree->matched, [&](const Output& value) {
-          if (value.node) inputs.push_back(value);
-        });
-        continue;
-      }
-      TFPLUG_ASSIGN_OR_RETURN(const Output value, Make(input));
-      inputs.push_back(value);
-    }
-    return inputs;
-  }
-  absl::StatusOr<Node> AddNode(const ReplacementTree& tree) {
-    TFPLUG_ASSIGN_OR_RETURN(const std::vector<Output> inputs, AddInputs(tree));
-    TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode(tree.op));
-    for (const Output& input : inputs) {
-      TFPLUG_RETURN_IF_ERROR(node.AddInput(input));
-    }
-    SetAttrs(tree, node);
-    return node;
-  }
-  absl::StatusOr<Node> AddConst(const ReplacementTree& tree) {
-    TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode("Const"));
-    plan_->ConstantOf(tree).Write(node);
-    // In a loop's body, a constant has a control input from the loop.
-    for (size_t i = 1; i < match_->size(); ++i) {
-      if (!match_->IsNode(i)) continue;
-      const Node& matched = match_->output(i).node;
-      if (matched.op() != "Const") continue;
-      for (const Node control : matched.controls()) {
-        TFPLUG_RETURN_IF_ERROR(node.AddControl(control));
-      }
-    }
-    return node;
-  }
-  absl::StatusOr<Node> AddNode(const std::string& op) {
-    const std::string prefix = std::string(root_.name()) + "/" + op;
-    TFPLUG_ASSIGN_OR_RETURN(Node node,
-                            graph_.AddNode(graph_.UniqueName(prefix), op));
-    node.SetDevice(root_.device());
-    return node;
   }
 
   static absl::Status SetInputs(Node node, const std::vector<Output>& inputs) {
@@ -277,12 +212,6 @@ class PatternEditor {
         });
     for (absl::string_view name : names_) node.RemoveAttr(name);
   }
-  void SetAttrs(const ReplacementTree& tree, const Node& node) {
-    for (const auto& [name, value] : plan_->AttrsOf(tree)) {
-      node.SetRawAttr(name, value);
-    }
-  }
-
   absl::Status SetControls() {
     for (int c = root_.num_controls(); c-- > 0;) {
       const Node control = root_.control(c);
@@ -344,7 +273,7 @@ class PatternEditor {
   Node root_;
   bool is_root_removed_ = false;
   std::vector<Result> results_;
-  std::vector<std::pair<const ReplacementTree*, Node>> made_;
+  NewNodes made_;
   std::vector<Node> controls_;
   std::vector<Node> kept_;                // Results that became Identities.
   std::vector<size_t> rest_;              // Scratch: indices of matched nodes.

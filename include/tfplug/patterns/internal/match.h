@@ -86,6 +86,15 @@ class PatternMatch {
     }
   }
 
+  // Returns the first of these values; null if there is none.
+  Output FirstValue(const PatternOutput& pattern) const {
+    Output first;
+    ForEachValue(pattern, [&](const Output& value) {
+      if (!first) first = value;
+    });
+    return first;
+  }
+
   // Prepares AnyOf(); called after the last change.
   void Index() {
     by_node_.clear();

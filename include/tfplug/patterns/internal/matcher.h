@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/node.h"
 #include "tfplug/graph/ranges.h"
+#include "tfplug/patterns/internal/attributes.h"
 #include "tfplug/patterns/internal/match.h"
 #include "tfplug/patterns/internal/mismatch.h"
 #include "tfplug/patterns/internal/plan.h"
@@ -28,7 +28,12 @@ class PatternMatcher {
   // `graph_ops`: see PatternTable::FindOps.
   PatternMatcher(const PassContext& context,
                  const std::vector<uint32_t>& graph_ops)
-      : graph_ops_(graph_ops), context_(context), plan_(context) {}
+      : graph_ops_(graph_ops),
+        context_(context),
+        attributes_(match_, context, mismatch_),
+        plan_(context) {}
+  PatternMatcher(const PatternMatcher&) = delete;
+  PatternMatcher& operator=(const PatternMatcher&) = delete;
 
   // Returns whether `rule` can replace a match of `variant`, one of its
   // variants, with `root` as the root; otherwise, mismatch() has the reason.
@@ -109,9 +114,9 @@ class PatternMatcher {
                     progress + static_cast<int>(variant.steps.size()));
   }
   bool CheckAll(const PatternVariant& variant, size_t base, int progress) {
-    if (base != 0) return CheckAttributes(variant, base, progress);
+    if (base != 0) return attributes_.Check(variant, base, progress);
     return CheckRepetitions(progress) &&
-           CheckAttributes(variant, 0, progress) &&
+           attributes_.Check(variant, 0, progress) &&
            PatternSurroundings(match_, context_, mismatch_).Check() && Plan();
   }
   bool Plan() {
@@ -309,60 +314,18 @@ class PatternMatcher {
                : Fail(Reason::kRootOp, progress, output.node, {}, 0, &element);
   }
 
-  bool CheckAttributes(const PatternVariant& variant, size_t base,
-                       int progress) {
-    for (size_t i = 0; i < variant.slots.size(); ++i) {
-      for (const AttrCondition& condition : variant.slots[i]->conditions) {
-        ++progress;
-        if (!CheckAttribute(condition, match_.output(base + i).node,
-                            progress)) {
-          return false;
-        }
-      }
-    }
-    for (const auto& [slot, condition] : variant.conditions) {
-      if (!variant.slots[Index(slot)]->is_node()) continue;
-      ++progress;
-      if (!CheckAttribute(*condition, match_.output(base + Index(slot)).node,
-                          progress)) {
-        return false;
-      }
-    }
-    return true;
-  }
-  bool CheckAttribute(const AttrCondition& condition, const Node& node,
-                      int progress) {
-    if (!condition.op.empty() && node.op() != condition.op) return true;
-    absl::string_view value = node.RawAttr(condition.attr);
-    const bool is_default = value.data() == nullptr;
-    if (is_default) value = DefaultOf(node, condition.attr);
-    if (condition.predicate(value)) return true;
-    Fail(Reason::kAttr, progress, node);
-    mismatch_.attr = &condition;
-    mismatch_.value = value;
-    mismatch_.is_default = is_default && value.data() != nullptr;
-    return false;
-  }
-  // Returns null data if the op's definition has no default.
-  absl::string_view DefaultOf(const Node& node, absl::string_view attr) const {
-    const auto signature = context_.functions().GetSignature(node.op());
-    if (!signature.ok()) return {};
-    const OpSignature::Attr* found = (*signature)->FindAttr(attr);
-    if (found == nullptr || !found->has_default) return {};
-    return found->default_value;
-  }
-
   static size_t Index(int slot) { return static_cast<size_t>(slot); }
 
   const std::vector<uint32_t>& graph_ops_;
   const PassContext& context_;
   const RuleData* rule_ = nullptr;
   PatternMatch match_;
+  Mismatch mismatch_;
+  PatternAttributes attributes_;
   PatternPlan plan_;
   int num_rejected_ = 0;  // Matches for which there was no plan.
   // By PatternStep::swap: of the variant, and of the current body.
   std::vector<char> swapped_, body_swapped_;
-  Mismatch mismatch_;
 };
 
 }  // namespace tfplug::internal
