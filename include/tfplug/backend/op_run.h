@@ -95,6 +95,9 @@ class OpRun : public Scratch {
     temporaries_.push_back(std::move(tensor));
     return temporaries_.back().data();
   }
+  // Frees this memory in the order of the stream. A run that outlives its
+  // context must do so before.
+  void FreeTemporaries() { temporaries_.clear(); }
 
  private:
   KernelContext& context_;

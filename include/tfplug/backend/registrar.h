@@ -25,6 +25,11 @@ inline constexpr uint64_t kIntegerTypes = internal::SetOf(
 inline constexpr uint64_t kNumberTypes = kFloatTypes | kIntegerTypes;
 inline constexpr uint64_t kAllTypes =
     kNumberTypes | internal::SetOf(DataType::kBool);
+inline constexpr uint64_t kComplexTypes =
+    internal::SetOf(DataType::kComplex64, DataType::kComplex128);
+// The types of ops that only move elements of up to 8 bytes.
+inline constexpr uint64_t kMovedTypes =
+    kAllTypes | internal::SetOf(DataType::kComplex64);
 inline constexpr uint64_t kInt32Type = internal::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
     internal::SetOf(DataType::kInt32, DataType::kInt64);
@@ -36,13 +41,18 @@ inline constexpr uint64_t kIndexTypes =
 // A kernel of the library's author for the same op and types wins.
 class Registrar {
  public:
-  // Returns the types in `set` that the backend supports.
+  // Returns the types in `set` that the backend supports: a complex type if it
+  // supports the type of its parts.
   std::vector<DataType> Supported(uint64_t set) const {
     std::vector<DataType> types;
     for (int i = 1; i < internal::kDataTypeCount && i < 64; ++i) {
       const DataType type = static_cast<DataType>(i);
-      if ((set & kAllTypes & internal::SetOf(type)) != 0 &&
-          internal::registered_backend.supports(type)) {
+      const DataType computed = type == DataType::kComplex64 ? DataType::kFloat
+                                : type == DataType::kComplex128
+                                    ? DataType::kDouble
+                                    : type;
+      if ((set & (kAllTypes | kComplexTypes) & internal::SetOf(type)) != 0 &&
+          internal::registered_backend.supports(computed)) {
         types.push_back(type);
       }
     }

@@ -58,11 +58,12 @@ inline absl::Status Copy(Launcher& launcher, const Operand& from,
                           ConversionOf(bits.type, bits.type));
   return launcher.Map(*copy, {AsBits(from)}, {bits});
 }
-// Sets all elements of `to`.
+// Sets all elements of `to`. Zero is the same for all types of a size.
 inline absl::Status Fill(Launcher& launcher, const Operand& to, double value) {
+  const Operand view = value == 0 ? AsBits(to) : to;
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
-                          ConversionOf(to.type, to.type));
-  return launcher.Map(*copy, {ScalarOf(to.type, value, to)}, {to});
+                          ConversionOf(view.type, view.type));
+  return launcher.Map(*copy, {ScalarOf(view.type, value, view)}, {view});
 }
 
 // Returns the sum of the products of two inputs.

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/backend/backend.h"
+#include "tfplug/backend/internal/host_access.h"
 #include "tfplug/backend/launcher.h"
 #include "tfplug/base/internal/construct.h"
 #include "tfplug/kernel/kernel_context.h"
@@ -20,6 +21,7 @@ struct RegisteredBackend {
   void* (*get_backend)();
   absl::StatusOr<void*> (*get_stream)(KernelContext&);
   bool (*supports)(DataType);
+  const HostAccess* host_access;  // null for streams that are no device's
 };
 
 // Set by TFPLUG_REGISTER_BACKEND.
@@ -43,7 +45,8 @@ constexpr RegisteredBackend MakeRegisteredBackend() {
             if (!stream.ok()) return stream.status();
             return static_cast<void*>(*stream);
           },
-          [](DataType type) { return BackendOf<B>().B::Supports(type); }};
+          [](DataType type) { return BackendOf<B>().B::Supports(type); },
+          HostAccessOf<typename B::Stream>()};
 }
 
 }  // namespace tfplug::internal

@@ -5,10 +5,15 @@
 #include "tfplug/backend/ops/activation.h"
 #include "tfplug/backend/ops/array.h"
 #include "tfplug/backend/ops/batch_norm.h"
+#include "tfplug/backend/ops/check_numerics.h"
+#include "tfplug/backend/ops/color.h"
+#include "tfplug/backend/ops/complex.h"
 #include "tfplug/backend/ops/concat.h"
 #include "tfplug/backend/ops/conv.h"
 #include "tfplug/backend/ops/convert.h"
+#include "tfplug/backend/ops/counting.h"
 #include "tfplug/backend/ops/diagonal.h"
+#include "tfplug/backend/ops/fft.h"
 #include "tfplug/backend/ops/fused.h"
 #include "tfplug/backend/ops/gather.h"
 #include "tfplug/backend/ops/math.h"
@@ -20,11 +25,15 @@
 #include "tfplug/backend/ops/resize.h"
 #include "tfplug/backend/ops/scan.h"
 #include "tfplug/backend/ops/scatter.h"
+#include "tfplug/backend/ops/segment.h"
 #include "tfplug/backend/ops/slice.h"
 #include "tfplug/backend/ops/softmax.h"
+#include "tfplug/backend/ops/sparse.h"
 #include "tfplug/backend/ops/spatial.h"
 #include "tfplug/backend/ops/training.h"
 #include "tfplug/backend/ops/variables.h"
+#include "tfplug/backend/ops/warp.h"
+#include "tfplug/backend/ops/where.h"
 #include "tfplug/backend/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -36,14 +45,19 @@ inline void AllOps(const Registrar& registrar) {
   ActivationOps(registrar);
   ArrayOps(registrar);
   BatchNormOps(registrar);
+  CheckNumericsOps(registrar);
+  ColorOps(registrar);
+  ComplexOps(registrar);
   ConcatOps(registrar);
   ConvOps(registrar);
   ConvertOps(registrar);
+  CountingOps(registrar);
   DiagonalOps(registrar);
+  FourierOps(registrar);
   FusedOps(registrar);
   GatherOps(registrar);
-  MathOps(registrar);
   MatMulOps(registrar);
+  MathOps(registrar);
   PadOps(registrar);
   PoolOps(registrar);
   RandomOps(registrar);
@@ -51,11 +65,15 @@ inline void AllOps(const Registrar& registrar) {
   ResizeOps(registrar);
   ScanOps(registrar);
   ScatterOps(registrar);
+  SegmentOps(registrar);
   SliceOps(registrar);
   SoftmaxOps(registrar);
+  SparseOps(registrar);
   SpatialOps(registrar);
   TrainingOps(registrar);
   VariableOps(registrar);
+  WarpOps(registrar);
+  WhereOps(registrar);
 }
 
 }  // namespace tfplug

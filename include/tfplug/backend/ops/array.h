@@ -161,19 +161,19 @@ class RollKernel final : public BackendKernel {
 inline void ArrayOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   registrar.Add<TransposeKernel>(KernelDef("Transpose").HostMemory("perm"), "T",
-                                 kAllTypes);
+                                 kMovedTypes);
   registrar.Add<TileKernel>(KernelDef("Tile").HostMemory("multiples"), "T",
-                            kAllTypes);
+                            kMovedTypes);
   registrar.Add<ReverseKernel>(KernelDef("ReverseV2").HostMemory("axis"), "T",
-                               kAllTypes);
+                               kMovedTypes);
   registrar.Add<BroadcastToKernel>(KernelDef("BroadcastTo").HostMemory("shape"),
-                                   "T", kAllTypes);
+                                   "T", kMovedTypes);
   registrar.Add<RollKernel>(KernelDef("Roll")
                                 .TypeConstraint<int32_t, int64_t>("Tshift")
                                 .TypeConstraint<int32_t, int64_t>("Taxis")
                                 .HostMemory("shift")
                                 .HostMemory("axis"),
-                            "T", kAllTypes);
+                            "T", kMovedTypes);
 }
 
 }  // namespace tfplug

@@ -193,16 +193,16 @@ class UnpackKernel final : public BackendKernel {
 inline void ConcatOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   UseHostBackend();
-  const uint64_t without_int32 = kAllTypes & ~kInt32Type;
+  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
   registrar.Add<ConcatKernel>(KernelDef("ConcatV2").HostMemory("axis"), "T",
                               without_int32);
   registrar.Add<ConcatKernel>(KernelDef("Concat").HostMemory("concat_dim"), "T",
                               without_int32);
   registrar.Add<SplitKernel>(KernelDef("Split").HostMemory("split_dim"), "T",
-                             kAllTypes);
+                             kMovedTypes);
   registrar.Add<SplitKernel>(
       KernelDef("SplitV").HostMemory("size_splits").HostMemory("split_dim"),
-      "T", kAllTypes);
+      "T", kMovedTypes);
   registrar.Add<PackKernel>(KernelDef("Pack"), "T", without_int32);
   registrar.Add<OnHost<PackKernel>>(
       KernelDef("Pack").HostMemory("values").HostMemory("output"), "T",

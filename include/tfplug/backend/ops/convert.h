@@ -300,10 +300,10 @@ inline void ConvertOps(const Registrar& registrar) {
     registrar.Add<CastKernel>(KernelDef("Cast").TypeConstraint("SrcT", {from}),
                               "DstT", kAllTypes);
   }
-  const uint64_t without_int32 = kAllTypes & ~kInt32Type;
+  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
   registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
                             without_int32);
-  registrar.Add<SelectKernel>(KernelDef("Select"), "T", kAllTypes);
+  registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);
   registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kNumberTypes & ~kInt32Type);
   registrar.Add<RangeKernel>(
       KernelDef("Range").HostMemory("start").HostMemory("limit").HostMemory(
@@ -313,13 +313,13 @@ inline void ConvertOps(const Registrar& registrar) {
       KernelDef("OneHot")
           .TypeConstraint<uint8_t, int8_t, int32_t, int64_t>("TI")
           .HostMemory("depth"),
-      "T", kAllTypes);
+      "T", kMovedTypes);
   registrar.Add<MatrixBandPartKernel>(
       KernelDef("MatrixBandPart")
           .TypeConstraint<int32_t, int64_t>("Tindex")
           .HostMemory("num_lower")
           .HostMemory("num_upper"),
-      "T", kAllTypes);
+      "T", kMovedTypes);
 }
 
 }  // namespace tfplug

@@ -269,19 +269,19 @@ class DiagKernel final : public BackendKernel {
 inline void DiagonalOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   for (const char* op : {"MatrixDiag", "MatrixDiagPart", "MatrixSetDiag"}) {
-    registrar.Add<MatrixDiagKernel>(KernelDef(op), "T", kAllTypes);
+    registrar.Add<MatrixDiagKernel>(KernelDef(op), "T", kMovedTypes);
   }
   for (const char* op : {"MatrixDiagV2", "MatrixDiagV3"}) {
     registrar.Add<MatrixDiagKernel>(KernelDef(op)
                                         .HostMemory("k")
                                         .HostMemory("num_rows")
                                         .HostMemory("num_cols"),
-                                    "T", kAllTypes);
+                                    "T", kMovedTypes);
   }
   for (const char* op : {"MatrixDiagPartV2", "MatrixDiagPartV3",
                          "MatrixSetDiagV2", "MatrixSetDiagV3"}) {
     registrar.Add<MatrixDiagKernel>(KernelDef(op).HostMemory("k"), "T",
-                                    kAllTypes);
+                                    kMovedTypes);
   }
   for (const char* op : {"Diag", "DiagPart"}) {
     registrar.Add<DiagKernel>(KernelDef(op), "T", kNumberTypes);

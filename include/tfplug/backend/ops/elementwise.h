@@ -233,7 +233,7 @@ inline void AddElementwiseOps(const Registrar& registrar,
       registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
       continue;
     }
-    uint64_t types = op.types;
+    uint64_t types = op.types & kAllTypes;
     if (HasHostKernel(op.name)) types &= ~kInt32Type;
     registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
   }

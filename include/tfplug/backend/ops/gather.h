@@ -174,12 +174,12 @@ inline void GatherOps(const Registrar& registrar) {
   const auto indexed = [](const char* op) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };
-  registrar.Add<GatherKernel>(indexed("Gather"), "Tparams", kAllTypes);
+  registrar.Add<GatherKernel>(indexed("Gather"), "Tparams", kMovedTypes);
   registrar.Add<GatherKernel>(indexed("GatherV2")
                                   .TypeConstraint<int32_t, int64_t>("Taxis")
                                   .HostMemory("axis"),
-                              "Tparams", kAllTypes);
-  registrar.Add<GatherNdKernel>(indexed("GatherNd"), "Tparams", kAllTypes);
+                              "Tparams", kMovedTypes);
+  registrar.Add<GatherNdKernel>(indexed("GatherNd"), "Tparams", kMovedTypes);
 }
 
 }  // namespace tfplug

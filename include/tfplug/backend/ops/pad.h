@@ -132,11 +132,11 @@ class MirrorPadKernel final : public BackendKernel {
 inline void PadOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   registrar.Add<PadKernel>(KernelDef("Pad").HostMemory("paddings"), "T",
-                           kAllTypes);
+                           kMovedTypes);
   registrar.Add<PadKernel>(KernelDef("PadV2").HostMemory("paddings"), "T",
-                           kAllTypes);
+                           kMovedTypes);
   registrar.Add<MirrorPadKernel>(KernelDef("MirrorPad").HostMemory("paddings"),
-                                 "T", kAllTypes);
+                                 "T", kMovedTypes);
 }
 
 }  // namespace tfplug

@@ -154,7 +154,7 @@ inline void ScatterOps(const Registrar& registrar) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };
   registrar.Add<ScatterNdKernel>(indexed("ScatterNd").HostMemory("shape"), "T",
-                                 kNumberTypes);
+                                 kAllTypes);
   for (const char* op : {"TensorScatterAdd", "TensorScatterSub",
                          "TensorScatterMax", "TensorScatterMin"}) {
     registrar.Add<ScatterNdKernel>(indexed(op), "T", kNumberTypes);

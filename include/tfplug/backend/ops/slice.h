@@ -96,7 +96,7 @@ class StridedSliceGradKernel final : public BackendKernel {
 inline void SliceOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   UseHostBackend();
-  const uint64_t without_int32 = kAllTypes & ~kInt32Type;
+  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
   registrar.Add<SliceKernel>(
       KernelDef("Slice").HostMemory("begin").HostMemory("size"), "T",
       without_int32);

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference_backend.h"
+#include "tfplug/backend/ops/segment.h"
+#include "tfplug/backend/ops/where.h"
+#include "tfplug/backend/register.h"
+
+TFPLUG_REGISTER_BACKEND(reference::Backend, tfplug::SegmentOps,
+                        tfplug::WhereOps);
