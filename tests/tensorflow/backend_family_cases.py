@@ -142,6 +142,38 @@ class Families(backend_cases.Cases):
         yield "RFFT2D", {"input": x, "fft_length": np.array([5, 5], "int32")}, {}
         yield "FFT2D", {"input": self.complex([4])}, {}
 
+    def of_linalg(self):
+        import numpy as np
+        i = self.random.integers
+        for dtype in ("float32", "float64"):
+            for shape in ([3, 3], [2, 4, 4], [1, 1], [0, 0], [0, 2, 2], [3, 2], [4]):
+                x = self.array(shape, dtype)
+                if x.ndim > 1 and shape[-1] == shape[-2] > 0:
+                    # Far from singular: the CPU computes in the type of the input.
+                    x += (shape[-1] * 4 * np.eye(shape[-1])).astype(dtype)
+                    spd = (x @ np.swapaxes(x, -1, -2)).astype(dtype)
+                else:
+                    spd = x
+                yield "Cholesky", {"input": spd}, {}
+                yield "MatrixDeterminant", {"input": x}, {}
+                yield "LogMatrixDeterminant", {"input": x}, {}
+                yield "MatrixInverse", {"input": x}, {"adjoint": bool(i(2))}
+                yield "Lu", {"input": x}, {}
+                yield "SelfAdjointEigV2", {"input": spd}, {"compute_v": False}
+                yield "Qr", {"input": x}, {}
+                yield "Svd", {"input": x}, {"compute_uv": False}
+                for columns in (1, 3):
+                    right = self.array([*shape[:-1], columns], dtype)
+                    yield "MatrixSolve", {"matrix": x, "rhs": right}, {
+                        "adjoint": bool(i(2))}
+                    yield "MatrixTriangularSolve", {"matrix": x, "rhs": right}, {
+                        "adjoint": bool(i(2)), "lower": bool(i(2))}
+            zero = np.zeros([2, 2], dtype)
+            for op in ("MatrixInverse", "MatrixDeterminant", "Lu"):
+                yield op, {"input": zero}, {}
+            for op in ("MatrixSolve", "MatrixTriangularSolve"):
+                yield op, {"matrix": zero, "rhs": zero}, {}
+
     def of_segment(self):
         import numpy as np
         i = self.random.integers
@@ -195,6 +227,28 @@ class Families(backend_cases.Cases):
                 for op in ("CheckNumerics", "CheckNumericsV2"):
                     yield op, {"tensor": x}, {"message": "here"}
 
+    def of_special(self):
+        import numpy as np
+        for dtype in ("float32", "float64"):
+            for shape in ([], [0], [5], [2, 3]):
+                x = np.abs(self.array(shape, dtype)) + np.array(.1, dtype)
+                y = np.abs(self.array(shape[-1:], dtype)) + np.array(.2, dtype)
+                for op in ("Digamma", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+                           "BesselJ0", "BesselK0", "BesselK1e", "BesselY1"):
+                    yield op, {"x": x}, {}
+                # Between 0 and 1.
+                part = 1 / (1 + x)
+                yield "Ndtri", {"x": part}, {}
+                yield "Erfinv", {"x": part}, {}
+                for op in ("Igamma", "Igammac"):
+                    yield op, {"a": x, "x": y}, {}
+                yield "Zeta", {"x": x + 1, "q": y}, {}
+                yield "Polygamma", {"a": np.ones(shape, dtype), "x": y}, {}
+                yield "Betainc", {"a": x, "b": x + 1, "x": part}, {}
+        yield "Betainc", {"a": self.array([2]), "b": self.array([3]),
+                          "x": self.array([2])}, {}
+        yield "Igamma", {"a": self.array([2]), "x": self.array([3])}, {}
+
     def of_warp(self):
         import numpy as np
         import tensorflow as tf
@@ -231,6 +285,31 @@ class Families(backend_cases.Cases):
                                               "float32")}, {}
 
 
+def factors(seed):
+    """Returns, for Qr, SelfAdjointEigV2 and Svd, how far the product of the device's
+    factors is from the matrix. The signs of vectors depend on the library."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(seed)
+    result = []
+    with tf.device(DEVICE):
+        for shape in ([2, 5, 3], [3, 5], [4, 4]):
+            for full in (False, True):
+                x = random.normal(size=shape).astype("float32")
+                q, r = tf.linalg.qr(x, full_matrices=full)
+                s, u, v = tf.linalg.svd(x, full_matrices=full)
+                p = min(shape[-2:])
+                result.append(float(np.abs(q @ r - x).max()))
+                product = u[..., :p] * s[..., None, :] @ tf.linalg.adjoint(v[..., :p])
+                result.append(float(np.abs(product - x).max()))
+            x = x @ np.swapaxes(x, -1, -2)
+            e, v = tf.linalg.eigh(x)
+            result.append(float(np.abs(v * e[..., None, :] @ tf.linalg.adjoint(v) - x
+                                       ).max()))
+    return result
+
+
 def difference(device, cpu):
     """Returns backend_cases.largest_difference, also of complex numbers."""
     if isinstance(cpu, list):
@@ -256,6 +335,8 @@ def compare(seed, ops=()):
             same = isinstance(cpu, str) and isinstance(device, str) and cpu == device
             found = 0 if same else -1
         else:
+            if op in ("Svd", "SelfAdjointEigV2"):  # the others are not computed
+                device, cpu = device[:1], cpu[:1]
             found = difference(device, cpu)
         shapes = {k: (str(v.dtype), v.shape) if hasattr(v, "dtype") else len(v)
                   for k, v in inputs.items()}

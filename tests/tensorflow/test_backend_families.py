@@ -19,3 +19,7 @@ def test_equal_the_cpu():
     wrong = {case: found for case, found in result.items() if not 0 <= found[0] <= 16}
     assert len(result) > 500
     assert not wrong
+
+
+def test_matrices_are_products_of_their_factors():
+    assert max(_run(cases.factors, 1)) < 1e-5
