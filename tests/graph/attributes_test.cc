@@ -103,6 +103,55 @@ TEST_CASE("200,000 attributes") {
   CHECK(read.FindNode("away").GetAttr<int>("a199999").value() == 199999);
 }
 
+TEST_CASE("Attributes with long names, and names that are alike") {
+  Graph graph = *Graph::Parse(ManyAttrs("n", 3));
+  const Node node = graph.FindNode("n");
+  const Node other = graph.AddNode("other", "X").value();
+  std::map<std::string, int64_t> expected = {{"a0", 0}, {"a1", 1}, {"a2", 2}};
+  const auto set = [&](const std::string& name, int64_t value) {
+    node.SetAttr(name, value);
+    expected[name] = value;
+  };
+  const auto check = [&] {
+    const std::string bytes = graph.ToString();
+    CHECK(bytes.size() == graph.ByteSize());
+    Graph written = *Graph::Parse(bytes);
+    for (const Node& found :
+         {node, written.FindNode("n"), written.FindNode("other")}) {
+      CHECK(found.GetAttrs().size() == expected.size());
+      for (const auto& [name, value] : expected) {
+        CHECK(found.GetAttr<int64_t>(name).value() == value);
+        CHECK_FALSE(found.HasAttr(name + "?"));
+      }
+    }
+  };
+  // AttrList represents the first two by the same bit.
+  for (const char* name : {"value", "grad_a", "", "T"}) set(name, 7);
+  for (const size_t size : {126, 127, 128, 254, 255, 256, 300, 20000}) {
+    set(std::string(size, 'x'), static_cast<int64_t>(size));
+  }
+  other.CopyAttrs(node);
+  check();
+  // New values of other sizes.
+  for (const auto& attr : std::map<std::string, int64_t>(expected)) {
+    set(attr.first, int64_t{1} << 40);
+  }
+  other.CopyAttrs(node);
+  check();
+  for (const size_t size : {127, 255, 20000}) {
+    const std::string name(size, 'x');
+    node.RemoveAttr(name);
+    other.RemoveAttr(name);
+    expected.erase(name);
+  }
+  for (const char* name : {"a1", "grad_a"}) {
+    node.RemoveAttr(name);
+    other.RemoveAttr(name);
+    expected.erase(name);
+  }
+  check();
+}
+
 TEST_CASE("The last of several entries for an attribute is used") {
   std::string node, graph_def;
   internal::AppendField(node, 1, "n");

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <tfplug/graph/graph.h>
 
+#include <algorithm>
 #include <list>
 #include <string>
 #include <utility>
@@ -246,6 +247,38 @@ TEST_CASE("Edits redirect uses") {
   REQUIRE(c.RemoveInput(0).ok());
   CHECK(c.input(0) == Output(d));
   CHECK(Describe(graph.ToString()) == Describe(graph));
+}
+
+TEST_CASE("Uses that are first read after edits") {
+  const auto edit = [](Graph& graph) {
+    const Node a = graph.FindNode("a"), b = graph.FindNode("b");
+    CHECK(graph.FindNode("c").SetInput(0, b).ok());
+    CHECK(graph.FindNode("d").RemoveInput(0).ok());
+    CHECK(graph.FindNode("d").AddControl(a).ok());
+    const Node e = graph.AddNode("e", "X").value();
+    CHECK(e.AddInput({a, 1}).ok());
+    CHECK(e.AddInput(b).ok());
+    CHECK(e.SetInput(1, {a, 2}).ok());
+    CHECK(graph.RemoveNode(graph.FindNode("f")).ok());
+  };
+  const auto uses = [](Node node) {
+    std::string text;
+    for (Use use : node.uses()) {
+      text += absl::StrCat(use.node.name(), " ", use.input, ", ");
+    }
+    CHECK(node.num_uses() == std::count(text.begin(), text.end(), ','));
+    return text;
+  };
+  const std::string bytes = InGraph(
+      {NodeDef("a", "X"), NodeDef("b", "X"), NodeDef("c", "X", {"a", "a:1"}),
+       NodeDef("d", "X", {"a", "b"}), NodeDef("f", "X", {"b", "^a"})});
+  for (const bool is_read_before : {false, true}) {
+    Graph graph = *Graph::Parse(bytes);
+    if (is_read_before) CHECK(uses(graph.FindNode("b")) == "d 1, f 0, ");
+    edit(graph);
+    CHECK(uses(graph.FindNode("a")) == "c 1, d -1, e 0, e 1, ");
+    CHECK(uses(graph.FindNode("b")) == "d 0, c 0, ");
+  }
 }
 
 TEST_CASE("A graph can be edited after it has been written") {
