@@ -216,6 +216,9 @@ class AbiEmitter:
         for function in self.model.functions:
             names = self.parameters.get(function.name, [])
             head, params = function.type.pointer().parts(function.name, names)
+            if function.gap:
+                first, last = function.gap
+                lines.append(comment(f"Not in {first} to {last}.", 2))
             if function.last:
                 lines.append(comment(f"Until {function.last}.", 2))
             lines.append(c_types.wrap_params(head, params, " = nullptr;", 2))
@@ -239,8 +242,8 @@ class AbiEmitter:
     def function_info(self):
         rows = []
         for f in self.model.functions:
-            last = f.last or "0.0"
-            rows.append(f"    {{{_release(f.since)}, {_release(last)}}},"
+            row = [f.since, f.last or "0.0", *(f.gap or ())]
+            rows.append(f"    {{{', '.join(map(_release, row))}}},"
                         f"  // {f.name}")
         return fill("function_info.h.in", releases="\n".join(rows),
                     newest=_release(self.model.newest))

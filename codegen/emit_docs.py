@@ -64,7 +64,8 @@ def capi(model):
         for f in functions:
             declared = _span(_release(f.raws[0]["since"]),
                              _release(f.raws[-1]["until"]), model.newest)
-            exported = _span(f.since, f.last or model.newest, model.newest)
+            exported = ", ".join(_span(s, u or model.newest, model.newest)
+                                 for s, u in f.spans())
             libraries = "; ".join(
                 f"{_span(s, u, model.newest)}: "
                 + ", ".join(_LIBRARIES[l] for l in libs)
@@ -72,9 +73,10 @@ def capi(model):
             rows.append(_row([f"`{f.name}`", declared, exported, libraries]))
         parts.append(f"## {header}\n\n" + "\n".join(rows))
     gone = [f for f in model.functions if f.last]
+    gaps = [f for f in model.functions if f.gap]
     oldest = _release(model.versions[0])
     late = [f for f in model.functions if f.since != oldest]
-    return _fill("capi.md.in", count=len(model.functions), gone=len(gone),
+    return _fill("capi.md.in", count=len(model.functions), gone=len(gone), gaps=len(gaps),
                  late=len(late), newest=model.newest,
                  entry_points=", ".join(f"`{n}`" for n in model.entry_points),
                  headers="\n\n".join(parts))

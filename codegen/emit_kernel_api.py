@@ -39,7 +39,7 @@ def kernel_api(model, path=HERE / "kernel_api.ini"):
         table = ["| C function | C++ | releases |", "| --- | --- | --- |"]
         for name, text in rows.items():
             f = functions[name]
-            releases = f"{f.since}–" + (f.last or "")
+            releases = ", ".join(f"{s}–{u or ''}" for s, u in f.spans())
             table.append(f"| `{name}` | {text} | {releases} |")
         names = ", ".join(f"`{h}`" for h in headers.split(", "))
         parts.append(f"## {title}\n\n{names}\n\n" + "\n".join(table))

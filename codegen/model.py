@@ -134,7 +134,7 @@ class Enum:
 
 class Function:
     """A function that TensorFlow exports; `since`..`last` are the releases whose
-    libraries export it."""
+    libraries export it, except those in `gap`, a pair or None."""
 
     def __init__(self, name, raws, exports, newest):
         self.name, self.header, self.raws = name, raws[-1]["header"], raws
@@ -144,6 +144,7 @@ class Function:
         self.since, self.last = self.exports[0][0], self.exports[-1][1]
         if self.last == release(newest):
             self.last = None
+        self.gap = None  # Set by Model, which knows the releases.
         # Earlier types that differ by more than const: (type, since, until).
         self.old_types = []
         for raw in raws[:-1]:
@@ -156,6 +157,17 @@ class Function:
         """Returns the type that `version` declares, or None."""
         raw = raw_at(self.raws, version)
         return CType(normal(raw["type"])) if raw else None
+
+    def spans(self):
+        """Returns the ranges of releases that export the function, as pairs; the
+        last ends with None if the newest release has it."""
+        if not self.gap:
+            return [(self.since, self.last)]
+        before = max((u for _, u, _ in self.exports
+                      if _order(u) < _order(self.gap[0])), key=_order)
+        after = min((s for s, _, _ in self.exports
+                     if _order(s) > _order(self.gap[1])), key=_order)
+        return [(self.since, before), (after, self.last)]
 
     def exported(self, version):
         """Returns the libraries of `version` that export the function."""
@@ -206,20 +218,24 @@ class Model:
         # A plug-in defines these; no library of TensorFlow exports them.
         self.entry_points = {n: history["functions"][n] for n in ENTRY_POINTS}
         self.macros = macros
-        self._check_gaps()
+        self._find_gaps()
         self.opaque = self._opaque()
 
-    def _check_gaps(self):
+    def _find_gaps(self):
         names = [release(v) for v in self.versions]
         for function in self.functions:
             have = set()
             for since, until, _ in function.exports:
                 have.update(range(names.index(since), names.index(until) + 1))
-            if have != set(range(min(have), max(have) + 1)):
+            lack = sorted(set(range(min(have), max(have) + 1)) - have)
+            if not lack:
+                continue
+            if function.last or lack != list(range(lack[0], lack[-1] + 1)):
                 raise SystemExit(
-                    f"the releases that export {function.name} have gaps, which "
-                    "FunctionReleases in codegen/templates/function_info.h.in "
-                    "cannot represent")
+                    f"the releases that export {function.name} have two gaps, of "
+                    "which FunctionReleases in codegen/templates/"
+                    "function_info.h.in can represent only one")
+            function.gap = names[lack[0]], names[lack[-1]]
 
     def _opaque(self):
         """Returns the types that are used but have no definition."""

@@ -86,6 +86,7 @@ enum TF_DataType {
   TF_INT2 = 31,
   TF_UINT2 = 32,
   TF_FLOAT4_E2M1FN = 33,
+  TF_FLOAT8_E8M0FNU = 34,
 };
 
 enum TF_LogLevel {

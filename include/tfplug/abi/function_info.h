@@ -21,24 +21,27 @@ struct Release {
 };
 
 // The newest release that these headers describe.
-inline constexpr Release kNewestRelease = {2, 22};
+inline constexpr Release kNewestRelease = {2, 23};
 
-// The releases whose libraries export a function: all from `since` to `last`.
+// The releases whose libraries export a function: all from `since` to `last`
+// except those from `gap_since` to `gap_last`.
 struct FunctionReleases {
   Release since;
-  Release last;  // {0, 0} if the newest release still has it
+  Release last;            // {0, 0} if the newest release still has it
+  Release gap_since = {};  // {0, 0} without a gap
+  Release gap_last = {};
 };
 
 // In the order of the members of Functions.
 // clang-format off
 inline constexpr FunctionReleases kFunctionReleases[] = {
-    {{2, 10}, {2, 18}},  // TF_AddNVariant
+    {{2, 10}, {0, 0}, {2, 19}, {2, 21}},  // TF_AddNVariant
     {{2, 5}, {0, 0}},  // TF_AllocateOutput
     {{2, 5}, {0, 0}},  // TF_AllocateTemp
     {{2, 5}, {0, 0}},  // TF_AllocateTensor
-    {{2, 10}, {2, 18}},  // TF_AssignRefVariable
-    {{2, 6}, {2, 18}},  // TF_AssignUpdateVariable
-    {{2, 6}, {2, 18}},  // TF_AssignVariable
+    {{2, 10}, {0, 0}, {2, 19}, {2, 21}},  // TF_AssignRefVariable
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_AssignUpdateVariable
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_AssignVariable
     {{2, 5}, {2, 20}},  // TF_DVLog
     {{2, 5}, {0, 0}},  // TF_DataTypeSize
     {{2, 15}, {0, 0}},  // TF_DecNumDeferredOps
@@ -52,7 +55,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_DeleteShapeHandle
     {{2, 5}, {0, 0}},  // TF_DeleteStatus
     {{2, 5}, {0, 0}},  // TF_DeleteTensor
-    {{2, 15}, {2, 18}},  // TF_DestroyTemporaryVariable
+    {{2, 15}, {0, 0}, {2, 19}, {2, 21}},  // TF_DestroyTemporaryVariable
     {{2, 5}, {0, 0}},  // TF_Dim
     {{2, 5}, {0, 0}},  // TF_DimensionHandleValue
     {{2, 5}, {0, 0}},  // TF_DimensionHandleValueKnown
@@ -70,10 +73,10 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 11}, {0, 0}},  // TF_GetGraphDefVersion
     {{2, 5}, {2, 5}},  // TF_GetGrapplerItem
     {{2, 5}, {0, 0}},  // TF_GetInput
-    {{2, 6}, {2, 18}},  // TF_GetInputByName
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_GetInputByName
     {{2, 5}, {0, 0}},  // TF_GetInputPropertiesList
     {{2, 5}, {0, 0}},  // TF_GetInputPropertiesListSize
-    {{2, 6}, {2, 18}},  // TF_GetInputTensorFromVariable
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_GetInputTensorFromVariable
     {{2, 11}, {0, 0}},  // TF_GetIterId
     {{2, 11}, {0, 0}},  // TF_GetMutableOutput
     {{2, 5}, {0, 0}},  // TF_GetNodesToPreserveList
@@ -95,7 +98,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 11}, {0, 0}},  // TF_InputRange
     {{2, 11}, {0, 0}},  // TF_IsHostMemoryInput
     {{2, 11}, {0, 0}},  // TF_IsHostMemoryOutput
-    {{2, 9}, {2, 18}},  // TF_IsRefInput
+    {{2, 9}, {0, 0}, {2, 19}, {2, 21}},  // TF_IsRefInput
     {{2, 5}, {0, 0}},  // TF_KernelBuilder_HostMemory
     {{2, 11}, {0, 0}},  // TF_KernelBuilder_Label
     {{2, 5}, {0, 0}},  // TF_KernelBuilder_Priority
@@ -103,7 +106,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_LoadPluggableDeviceLibrary
     {{2, 5}, {2, 20}},  // TF_Log
     {{2, 5}, {0, 0}},  // TF_LookUpOpDef
-    {{2, 6}, {2, 18}},  // TF_MaybeLockVariableInputMutexesInOrder
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_MaybeLockVariableInputMutexesInOrder
     {{2, 5}, {0, 0}},  // TF_Message
     {{2, 13}, {0, 0}},  // TF_NewAsyncKernelBuilder
     {{2, 11}, {0, 0}},  // TF_NewBuffer
@@ -143,18 +146,18 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_OpKernelConstruction_GetAttrStringList
     {{2, 8}, {0, 0}},  // TF_OpKernelConstruction_GetAttrTensor
     {{2, 8}, {0, 0}},  // TF_OpKernelConstruction_GetAttrTensorList
-    {{2, 6}, {2, 18}},  // TF_OpKernelConstruction_GetAttrTensorShape
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_OpKernelConstruction_GetAttrTensorShape
     {{2, 5}, {0, 0}},  // TF_OpKernelConstruction_GetAttrType
     {{2, 5}, {0, 0}},  // TF_OpKernelConstruction_GetAttrTypeList
     {{2, 5}, {0, 0}},  // TF_OpKernelConstruction_GetName
     {{2, 11}, {0, 0}},  // TF_OpKernelConstruction_GetNodeDef
     {{2, 5}, {0, 0}},  // TF_OpKernelConstruction_HasAttr
     {{2, 5}, {0, 0}},  // TF_OpKernelContext_Failure
-    {{2, 6}, {2, 18}},  // TF_OpKernelContext_ForwardRefInputToRefOutput
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_OpKernelContext_ForwardRefInputToRefOutput
     {{2, 5}, {0, 0}},  // TF_RegisterKernelBuilder
     {{2, 10}, {0, 0}},  // TF_RegisterKernelBuilderWithKernelDef
     {{2, 5}, {0, 0}},  // TF_RegisterOpDefinition
-    {{2, 6}, {2, 18}},  // TF_ReleaseVariableInputLockHolder
+    {{2, 6}, {0, 0}, {2, 19}, {2, 21}},  // TF_ReleaseVariableInputLockHolder
     {{2, 13}, {0, 0}},  // TF_RunAsyncOpKernelDoneCallback
     {{2, 5}, {0, 0}},  // TF_SetOutput
     {{2, 7}, {0, 0}},  // TF_SetPayload
@@ -185,7 +188,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_StringGetSize
     {{2, 5}, {0, 0}},  // TF_StringGetType
     {{2, 5}, {0, 0}},  // TF_StringInit
-    {{2, 15}, {2, 18}},  // TF_TemporaryVariable
+    {{2, 15}, {0, 0}, {2, 19}, {2, 21}},  // TF_TemporaryVariable
     {{2, 5}, {0, 0}},  // TF_TensorBitcastFrom
     {{2, 5}, {0, 0}},  // TF_TensorByteSize
     {{2, 5}, {0, 0}},  // TF_TensorData
@@ -196,7 +199,7 @@ inline constexpr FunctionReleases kFunctionReleases[] = {
     {{2, 5}, {0, 0}},  // TF_TensorType
     {{2, 5}, {2, 20}},  // TF_VLog
     {{2, 5}, {0, 0}},  // TF_Version
-    {{2, 10}, {2, 18}},  // TF_ZerosLikeVariant
+    {{2, 10}, {0, 0}, {2, 19}, {2, 21}},  // TF_ZerosLikeVariant
 };
 // clang-format on
 

@@ -21,7 +21,7 @@ namespace tfplug::capi {
 // not included.
 // clang-format off
 struct Functions {
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_AddNVariant)(
       TF_OpKernelContext* ctx,
       void (*binary_add_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*,
@@ -36,20 +36,20 @@ struct Functions {
                                 TF_Status* status) = nullptr;
   TF_Tensor* (*TF_AllocateTensor)(TF_DataType dtype, const int64_t* dims,
                                   int num_dims, size_t len) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_AssignRefVariable)(
       TF_OpKernelContext* ctx, int input_ref_index, int output_ref_index,
       int value_index, bool use_locking, bool validate_shape,
       void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_AssignUpdateVariable)(
       TF_OpKernelContext* ctx, int input_index, int value_index, int op,
       int is_variant_type,
       void (*copy_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
       void (*update_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, int),
       TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_AssignVariable)(
       TF_OpKernelContext* ctx, int input_index, int value_index,
       bool validate_shape,
@@ -73,7 +73,7 @@ struct Functions {
   void (*TF_DeleteShapeHandle)(TF_ShapeHandle* handle) = nullptr;
   void (*TF_DeleteStatus)(TF_Status* status) = nullptr;
   void (*TF_DeleteTensor)(TF_Tensor* tensor) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_DestroyTemporaryVariable)(TF_OpKernelContext* ctx, const int index,
                                       TF_StringView* var_name,
                                       TF_Status* status) = nullptr;
@@ -108,7 +108,7 @@ struct Functions {
                                                TF_Status* status) = nullptr;
   void (*TF_GetInput)(TF_OpKernelContext* ctx, int index, TF_Tensor** tensor,
                       TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_GetInputByName)(TF_OpKernelContext* ctx, const char* input_name,
                             TF_Tensor** tensor, TF_Status* status) = nullptr;
   void (*TF_GetInputPropertiesList)(
@@ -117,7 +117,7 @@ struct Functions {
   void (*TF_GetInputPropertiesListSize)(
       TF_GraphProperties* graph_properties, const char* name, int* num_values,
       TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_GetInputTensorFromVariable)(
       TF_OpKernelContext* ctx, int input, bool lock_held, bool is_variant_type,
       bool sparse,
@@ -171,7 +171,7 @@ struct Functions {
                                TF_Status* status) = nullptr;
   bool (*TF_IsHostMemoryOutput)(TF_OpKernelContext* ctx, int index,
                                 TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   bool (*TF_IsRefInput)(TF_OpKernelContext* ctx, int index,
                         TF_Status* status) = nullptr;
   void (*TF_KernelBuilder_HostMemory)(
@@ -189,7 +189,7 @@ struct Functions {
   void (*TF_Log)(TF_LogLevel level, const char* format, ...) = nullptr;
   void (*TF_LookUpOpDef)(TF_FunctionLibraryDefinition* fn_lib, const char* name,
                          TF_Buffer* buffer, TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_MaybeLockVariableInputMutexesInOrder)(
       TF_OpKernelContext* ctx, bool do_lock, bool sparse,
       const int* const inputs, size_t len,
@@ -293,7 +293,7 @@ struct Functions {
   void (*TF_OpKernelConstruction_GetAttrTensorList)(
       TF_OpKernelConstruction* ctx, const char* attr_name, TF_Tensor** vals,
       int max_vals, TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_OpKernelConstruction_GetAttrTensorShape)(
       TF_OpKernelConstruction* ctx, const char* attr_name, int64_t* dims,
       size_t num_dims, TF_Status* status) = nullptr;
@@ -312,7 +312,7 @@ struct Functions {
       TF_Status* status) = nullptr;
   void (*TF_OpKernelContext_Failure)(TF_OpKernelContext* ctx,
                                      TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_OpKernelContext_ForwardRefInputToRefOutput)(
       TF_OpKernelContext* ctx, int32_t input_index,
       int32_t output_index) = nullptr;
@@ -324,7 +324,7 @@ struct Functions {
       TF_KernelBuilder* builder, TF_Status* status) = nullptr;
   void (*TF_RegisterOpDefinition)(TF_OpDefinitionBuilder* builder,
                                   TF_Status* status) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_ReleaseVariableInputLockHolder)(
       TF_VariableInputLockHolder* lock_holder) = nullptr;
   void (*TF_RunAsyncOpKernelDoneCallback)(
@@ -392,7 +392,7 @@ struct Functions {
   size_t (*TF_StringGetSize)(const TF_TString* str) = nullptr;
   TF_TString_Type (*TF_StringGetType)(const TF_TString* str) = nullptr;
   void (*TF_StringInit)(TF_TString* str) = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_TemporaryVariable)(
       TF_OpKernelContext* ctx, TF_DataType dtype, const int64_t* dims,
       int num_dims, TF_StringView* var_name,
@@ -412,7 +412,7 @@ struct Functions {
   // Until 2.20.
   void (*TF_VLog)(int level, const char* format, ...) = nullptr;
   const char* (*TF_Version)() = nullptr;
-  // Until 2.18.
+  // Not in 2.19 to 2.21.
   void (*TF_ZerosLikeVariant)(
       TF_OpKernelContext* ctx,
       void (*zeros_like_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),

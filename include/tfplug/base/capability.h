@@ -40,12 +40,19 @@ absl::Status Require(Function CApi::*function) {
     message.append(" (").append(internal::tensorflow.TF_Version()).append(")");
   }
   message.append(" lacks ").append(info.name);
-  if (info.releases.last.major == 0) {
-    message.append("; releases from " + name(info.releases.since) +
-                   " on have it");
+  const capi::FunctionReleases& releases = info.releases;
+  if (releases.gap_since.major != 0) {
+    // No function was dropped twice, so the newest release has this one.
+    capi::Release before = releases.gap_since, after = releases.gap_last;
+    --before.minor;
+    ++after.minor;
+    message.append("; releases " + name(releases.since) + " to " +
+                   name(before) + " and from " + name(after) + " on have it");
+  } else if (releases.last.major == 0) {
+    message.append("; releases from " + name(releases.since) + " on have it");
   } else {
-    message.append("; releases " + name(info.releases.since) + " to " +
-                   name(info.releases.last) + " have it");
+    message.append("; releases " + name(releases.since) + " to " +
+                   name(releases.last) + " have it");
   }
   return absl::UnimplementedError(message);
 }

@@ -51,6 +51,7 @@ enum class DataType {
   kInt2 = capi::TF_INT2,
   kUint2 = capi::TF_UINT2,
   kFloat4E2m1fn = capi::TF_FLOAT4_E2M1FN,
+  kFloat8E8m0fnu = capi::TF_FLOAT8_E8M0FNU,
 };
 
 // TensorFlow 1's variables have reference types. The value of a reference type
@@ -109,6 +110,7 @@ inline constexpr DataTypeInfo kDataTypes[] = {
     {"int2", 1},
     {"uint2", 1},
     {"float4_e2m1fn", 1},
+    {"float8_e8m0fnu", 1},
 };
 inline constexpr int kDataTypeCount =
     static_cast<int>(sizeof(kDataTypes) / sizeof(DataTypeInfo));

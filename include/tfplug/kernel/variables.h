@@ -21,10 +21,10 @@
 // Functions for kernels that read and write variables: optimizers, assignments
 // and TensorFlow 1's references. variable_kernels.h has complete kernels.
 //
-// TensorFlow exports the C functions in 2.6 to 2.18 but not in 2.19 to 2.21,
-// where these functions fail with UNIMPLEMENTED. If one of TensorFlow's
-// functions fails, it has already failed the run; the error returned here only
-// reports that, and the kernel should return it.
+// TensorFlow exports the C functions in 2.6 to 2.18 and from 2.22 on, but not
+// in 2.19 to 2.21, where these functions fail with UNIMPLEMENTED. If one of
+// TensorFlow's functions fails, it has already failed the run; the error
+// returned here only reports that, and the kernel should return it.
 namespace tfplug {
 
 enum class VariableUpdate { kAdd = 0, kSub = 1 };
@@ -80,7 +80,7 @@ absl::Status AssignVariable(KernelContext& context, int input, int value,
 }
 
 // Assigns to a reference variable of TensorFlow 1; output `output` then refers
-// to it. 2.10 to 2.18.
+// to it. 2.10 to 2.18, and from 2.22 on.
 template <class Code>
 absl::Status AssignRefVariable(KernelContext& context, int input, int output,
                                int value, bool use_locking,
@@ -112,7 +112,9 @@ class VariableLock {
 
 // Locks the variables that `inputs` refer to, in an order that prevents
 // deadlocks between kernels. The locks are shared unless `exclusive`. With
-// `sparse`, all later reads of the variables copy the value.
+// `sparse`, all later reads of the variables copy the value; pass the same
+// `sparse` to GetVariableTensor, which otherwise prepares the variable for the
+// other kind of access.
 //
 // The variables must be the first inputs, in order: some releases look up
 // others incorrectly.
@@ -136,8 +138,8 @@ absl::StatusOr<VariableLock> LockVariables(KernelContext& context,
 }
 
 // Returns the value of the variable that input `input` refers to, for in-place
-// changes under a VariableLock. Pass `is_variant` for a variable of type
-// variant.
+// changes under a VariableLock, to which `sparse` was passed as well. Pass
+// `is_variant` for a variable of type variant.
 template <class Code>
 absl::StatusOr<Tensor> GetVariableTensor(KernelContext& context, int input,
                                          bool lock_held,
@@ -206,7 +208,7 @@ absl::Status AssignUpdateVariable(KernelContext& context, int input, int value,
 // ---- TensorFlow 1's references and temporary variables ---------------------
 
 // Makes output `output` refer to the variable that input `input` refers to. No
-// effect if the input is a resource. 2.6 to 2.18.
+// effect if the input is a resource. 2.6 to 2.18, from 2.22 on.
 inline absl::Status ForwardRefInput(KernelContext& context, int input,
                                     int output) {
   const auto function = &CApi::TF_OpKernelContext_ForwardRefInputToRefOutput;
@@ -223,7 +225,7 @@ inline absl::Status ForwardRefInput(KernelContext& context, int input,
 }
 
 // Creates a variable for the duration of one step, as output 0, in
-// uninitialized device memory. 2.15 to 2.18.
+// uninitialized device memory. 2.15 to 2.18, from 2.22 on.
 inline absl::Status MakeTemporaryVariable(KernelContext& context,
                                           DataType dtype, const Shape& shape,
                                           absl::string_view name) {
@@ -238,7 +240,7 @@ inline absl::Status MakeTemporaryVariable(KernelContext& context,
 }
 
 // Destroys the temporary variable that input `input` refers to; output 0
-// becomes its value. 2.15 to 2.18.
+// becomes its value. 2.15 to 2.18, from 2.22 on.
 inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
                                              absl::string_view name) {
   if (auto s = Require(&CApi::TF_DestroyTemporaryVariable); !s.ok()) return s;
@@ -252,7 +254,8 @@ inline absl::Status DestroyTemporaryVariable(KernelContext& context, int input,
 // ---- Variants --------------------------------------------------------------
 
 // Sets output 0 to the sum of all inputs, which are lists of tensors or
-// optionals, with Code::Add for the tensors in them. 2.10 to 2.18.
+// optionals, with Code::Add for the tensors in them. 2.10 to 2.18, from 2.22
+// on.
 template <class Code>
 absl::Status AddNVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_AddNVariant); !s.ok()) return s;
@@ -263,7 +266,7 @@ absl::Status AddNVariant(KernelContext& context) {
 }
 
 // Sets output 0 to a variant like input 0, a scalar, with Code::ZerosLike for
-// the tensors in it. 2.10 to 2.18.
+// the tensors in it. 2.10 to 2.18, from 2.22 on.
 template <class Code>
 absl::Status ZerosLikeVariant(KernelContext& context) {
   if (auto s = Require(&CApi::TF_ZerosLikeVariant); !s.ok()) return s;

@@ -28,7 +28,10 @@ inline Release ParseRelease(const char* text) {
 // Returns whether `release` exports a function.
 constexpr bool IsExportedIn(Release release, capi::FunctionReleases releases) {
   const bool is_gone = releases.last.major != 0 && releases.last < release;
-  return !(release < releases.since) && !is_gone;
+  const bool is_in_gap = releases.gap_last.major != 0 &&
+                         !(release < releases.gap_since) &&
+                         !(releases.gap_last < release);
+  return !(release < releases.since) && !is_gone && !is_in_gap;
 }
 
 }  // namespace tfplug::testing
