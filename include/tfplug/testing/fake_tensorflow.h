@@ -58,7 +58,7 @@ inline capi::Functions MakeFakeTensorFlow(const FakeOptions& options = {}) {
   InstallRegistryFunctions(functions);
   InstallContextFunctions(functions);
   InstallOutputFunctions(functions);
-  InstallVariableFunctions(functions, !(options.release < Release{2, 10}));
+  InstallVariableFunctions(functions, options.release);
   InstallRendezvousFunctions(functions);
   InstallOpDefinitionFunctions(functions);
   InstallShapeInferenceFunctions(functions);

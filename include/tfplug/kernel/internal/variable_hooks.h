@@ -2,6 +2,7 @@
 #ifndef TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_
 #define TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -16,7 +17,8 @@
 #pragma GCC visibility push(hidden)
 
 // While a C function works on a variable, TensorFlow calls back into device
-// code, on the same thread and with tensors that the callback owns. The
+// code, on the same thread and with tensors that the callback owns (see
+// DeletesZerosLikeTensors for the exception). The
 // callbacks have no status: failures are reported to the context, which keeps
 // the first one.
 namespace tfplug::internal {
@@ -45,6 +47,31 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
   TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
   if (ABSL_PREDICT_FALSE(!result.ok())) FailRun(context, result, &UnknownOps);
 }
+
+// Returns whether TensorFlow deletes the tensors that it passes to
+// zeros_like_func, which up to 2.18 belong to the callback. In 2.22.0rc0 and a
+// nightly of 2.23 it does, although their header says the opposite.
+inline bool DeletesZerosLikeTensors(const char* version) {
+  char* rest = nullptr;
+  const long major = std::strtol(version, &rest, 10);
+  if (major != 2 || *rest != '.') return major > 2;
+  return std::strtol(rest + 1, nullptr, 10) >= 22;
+}
+
+// Leaves a tensor to its owner.
+class Borrowed {
+ public:
+  Borrowed(Tensor& tensor, bool is_borrowed)
+      : tensor_(is_borrowed ? &tensor : nullptr) {}
+  ~Borrowed() {
+    if (tensor_ != nullptr) static_cast<void>(tensor_->release());
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+ private:
+  Tensor* const tensor_;
+};
 
 // The callbacks. They call the author's Code, a VariableCode (variables.h).
 template <class Code>
@@ -84,6 +111,10 @@ struct VariableHooks {
     RunVariableHook(
         context,
         [](KernelContext& c, Tensor& input, Tensor& out) {
+          const bool is_borrowed =
+              tensorflow.TF_Version != nullptr &&
+              DeletesZerosLikeTensors(tensorflow.TF_Version());
+          const Borrowed in(input, is_borrowed), result(out, is_borrowed);
           return Code::ZerosLike(c, input, out);
         },
         input, out);

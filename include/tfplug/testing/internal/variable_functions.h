@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/testing/fake_context.h"
+#include "tfplug/testing/release.h"
 #include "tfplug/testing/tensor.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,7 +24,7 @@ struct TF_VariableInputLockHolder
 
 }  // namespace tfplug::capi
 
-// Variables as in TensorFlow 2.6 to 2.18: most failures are reported to the
+// Variables as in TensorFlow 2.6 to 2.22: most failures are reported to the
 // context and do not set the status.
 namespace tfplug::testing {
 
@@ -219,13 +220,24 @@ TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant(
   if (context->failure.ok()) GetOutputSlot(context, 0).tensor = result;
   WriteStatus(context->failure, status);
 }
+// As in 2.22 and newer: deletes the tensors that it passes.
+TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant_2_22(
+    TF_OpKernelContext* context,
+    void (*zeros_like)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
+    TF_Status* status) {
+  if (Fault::Hits("TF_ZerosLikeVariant", status)) return;
+  TF_Tensor input = InputTensor(context, 0);
+  TF_Tensor result = MakeTensorLike(input);
+  zeros_like(context, &input, &result);
+  if (context->failure.ok()) GetOutputSlot(context, 0).tensor = result;
+  WriteStatus(context->failure, status);
+}
 
-// If `has_validate_shape`, TF_AssignVariable has the signature of 2.10 and
-// newer.
+// Two functions changed with the release.
 inline void InstallVariableFunctions(capi::Functions& functions,
-                                     bool has_validate_shape) {
+                                     Release release) {
   TFPLUG_FAKE_INSTALL(TF_AssignVariable);
-  if (!has_validate_shape) {
+  if (release < Release{2, 10}) {
     functions.TF_AssignVariable =
         reinterpret_cast<decltype(functions.TF_AssignVariable)>(
             reinterpret_cast<void (*)()>(&TF_AssignVariable_2_6));
@@ -240,6 +252,11 @@ inline void InstallVariableFunctions(capi::Functions& functions,
   TFPLUG_FAKE_INSTALL(TF_DestroyTemporaryVariable);
   TFPLUG_FAKE_INSTALL(TF_AddNVariant);
   TFPLUG_FAKE_INSTALL(TF_ZerosLikeVariant);
+  if (!(release < Release{2, 22})) {
+    functions.TF_ZerosLikeVariant =
+        reinterpret_cast<decltype(functions.TF_ZerosLikeVariant)>(
+            reinterpret_cast<void (*)()>(&TF_ZerosLikeVariant_2_22));
+  }
 }
 
 }  // namespace tfplug::testing
