@@ -142,6 +142,40 @@ class Families(backend_cases.Cases):
         yield "RFFT2D", {"input": x, "fft_length": np.array([5, 5], "int32")}, {}
         yield "FFT2D", {"input": self.complex([4])}, {}
 
+    def of_identity(self):
+        import numpy as np
+        import tensorflow as tf
+        for source, target in (("float32", "int32"), ("float64", "float32"),
+                               ("uint8", "int64"), ("int16", "uint16"),
+                               ("complex64", "float32"), ("bool", "uint8")):
+            for shape in ([], [3, 8], [0, 8], [2, 4]):
+                x = (self.complex(shape) if source == "complex64" else
+                     self.array(shape, source))
+                yield "Bitcast", {"input": x}, {"type": tf.as_dtype(target)}
+        for dtype in ("float32", "int64", "uint8"):
+            yield "Snapshot", {"input": self.array([2, 3], dtype)}, {}
+            yield "Empty", {"shape": np.array([2, 0, 3], "int32")}, {
+                "dtype": tf.as_dtype(dtype)}
+            yield "Empty", {"shape": np.array([2, 3], "int32")}, {
+                "dtype": tf.as_dtype(dtype), "init": True}
+        yield "Empty", {"shape": np.array([-2], "int32")}, {"dtype": tf.float32}
+
+    def of_pad(self):
+        import numpy as np
+        for dtype in ("float32", "float64"):
+            for mode in ("REFLECT", "SYMMETRIC"):
+                for rank in (1, 2, 3):
+                    inside = [int(n) for n in self.random.integers(1, 5, rank)]
+                    sides = np.array([self.random.integers(
+                        0, n + (mode == "SYMMETRIC"), 2) for n in inside])
+                    shape = np.array(inside) + sides.sum(1)
+                    yield "MirrorPadGrad", {
+                        "input": self.array(shape, dtype), "paddings": sides}, {
+                            "mode": mode}
+                    yield "MirrorPadGrad", {
+                        "input": self.array(shape, dtype), "paddings": sides + 4}, {
+                            "mode": mode}
+
     def of_linalg(self):
         import numpy as np
         i = self.random.integers

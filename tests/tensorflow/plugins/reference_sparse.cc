@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference_backend.h"
 #include "tfplug/backend/ops/check_numerics.h"
+#include "tfplug/backend/ops/identity.h"
 #include "tfplug/backend/ops/sparse.h"
 #include "tfplug/backend/register.h"
 
 TFPLUG_REGISTER_BACKEND(reference::Backend, tfplug::CheckNumericsOps,
-                        tfplug::SparseOps);
+                        tfplug::IdentityOps, tfplug::SparseOps);

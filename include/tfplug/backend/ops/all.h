@@ -16,6 +16,7 @@
 #include "tfplug/backend/ops/fft.h"
 #include "tfplug/backend/ops/fused.h"
 #include "tfplug/backend/ops/gather.h"
+#include "tfplug/backend/ops/identity.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
 #include "tfplug/backend/ops/pad.h"
@@ -56,6 +57,7 @@ inline void AllOps(const Registrar& registrar) {
   FourierOps(registrar);
   FusedOps(registrar);
   GatherOps(registrar);
+  IdentityOps(registrar);
   MatMulOps(registrar);
   MathOps(registrar);
   PadOps(registrar);

@@ -127,6 +127,64 @@ class MirrorPadKernel final : public BackendKernel {
   int64_t edge_ = 0;  // 1: the edge itself is not repeated
 };
 
+// MirrorPadGrad: adds each mirrored element to its origin, in one dimension
+// after the other, from the last one on.
+class MirrorPadGradKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string mode,
+                            construction.GetAttr<std::string>("mode"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    edge_ = mode == "REFLECT" ? 1 : 0;
+    TFPLUG_ASSIGN_OR_RETURN(
+        add_, MakeExpression({type, type}, {type},
+                             [](Value a, Value b) { return a + b; }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Paddings paddings, Paddings::Get(run, dy));
+    Shape shape;
+    for (int d = 0; d < dy.rank; ++d) {
+      const auto [before, after] = paddings[d];
+      const int64_t size = dy.dim(d) - before - after;
+      const int64_t limit = size - edge_;
+      if (before < 0 || after < 0 || before > limit || after > limit) {
+        return absl::InvalidArgumentError(
+            "paddings must be non-negative and at most " +
+            std::to_string(limit) + ": " + std::to_string(before) + ", " +
+            std::to_string(after));
+      }
+      shape.add_dim(size);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(Operand sum,
+                            run.launcher().Allocate(dy.type, DimsOf(dy)));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, dy, sum));
+    for (int d = dy.rank; d-- > 0;) {
+      const auto [before, after] = paddings[d];
+      const int64_t end = before + shape.dim(d);
+      const auto add = [&](int64_t first, int64_t size, int64_t to) {
+        const Operand at = Range(sum, d, to, to + size);
+        const Operand mirrored =
+            Reversed(Range(sum, d, first, first + size), d, d + 1);
+        return run.launcher().Map(add_, {at, mirrored}, {at});
+      };
+      if (before > 0) TFPLUG_RETURN_IF_ERROR(add(0, before, before + edge_));
+      if (after > 0) {
+        TFPLUG_RETURN_IF_ERROR(add(end, after, end - edge_ - after));
+      }
+      sum = Range(sum, d, before, end);
+    }
+    return Copy(run, sum, dx);
+  }
+
+ private:
+  int64_t edge_ = 0;
+  Expression add_;
+};
+
 }  // namespace internal
 
 inline void PadOps(const Registrar& registrar) {
@@ -135,6 +193,8 @@ inline void PadOps(const Registrar& registrar) {
                            kMovedTypes);
   registrar.Add<PadKernel>(KernelDef("PadV2").HostMemory("paddings"), "T",
                            kMovedTypes);
+  registrar.Add<MirrorPadGradKernel>(
+      KernelDef("MirrorPadGrad").HostMemory("paddings"), "T", kFloatTypes);
   registrar.Add<MirrorPadKernel>(KernelDef("MirrorPad").HostMemory("paddings"),
                                  "T", kMovedTypes);
 }
