@@ -118,8 +118,11 @@ class BackendKernel : public Kernel {
     return Run(run);
   }
 
- protected:
-  bool on_host_ = false;  // all tensors are in host memory
+  // Computes on the host from now on: all tensors are in host memory.
+  void MoveToHost() { on_host_ = true; }
+
+ private:
+  bool on_host_ = false;
 };
 
 // Variant of a kernel whose tensors are all in host memory, for the int32
@@ -127,7 +130,7 @@ class BackendKernel : public Kernel {
 template <class KernelT>
 class OnHost : public KernelT {
  public:
-  OnHost() { this->on_host_ = true; }
+  OnHost() { this->MoveToHost(); }
 };
 
 inline absl::StatusOr<Ints> OpRun::GetInts(int i) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tfplug/backend/backend.h"
+#include "tfplug/backend/internal/host_backend.h"
 #include "tfplug/backend/internal/registered_backend.h"
 #include "tfplug/backend/registrar.h"
 
@@ -22,6 +23,14 @@ bool RegisterBackend(Families... families) {
   return true;
 }
 
+// Registers families of ops for int32 tensors in host memory.
+template <class... Families>
+bool RegisterHostKernels(Families... families) {
+  UseHostBackend();
+  (families(Registrar::OnHost()), ...);
+  return true;
+}
+
 }  // namespace tfplug::internal
 
 // TFPLUG_REGISTER_BACKEND(MyBackend, tfplug::ElementwiseOps, tfplug::ArrayOps);
@@ -36,6 +45,19 @@ bool RegisterBackend(Families... families) {
 #define TFPLUG_INTERNAL_REGISTER_BACKEND_(id, backend, ...) \
   [[maybe_unused]] static const bool tfplug_backend_##id =  \
       ::tfplug::internal::RegisterBackend<backend>(__VA_ARGS__)
+
+// TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
+// At namespace scope: registers kernels for the families of ops that are listed
+// for int32, with all tensors in host memory: the arithmetic of shapes and
+// indices, which TensorFlow keeps there. They need no backend; other kernels of
+// the library for the same ops and types win.
+#define TFPLUG_REGISTER_HOST_KERNELS(...) \
+  TFPLUG_INTERNAL_REGISTER_HOST_KERNELS(__COUNTER__, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_HOST_KERNELS(id, ...) \
+  TFPLUG_INTERNAL_REGISTER_HOST_KERNELS_(id, __VA_ARGS__)
+#define TFPLUG_INTERNAL_REGISTER_HOST_KERNELS_(id, ...)         \
+  [[maybe_unused]] static const bool tfplug_host_kernels_##id = \
+      ::tfplug::internal::RegisterHostKernels(__VA_ARGS__)
 
 #pragma GCC visibility pop
 

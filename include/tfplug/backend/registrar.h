@@ -3,9 +3,12 @@
 #define TFPLUG_BACKEND_REGISTRAR_H_
 
 #include <cstdint>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/backend/internal/registered_backend.h"
 #include "tfplug/backend/op_run.h"
@@ -41,6 +44,11 @@ inline constexpr uint64_t kIndexTypes =
 // A kernel of the library's author for the same op and types wins.
 class Registrar {
  public:
+  Registrar() = default;
+  // Returns a registrar whose kernels compute int32 on the host, without a
+  // backend. Kernels of variables, and ops of HasHostKernel, are left out.
+  static Registrar OnHost() { return Registrar(/*on_host=*/true); }
+
   // Returns the types in `set` that the backend supports: a complex type if it
   // supports the type of its parts.
   std::vector<DataType> Supported(uint64_t set) const {
@@ -52,7 +60,7 @@ class Registrar {
                                     ? DataType::kDouble
                                     : type;
       if ((set & (kAllTypes | kComplexTypes) & internal::SetOf(type)) != 0 &&
-          internal::registered_backend.supports(computed)) {
+          Supports(computed)) {
         types.push_back(type);
       }
     }
@@ -68,18 +76,47 @@ class Registrar {
   }
   template <class KernelT>
   void Add(KernelDef def) const {
+    internal::KernelFunctions functions =
+        internal::KernelFunctionsOf<KernelT>();
+    if (on_host_) {
+      if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
+        if (!MayBeOnHost(def)) return;
+        functions.create_func = &CreateOnHost<KernelT>;
+        def = std::move(def).AllInHostMemory();
+      } else {
+        return;
+      }
+    }
     // The reference makes the compiler emit TF_InitKernel. The op's name is
     // not recorded for error messages: one class implements many ops, and the
     // node's name is in the message.
     static void (*const volatile entry_point)() = &TF_InitKernel;
     static_cast<void>(entry_point);
-    internal::RegisteredKernels().Add(std::move(def).Priority(kPriority),
-                                      internal::KernelFunctionsOf<KernelT>());
+    internal::RegisteredKernels().Add(
+        std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
+        functions);
   }
 
  private:
   // Below the priority of other kernels.
-  static constexpr int32_t kPriority = -1;
+  static constexpr int32_t kPriority = -1, kPriorityOnHost = -2;
+
+  explicit Registrar(bool on_host) : on_host_(on_host) {}
+
+  bool Supports(DataType type) const {
+    return on_host_ ? type == DataType::kInt32
+                    : internal::registered_backend.supports(type);
+  }
+  static bool MayBeOnHost(const KernelDef& def);
+  template <class KernelT>
+  static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
+    void* const kernel =
+        internal::KernelFunctionsOf<KernelT>().create_func(construction);
+    if (kernel != nullptr) static_cast<KernelT*>(kernel)->MoveToHost();
+    return kernel;
+  }
+
+  const bool on_host_ = false;
 };
 
 // The ops that TensorFlow computes on the host for int32, with its own kernels
@@ -93,6 +130,14 @@ inline bool HasHostKernel(absl::string_view op) {
       " TruncateMod Unpack ZerosLike ";
   const std::string word = " " + std::string(op) + " ";
   return kOps.find(word) != absl::string_view::npos;
+}
+
+inline bool Registrar::MayBeOnHost(const KernelDef& def) {
+  // Without a type, all tensors would be moved to the host; variables are in
+  // device memory.
+  return !def.type_constraints().empty() && !HasHostKernel(def.op()) &&
+         !absl::StartsWith(def.op(), "Assign") &&
+         !absl::StartsWith(def.op(), "Resource");
 }
 
 }  // namespace tfplug

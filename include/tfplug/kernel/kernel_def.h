@@ -48,6 +48,14 @@ class KernelDef {
     return std::move(*this);
   }
 
+  // Places all arguments of the op in host memory. Their names come from the
+  // TensorFlow that loads the library; if it does not export its ops, the
+  // kernel is left out and logged.
+  KernelDef AllInHostMemory() && {
+    all_in_host_memory_ = true;
+    return std::move(*this);
+  }
+
   // Sets the priority, 0 by default. Of several kernels that match a node,
   // TensorFlow uses the one with the highest priority.
   KernelDef Priority(int32_t priority) && {
@@ -80,6 +88,7 @@ class KernelDef {
     return type_constraints_;
   }
   const std::vector<std::string>& host_memory() const { return host_memory_; }
+  bool all_in_host_memory() const { return all_in_host_memory_; }
   int32_t priority() const { return priority_; }
   const std::string& label() const { return label_; }
   bool IsEnabled() const { return condition_ == nullptr || condition_(); }
@@ -116,6 +125,7 @@ class KernelDef {
   std::string device_type_;
   std::vector<Constraint> type_constraints_;
   std::vector<std::string> host_memory_;
+  bool all_in_host_memory_ = false;
   int32_t priority_ = 0;
   std::string label_;
   bool (*condition_)() = nullptr;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
@@ -207,12 +208,26 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
   }
 }
 
+// Returns `def` with each argument of its op in host memory.
+[[gnu::cold, gnu::noinline]] inline absl::StatusOr<KernelDef>
+WithArgumentsInHostMemory(KernelDef def, const OpList& ops) {
+  const std::vector<std::string> arguments = ops.GetArguments(def.op());
+  if (arguments.empty()) {
+    return absl::UnimplementedError(
+        "this TensorFlow does not describe the op " + def.op() +
+        ", so its kernel in host memory is left out");
+  }
+  std::vector<std::string> present = def.host_memory();
+  for (const std::string& name : arguments) {
+    if (AddName(present, name)) def = std::move(def).HostMemory(name);
+  }
+  return def;
+}
+
 // Logs a warning for each op that has a kernel but does not exist in
 // TensorFlow, which accepts a kernel for any name. Usually the name is
 // misspelt.
-inline void WarnAboutUnknownOps() {
-  if (RegisteredKernels().empty()) return;
-  const OpList ops;
+inline void WarnAboutUnknownOps(const OpList& ops) {
   if (!ops.is_known()) return;
   std::vector<std::string> warned;
   for (const KernelRegistration& registration : RegisteredKernels()) {
@@ -266,20 +281,27 @@ inline void InitKernels() {
                     "found no TensorFlow in this process; load the plug-in "
                     "through TensorFlow");
   }
+  const OpList ops;
   std::vector<std::string> registered;
   for (const KernelRegistration& registration : RegisteredKernels()) {
-    GuardOrLog("TF_InitKernel", [&] {
+    GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
       if (!registration.def.IsEnabled()) return absl::OkStatus();
+      absl::StatusOr<KernelDef> def = registration.def;
+      if (def->all_in_host_memory()) {
+        def = WithArgumentsInHostMemory(*std::move(def), ops);
+        if (!def.ok()) return def.status();
+      }
       const char* platform_type = registered_platform.device_type;
-      std::string device_type = registration.def.device_type();
+      std::string device_type = def->device_type();
       if (device_type.empty() && platform_type != nullptr) {
         device_type = platform_type;
       }
-      RegisterKernelFor(registration, device_type, registered);
+      RegisterKernelFor({*std::move(def), registration.functions}, device_type,
+                        registered);
       return absl::OkStatus();
     });
   }
-  WarnAboutUnknownOps();
+  WarnAboutUnknownOps(ops);
   GuardOrLog("TF_InitKernel", &WrapUpdatesWithoutKernel);
 }
 
