@@ -152,6 +152,28 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
   CHECK(Init(add).find("no op") == std::string::npos);
 }
 
+TEST_CASE("all arguments in host memory") {
+  const auto add = [] {
+    RegisterKernel<Nothing>(KernelDef("Add").HostMemory("y").AllInHostMemory());
+  };
+  {
+    LeakCheckedFake fake({{2, 20}, {}});
+    testing::KnownOps() = {"Sub a b", "Add x y"};
+    CHECK(Init(add).empty());
+    REQUIRE(RegisteredKernels().size() == 1);
+    CHECK(RegisteredKernels()[0]->kernel_def ==
+          "\x0a\x03"
+          "Add\x12\x09MY_DEVICE\x22\x01y\x22\x01x");
+  }
+  LeakCheckedFake fake({{2, 20}, {}});
+  testing::KnownOps() = {"Sub a b"};
+  const std::string log = Init(add);
+  testing::KnownOps().clear();
+  CHECK(log.find("this TensorFlow does not describe the op Add") !=
+        std::string::npos);
+  CHECK(RegisteredKernels().empty());
+}
+
 TEST_CASE("conditions, devices and asynchronous kernels") {
   {
     LeakCheckedFake fake({{2, 20}, {}});

@@ -3,6 +3,7 @@
 #define TFPLUG_TESTING_OP_REGISTRY_H_
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,18 +95,26 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
     void (*function)(TF_ShapeInferenceContext*, TF_Status*)) {
   builder->shape_function = function;
 }
-// The names of TensorFlow's own ops, which a test may set (up to 100 bytes
-// each). While there are none, TF_GetAllOpList returns null.
+// TensorFlow's own ops, which a test may set: the name, and perhaps the names
+// of inputs, up to 100 bytes each: "MatMul a b". While there are none,
+// TF_GetAllOpList returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;
 }
 TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
   if (KnownOps().empty() || Fault::Hits("TF_GetAllOpList")) return nullptr;
+  const auto field = [](char tag, const std::string& bytes) {
+    return std::string{tag, static_cast<char>(bytes.size())} + bytes;
+  };
   std::string op_list;
-  for (const std::string& name : KnownOps()) {
-    const std::string op = "\x0a" + std::string(1, char(name.size())) + name;
-    op_list += "\x0a" + std::string(1, char(op.size())) + op;
+  for (const std::string& known : KnownOps()) {
+    std::istringstream words(known);
+    std::string word;
+    words >> word;
+    std::string op = field('\x0a', word);
+    while (words >> word) op += field('\x12', field('\x0a', word));
+    op_list += field('\x0a', op);
   }
   return MakeBuffer(op_list);
 }
