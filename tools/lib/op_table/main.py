@@ -26,6 +26,8 @@ import op_groups
 PAGE = ROOT / "docs/reference/gpu_ops.md"
 SKIPPED = 77
 NOT_WRITTEN, NONE = "Not written yet", "–"
+# The plug-in with all families of tfplug/backend/ops/.
+FAMILIES = "reference"
 # Column -> (device type, library in the build directory).
 BACKENDS = {
     "reference": ("REFERENCE",
@@ -50,7 +52,7 @@ its own as well.
 
 * **all**: all types that TensorFlow has on GPUs. Kernels of TensorFlow for every device count, too.
 * *TensorFlow*: TensorFlow's kernels for every device suffice.
-* –: no kernel, for a [reason](#ops-left-out).
+* –: no kernel. [The reasons](#ops-left-out) are below.
 
 {counts}
 
@@ -231,9 +233,9 @@ def page(release, record, backends, default):
             for each in types:
                 lacking.setdefault(each, {}).setdefault(column, set()).add(name)
         absent = [column for column in backends if cells[column] == NONE]
-        if absent:
-            where = ("" if len(absent) == len(cells)
-                     else f" ({', '.join(absent)})")
+        if FAMILIES in absent:
+            others = [column for column in backends if column not in absent]
+            where = f" ({', '.join(others)} has it)" if others else ""
             left_out.setdefault(reasons.of_op(name), []).append(name + where)
         if len(absent) < len(cells):
             types = types_text(principal_types(op["types"]))
@@ -248,7 +250,8 @@ def page(release, record, backends, default):
     return "\n".join([
         head + "\n".join(rows), "\n## Types left out\n",
         *types_left_out(lacking, reasons), "\n## Ops left out\n",
-        "A backend in parentheses: only this one lacks the op.\n",
+        "Ops that no family of `tfplug/backend/ops/` has. A backend that has the "
+        "families\nneed not register all of them.\n",
         *ops_left_out(left_out)]) + "\n"
 
 
