@@ -104,8 +104,9 @@ def run_models(python, plugin, names):
 def cell(model, cpu, device):
     """Returns the text of a cell, and whether the result is acceptable."""
     if "error" in cpu:
-        # Not the plug-in's fault, but a process that died would be.
-        return ("the CPU fails" + (" too" if "error" in device else "; it does not"),
+        # TensorFlow's fault; but if only the plug-in ends the process, it is ours.
+        return ("the CPU fails" + (" too" if "error" in device else ", it does not"),
+                "process" in cpu["error"] or
                 "process" not in device.get("error", ""))
     if "error" in device:
         message = device["error"].replace("\n", " ").replace("|", "/")
@@ -190,7 +191,7 @@ host cannot access the device's memory. Each model is compiled as users do,
 plug-in, `compile` turns off XLA. A cell is the largest relative difference of any
 loss or mean of predictions between the two runs. An *error* is a failure whose message names the remedy. A
 cell also lists the ops that computed something on the CPU. In *the CPU fails too*,
-TensorFlow itself lacks kernels, such as 2.12 for batch normalization in bfloat16.
+TensorFlow itself lacks kernels: 2.12 and 2.13 for batch normalization in bfloat16.
 
 {descriptions}
 * *assign_add*: updates of a variable in place by a second plug-in,
