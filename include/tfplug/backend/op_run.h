@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -67,8 +68,11 @@ class OpRun : public Scratch {
   Launcher& launcher() { return launcher_; }
 
   absl::StatusOr<Tensor> GetInput(int i) { return context_.GetInput(i); }
-  // Returns the elements of input `i`, an int32 or int64 tensor in host memory.
+  // Return the elements of input `i`, an int16, int32 or int64 tensor in host
+  // memory: of any rank, a vector, or a scalar.
   absl::StatusOr<Ints> GetInts(int i);
+  absl::StatusOr<Ints> GetVector(int i);
+  absl::StatusOr<int64_t> GetScalar(int i);
 
   // Allocates output `i`.
   absl::StatusOr<Operand> AllocateOutput(int i, const Shape& shape) {
@@ -100,6 +104,8 @@ class OpRun : public Scratch {
   void FreeTemporaries() { temporaries_.clear(); }
 
  private:
+  absl::Status CheckRank(int i, int rank);
+
   KernelContext& context_;
   Launcher launcher_;
   bool on_host_ = false;
@@ -140,11 +146,34 @@ inline absl::StatusOr<Ints> OpRun::GetInts(int i) {
   if (tensor.dtype() == DataType::kInt64) {
     const auto from = tensor.flat<int64_t>();
     for (size_t k = 0; k < n; ++k) values[k] = from[k];
+  } else if (tensor.dtype() == DataType::kInt16) {
+    const auto from = tensor.flat<int16_t>();
+    for (size_t k = 0; k < n; ++k) values[k] = from[k];
   } else {
     const auto from = tensor.flat<int32_t>();
     for (size_t k = 0; k < n; ++k) values[k] = from[k];
   }
   return values;
+}
+
+inline absl::StatusOr<Ints> OpRun::GetVector(int i) {
+  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 1));
+  return GetInts(i);
+}
+
+inline absl::StatusOr<int64_t> OpRun::GetScalar(int i) {
+  TFPLUG_RETURN_IF_ERROR(CheckRank(i, 0));
+  TFPLUG_ASSIGN_OR_RETURN(const Ints values, GetInts(i));
+  return values[0];
+}
+
+inline absl::Status OpRun::CheckRank(int i, int rank) {
+  TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, context_.GetInput(i));
+  if (tensor.rank() == rank) return absl::OkStatus();
+  return absl::InvalidArgumentError("input " + std::to_string(i) +
+                                    " must be a " +
+                                    (rank == 0 ? "scalar" : "vector") +
+                                    ", got shape " + tensor.shape().ToString());
 }
 
 }  // namespace tfplug

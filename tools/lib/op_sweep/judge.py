@@ -297,10 +297,9 @@ def _judge_error(case, cpu, got):
         return Verdict(OK)
     if cpu.error == "UnimplementedError":
         return Verdict(NO_REFERENCE)
-    if not got.error:
-        reason = tolerances.explanation(case.op, cpu.message)
-        if reason:
-            return Verdict(EXPLAINED, text=reason)
+    reason = tolerances.explanation(case.op, got.message if got.error else cpu.message)
+    if reason:
+        return Verdict(EXPLAINED, text=reason)
     return Verdict(MISMATCH, "error", f"got {got.error or 'a result'}"
                    f"{got.error and ': ' + _short(got.message)}; want {cpu.error}: "
                    f"{_short(cpu.message)}")

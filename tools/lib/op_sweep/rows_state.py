@@ -24,8 +24,8 @@ def _optimizer(g):
             low, high = {"var": (-2, 2), "ms": (2, 4), "mg": (-1, 1)}.get(
                 arg.name, (.1, 2))
             g.variable(arg.name, shape, low, high)
-        elif arg.name == "grad":
-            g.tensor("grad", [count, *shape[1:]] if "Sparse" in g.op else shape)
+        elif arg.name in ("grad", "delta"):
+            g.tensor(arg.name, [count, *shape[1:]] if "Sparse" in g.op else shape)
         elif arg.name == "indices":
             g.put("indices", g.random.permutation(shape[0])[:count])
         elif arg.name == "lr_power":

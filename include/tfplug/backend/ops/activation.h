@@ -37,33 +37,38 @@ inline std::vector<ElementwiseOp> ActivationTable() {
   return {
       Elementwise<ops::Relu>([](V x) { return Max(x, 0); }),
       Elementwise<ops::ReluGrad>(
-          [](V dy, V x) { return dy * Cast(x > 0, dy.type()); }),
+          [](V dy, V x) { return dy * Cast(x > 0, dy.type()); },
+          Shapes::kEqual),
       Elementwise<ops::Relu6>([](V x) { return Min(Max(x, 0), 6); }),
       Elementwise<ops::Relu6Grad>(
-          [](V dy, V x) { return dy * Cast((x > 0) & (x < 6), dy.type()); }),
+          [](V dy, V x) { return dy * Cast((x > 0) & (x < 6), dy.type()); },
+          Shapes::kEqual),
       Elementwise<ops::LeakyRelu>(
           [](V x, double alpha) { return Select(x > 0, x, x * alpha); },
           "alpha"),
       Elementwise<ops::LeakyReluGrad>(
           [](V dy, V x, double alpha) { return Select(x > 0, dy, dy * alpha); },
-          "alpha"),
+          "alpha", Shapes::kEqual),
       Elementwise<ops::Elu>([](V x) { return Select(x < 0, Expm1(x), x); }),
       Elementwise<ops::EluGrad>(
-          [](V dy, V y) { return Select(y < 0, dy * (y + 1), dy); }),
+          [](V dy, V y) { return Select(y < 0, dy * (y + 1), dy); },
+          Shapes::kEqual),
       Elementwise<ops::Selu>([](V x) {
         return Select(x < 0, internal::kSeluScaledAlpha * Expm1(x),
                       internal::kSeluScale * x);
       }),
-      Elementwise<ops::SeluGrad>([](V dy, V y) {
-        return Select(y < 0, dy * (y + internal::kSeluScaledAlpha),
-                      dy * internal::kSeluScale);
-      }),
+      Elementwise<ops::SeluGrad>(
+          [](V dy, V y) {
+            return Select(y < 0, dy * (y + internal::kSeluScaledAlpha),
+                          dy * internal::kSeluScale);
+          },
+          Shapes::kEqual),
       Elementwise<ops::Softplus>(internal::Softplus),
       Elementwise<ops::SoftplusGrad>(
-          [](V dy, V x) { return dy / (1 + Exp(-x)); }),
+          [](V dy, V x) { return dy / (1 + Exp(-x)); }, Shapes::kEqual),
       Elementwise<ops::Softsign>([](V x) { return x / (1 + Abs(x)); }),
       Elementwise<ops::SoftsignGrad>(
-          [](V dy, V x) { return dy / Square(1 + Abs(x)); }),
+          [](V dy, V x) { return dy / Square(1 + Abs(x)); }, Shapes::kEqual),
   };
 }
 

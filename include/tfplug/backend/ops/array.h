@@ -20,7 +20,7 @@ class TransposeKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints perm, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints perm, run.GetVector(1));
     if (perm.size() != static_cast<size_t>(x.rank)) {
       return absl::InvalidArgumentError(
           "transpose expects a vector of size " + std::to_string(x.rank) +
@@ -49,7 +49,7 @@ class TileKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints multiples, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints multiples, run.GetVector(1));
     if (multiples.size() != static_cast<size_t>(x.rank)) {
       return absl::InvalidArgumentError(
           "Expected multiples argument to be a vector of length " +
@@ -81,7 +81,7 @@ class ReverseKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     uint64_t used = 0;
     for (int64_t axis : axes) {
@@ -125,9 +125,11 @@ class RollKernel final : public BackendKernel {
     if (x.rank < 1) {
       return absl::InvalidArgumentError("input must be 1-D or higher");
     }
-    if (shifts.size() != axes.size()) {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor shift_tensor, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor axis_tensor, run.GetInput(2));
+    if (shift_tensor.shape() != axis_tensor.shape() || axis_tensor.rank() > 1) {
       return absl::InvalidArgumentError(
-          "shift and axis must have the same size");
+          "shift and axis must be scalars or vectors of the same size");
     }
     Ints shift(static_cast<size_t>(x.rank), 0);
     for (size_t i = 0; i < axes.size(); ++i) {

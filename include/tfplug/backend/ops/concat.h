@@ -28,8 +28,12 @@ class ConcatKernel final : public BackendKernel {
     const int n = run.context().num_inputs() - 1;
     const int first = is_first_ ? 1 : 0;
     TFPLUG_ASSIGN_OR_RETURN(const Operand like, GetView(run, first));
-    TFPLUG_ASSIGN_OR_RETURN(const int axis,
-                            GetAxis(run, is_first_ ? 0 : n, like.rank));
+    // TensorFlow's CPU accepts a vector of one element, too.
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(is_first_ ? 0 : n));
+    if (axes.size() != 1) {
+      return absl::InvalidArgumentError("the axis must be a scalar");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axes[0], like.rank));
     int64_t size = 0;
     for (int i = 0; i < n; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, first + i));
@@ -103,7 +107,9 @@ class SplitKernel final : public BackendKernel {
   static absl::Status CompleteSizes(int64_t size, int n, Ints& sizes) {
     int64_t sum = 0;
     int64_t* unknown = nullptr;
-    bool is_valid = sizes.size() == static_cast<size_t>(n);
+    // TensorFlow's CPU accepts no -1 as the only size.
+    bool is_valid =
+        sizes.size() == static_cast<size_t>(n) && (n > 1 || sizes[0] >= 0);
     for (int64_t& part : sizes) {
       if (part == -1 && unknown == nullptr) {
         unknown = &part;

@@ -55,14 +55,23 @@ class CastKernel final : public BackendKernel {
 class FillKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor dims, run.GetInput(0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 1));
-    if (value.rank != 0) {
+    // As on TensorFlow's CPU, dims may be a scalar and value a vector of one
+    // element.
+    if (dims.rank() > 1) {
+      return absl::InvalidArgumentError("dims must be a vector, got shape " +
+                                        dims.shape().ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, ToShape(sizes));
+    if (value.rank > 1 || value.num_elements() != 1) {
       return absl::InvalidArgumentError("value must be a scalar, got shape " +
                                         ShapeOf(value).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    return Copy(run, BroadcastTo(value, shape), y);
+    const Operand scalar = Operand::Dense(value.data, value.type, {});
+    return Copy(run, BroadcastTo(scalar, shape), y);
   }
 };
 
@@ -226,16 +235,16 @@ class OneHotKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints depth, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t depth, run.GetScalar(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand on, GetView(run, 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand off, GetView(run, 3));
     TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, indices.rank + 1));
-    if (depth.size() != 1 || depth[0] < 0 || on.rank != 0 || off.rank != 0) {
+    if (depth < 0 || on.rank != 0 || off.rank != 0) {
       return absl::InvalidArgumentError(
-          "depth, on_value and off_value of OneHot must be scalars, and depth "
-          "must be non-negative");
+          "on_value and off_value of OneHot must be scalars, and depth must "
+          "be non-negative");
     }
-    const Operand wanted = WithDim(indices, axis, depth[0]);
+    const Operand wanted = WithDim(indices, axis, depth);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(wanted)));
     return run.launcher().Map(
@@ -255,16 +264,15 @@ class MatrixBandPartKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints lower, run.GetInts(1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints upper, run.GetInts(2));
-    if (x.rank < 2 || lower.size() != 1 || upper.size() != 1) {
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t lower, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t upper, run.GetScalar(2));
+    if (x.rank < 2) {
       return absl::InvalidArgumentError(
-          "input must be at least 2-dim, and num_lower and num_upper scalars; "
-          "received shape: " +
+          "input must be at least 2-dim, received shape: " +
           ShapeOf(x).ToString());
     }
     const int row = x.rank - 2;
-    if (lower[0] > x.dim(row) || upper[0] > x.dim(row + 1)) {
+    if (lower > x.dim(row) || upper > x.dim(row + 1)) {
       return absl::InvalidArgumentError(
           "num_lower and num_upper must be negative or at most the number of "
           "rows and columns of " +
@@ -286,8 +294,8 @@ class MatrixBandPartKernel final : public BackendKernel {
     diagonal.stride(row + 1) = -1;
     return run.launcher().Map(
         keep,
-        {bits, diagonal, ScalarOf(kInt64, static_cast<double>(lower[0]), x),
-         ScalarOf(kInt64, static_cast<double>(upper[0]), x)},
+        {bits, diagonal, ScalarOf(kInt64, static_cast<double>(lower), x),
+         ScalarOf(kInt64, static_cast<double>(upper), x)},
         {AsBits(y)});
   }
 };

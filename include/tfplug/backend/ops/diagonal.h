@@ -63,11 +63,14 @@ class MatrixDiagKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     Diagonals shape = {};
     if (has_k_) {
-      TFPLUG_ASSIGN_OR_RETURN(const Ints k, run.GetInts(sets_ ? 2 : 1));
-      if (k.size() != 1 && k.size() != 2) {
+      const int at = sets_ ? 2 : 1;
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(at));
+      TFPLUG_ASSIGN_OR_RETURN(const Ints k, run.GetInts(at));
+      if (tensor.rank() > 1 || (k.size() != 1 && k.size() != 2)) {
         return absl::InvalidArgumentError(
-            "k must have only one or two elements, received " +
-            std::to_string(k.size()) + " elements.");
+            "k must be a scalar or a vector of one or two elements, received "
+            "shape " +
+            tensor.shape().ToString());
       }
       shape.lower = k[0];
       shape.upper = k.back();
@@ -116,14 +119,8 @@ class MatrixDiagKernel final : public BackendKernel {
     const int64_t columns = length + std::max<int64_t>(shape.lower, 0);
     shape.rows = shape.columns = -1;
     if (has_k_) {
-      TFPLUG_ASSIGN_OR_RETURN(const Ints r, run.GetInts(2));
-      TFPLUG_ASSIGN_OR_RETURN(const Ints c, run.GetInts(3));
-      if (r.size() != 1 || c.size() != 1) {
-        return absl::InvalidArgumentError(
-            "num_rows and num_cols must be scalars");
-      }
-      shape.rows = r[0];
-      shape.columns = c[0];
+      TFPLUG_ASSIGN_OR_RETURN(shape.rows, run.GetScalar(2));
+      TFPLUG_ASSIGN_OR_RETURN(shape.columns, run.GetScalar(3));
     }
     if (shape.rows == -1 && shape.columns == -1) {
       shape.rows = shape.columns = std::max(rows, columns);
@@ -208,10 +205,9 @@ class MatrixDiagKernel final : public BackendKernel {
   absl::Status SetPadding(OpRun& run, int i, const Operand& to) const {
     if (!has_k_) return Fill(run, AsBits(to), 0);
     TFPLUG_ASSIGN_OR_RETURN(Operand value, GetView(run, i));
-    if (value.num_elements() != 1) {
+    if (value.rank != 0) {
       return absl::InvalidArgumentError("padding_value must be a scalar");
     }
-    value.rank = 0;
     for (int d = 0; d < to.rank; ++d) value.AddDim(to.dim(d), 0);
     return Copy(run, value, to);
   }

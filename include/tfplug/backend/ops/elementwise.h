@@ -79,6 +79,14 @@ inline constexpr bool kHasTypesOfT<O, std::void_t<typename O::TypesOf_T>> =
     true;
 }  // namespace internal
 
+// The shapes that the inputs of an element-wise op may have.
+enum class Shapes {
+  kBroadcast,  // NumPy's rules
+  kEqual,
+  kEqualSizes,      // as many elements; the output has the shape of input 0
+  kEqualOrScalars,  // that of input 0, or scalars
+};
+
 // An op that computes each element of output 0 from the inputs' elements at the
 // same index, after broadcasting.
 struct ElementwiseOp {
@@ -88,16 +96,22 @@ struct ElementwiseOp {
   uint64_t types;
   Formula formula;
   const char* attr;  // the float attribute of the formula
+  Shapes shapes;
 };
 
 // Returns the row of the table for the typed op O, such as ops::Relu:
 //
 //   Elementwise<ops::Relu>([](Value x) { return Max(x, 0); })
 template <class O, class F>
-ElementwiseOp Elementwise(F formula, const char* attr = nullptr) {
+ElementwiseOp Elementwise(F formula, const char* attr = nullptr,
+                          Shapes shapes = Shapes::kBroadcast) {
   uint64_t types = 0;
   if constexpr (internal::kHasTypesOfT<O>) types = O::TypesOf_T::kSet;
-  return {O::kName, types, formula, attr};
+  return {O::kName, types, formula, attr, shapes};
+}
+template <class O, class F>
+ElementwiseOp Elementwise(F formula, Shapes shapes) {
+  return Elementwise<O>(formula, nullptr, shapes);
 }
 
 // Returns the shape to which two shapes broadcast, by NumPy's rules.
@@ -164,6 +178,9 @@ class ElementwiseKernel final : public BackendKernel {
       TFPLUG_ASSIGN_OR_RETURN(inputs[i], ViewOf(x));
       if (i == 0) {
         shape = x.shape();
+      } else if (shapes_ != Shapes::kBroadcast) {
+        TFPLUG_RETURN_IF_ERROR(CheckShape(x.shape(), shape));
+        if (inputs[i].rank != 0) inputs[i] = DenseOf(inputs[i], shape);
       } else if (auto s = BroadcastShape(x.shape(), &shape); !s.ok()) {
         return has_default_ ? SetDefault(run) : s;
       }
@@ -179,6 +196,7 @@ class ElementwiseKernel final : public BackendKernel {
  private:
   absl::Status Build(const ElementwiseOp& op,
                      KernelConstruction& construction) {
+    shapes_ = op.shapes;
     DataType type = DataType::kBool;
     if (op.types != 0) {
       TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
@@ -208,6 +226,21 @@ class ElementwiseKernel final : public BackendKernel {
     return absl::OkStatus();
   }
 
+  absl::Status CheckShape(const Shape& shape, const Shape& first) const {
+    if (shape == first) return absl::OkStatus();
+    if (shapes_ == Shapes::kEqualSizes
+            ? shape.num_elements() == first.num_elements()
+            : shapes_ == Shapes::kEqualOrScalars && shape.rank() == 0) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "all inputs must have the same shape: " + first.ToString() + " vs. " +
+        shape.ToString());
+  }
+  static Operand DenseOf(const Operand& view, const Shape& shape) {
+    return Operand::Dense(view.data, view.type, shape.dims());
+  }
+
   // Tensors of incompatible shapes are unequal.
   absl::Status SetDefault(OpRun& run) {
     TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, {}));
@@ -218,6 +251,7 @@ class ElementwiseKernel final : public BackendKernel {
   }
 
   Expression expression_;
+  Shapes shapes_ = Shapes::kBroadcast;
   bool has_default_ = false;
   bool default_ = false;
 };

@@ -29,11 +29,8 @@ inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
 
 // Returns the only element of input `i`, an axis in host memory.
 inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints axis, run.GetInts(i));
-  if (axis.size() != 1) {
-    return absl::InvalidArgumentError("the axis must be a scalar");
-  }
-  return CheckAxis(axis[0], rank);
+  TFPLUG_ASSIGN_OR_RETURN(const int64_t axis, run.GetScalar(i));
+  return CheckAxis(axis, rank);
 }
 
 // Returns a list of sizes as a shape.
@@ -52,7 +49,7 @@ inline absl::StatusOr<Shape> ToShape(absl::Span<const int64_t> sizes) {
   return shape;
 }
 inline absl::StatusOr<Shape> GetShape(OpRun& run, int i) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(i));
+  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetVector(i));
   return ToShape(sizes);
 }
 

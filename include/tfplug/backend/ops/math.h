@@ -35,6 +35,12 @@ inline Value ShiftOf(Value x, Value shift) {
   return Min(Max(shift, 0), bits - 1);
 }
 
+// The gradient of 1 / x where y is the result; in the order of TensorFlow's
+// CPU, which decides where a product of extremes overflows.
+inline Value ReciprocalGradient(Value y, Value dy) {
+  return Select(dy == 0, 0, -(y * y) * dy);
+}
+
 inline Value RoundToEven(Value x) { return IsFloat(x.type()) ? Rint(x) : x; }
 
 }  // namespace internal
@@ -61,11 +67,13 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::TruncateMod>([](V x, V y) { return x % y; }),
       Elementwise<ops::Maximum>([](V x, V y) { return Max(x, y); }),
       Elementwise<ops::Minimum>([](V x, V y) { return Min(x, y); }),
-      Elementwise<ops::ClipByValue>([](V x, V low, V high) {
-        // A bound that is NaN has no effect.
-        const V below = Select(high < x, high, x);
-        return Select(below < low, low, below);
-      }),
+      Elementwise<ops::ClipByValue>(
+          [](V x, V low, V high) {
+            // A bound that is NaN has no effect.
+            const V below = Select(high < x, high, x);
+            return Select(below < low, low, below);
+          },
+          Shapes::kEqualOrScalars),
       Elementwise<ops::SquaredDifference>(
           [](V x, V y) { return Square(x - y); }),
       Elementwise<ops::Pow>([](V x, V y) { return Pow(x, y); }),
@@ -75,16 +83,22 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Square>([](V x) { return Square(x); }),
       Elementwise<ops::Reciprocal>([](V x) { return Reciprocal(x); }),
       Elementwise<ops::Inv>([](V x) { return Reciprocal(x); }),
-      Elementwise<ops::ReciprocalGrad>([](V y, V dy) { return -dy * y * y; }),
-      Elementwise<ops::InvGrad>([](V y, V dy) { return -dy * y * y; }),
+      Elementwise<ops::ReciprocalGrad>(internal::ReciprocalGradient,
+                                       Shapes::kEqualSizes),
+      Elementwise<ops::InvGrad>(internal::ReciprocalGradient,
+                                Shapes::kEqualSizes),
       // ---- Functions -------------------------------------------------------
       Elementwise<ops::Sqrt>([](V x) { return Sqrt(x); }),
-      Elementwise<ops::SqrtGrad>([](V y, V dy) { return dy * 0.5 / y; }),
+      Elementwise<ops::SqrtGrad>(
+          [](V y, V dy) { return Select(dy == 0, 0, dy * 0.5 / y); },
+          Shapes::kEqualSizes),
       Elementwise<ops::Rsqrt>([](V x) { return Rsqrt(x); }),
       // No gradient stays 0 where y or its cube is infinite.
-      Elementwise<ops::RsqrtGrad>([](V y, V dy) {
-        return Select(dy == 0, 0, dy * -0.5 * (y * y * y));
-      }),
+      Elementwise<ops::RsqrtGrad>(
+          [](V y, V dy) {
+            return Select(dy == 0, 0, -0.5 * (dy * y) * (y * y));
+          },
+          Shapes::kEqualSizes),
       Elementwise<ops::Exp>([](V x) { return Exp(x); }),
       Elementwise<ops::Expm1>([](V x) { return Expm1(x); }),
       Elementwise<ops::Log>([](V x) { return Log(x); }),
@@ -99,7 +113,8 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Sinh>([](V x) { return Sinh(x); }),
       Elementwise<ops::Cosh>([](V x) { return Cosh(x); }),
       Elementwise<ops::Tanh>([](V x) { return Tanh(x); }),
-      Elementwise<ops::TanhGrad>([](V y, V dy) { return dy * (1 - y * y); }),
+      Elementwise<ops::TanhGrad>([](V y, V dy) { return dy * (1 - y * y); },
+                                 Shapes::kEqualSizes),
       Elementwise<ops::Asinh>([](V x) { return Asinh(x); }),
       Elementwise<ops::Acosh>([](V x) { return Acosh(x); }),
       Elementwise<ops::Atanh>([](V x) { return Atanh(x); }),
@@ -107,7 +122,8 @@ inline std::vector<ElementwiseOp> MathTable() {
       Elementwise<ops::Erfc>([](V x) { return Erfc(x); }),
       Elementwise<ops::Lgamma>([](V x) { return Lgamma(x); }),
       Elementwise<ops::Sigmoid>([](V x) { return Sigmoid(x); }),
-      Elementwise<ops::SigmoidGrad>([](V y, V dy) { return dy * y * (1 - y); }),
+      Elementwise<ops::SigmoidGrad>([](V y, V dy) { return dy * y * (1 - y); },
+                                    Shapes::kEqualSizes),
       Elementwise<ops::Xdivy>(
           [](V x, V y) { return Select(x == 0, x, x / y); }),
       Elementwise<ops::Xlogy>(
@@ -130,7 +146,7 @@ inline std::vector<ElementwiseOp> MathTable() {
           [](V x, V y, double tolerance) {
             return Abs(x - y) < x.Like(tolerance);
           },
-          "tolerance"),
+          "tolerance", Shapes::kEqual),
       Elementwise<ops::IsNan>([](V x) { return IsNan(x); }),
       Elementwise<ops::IsInf>([](V x) { return Abs(x) == Infinity(x); }),
       Elementwise<ops::IsFinite>([](V x) { return Abs(x) < Infinity(x); }),

@@ -19,12 +19,14 @@ namespace internal {
 class Paddings {
  public:
   static absl::StatusOr<Paddings> Get(OpRun& run, const Operand& x) {
-    TFPLUG_ASSIGN_OR_RETURN(Ints sizes, run.GetInts(1));
-    if (sizes.size() != 2 * static_cast<size_t>(x.rank)) {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor paddings, run.GetInput(1));
+    if (paddings.shape() != Shape{x.rank, 2}) {
       return absl::InvalidArgumentError(
-          "The first dimension of paddings must be the rank of inputs, " +
-          ShapeOf(x).ToString());
+          "paddings must be a matrix with 2 columns and a row for each "
+          "dimension of the input " +
+          ShapeOf(x).ToString() + ", not " + paddings.shape().ToString());
     }
+    TFPLUG_ASSIGN_OR_RETURN(Ints sizes, run.GetInts(1));
     return Paddings(std::move(sizes));
   }
 
@@ -65,6 +67,11 @@ class PadKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     if (run.context().num_inputs() > 2) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 2));
+      if (value.rank != 0) {
+        return absl::InvalidArgumentError(
+            "constant_values must be a scalar, got shape " +
+            ShapeOf(value).ToString());
+      }
       TFPLUG_RETURN_IF_ERROR(Copy(run, BroadcastTo(value, shape), y));
     } else {
       TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));

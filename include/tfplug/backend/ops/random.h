@@ -36,7 +36,7 @@ struct PhiloxOperands {
 
 // Returns the seed in input `i`, a vector of two integers in host memory.
 inline absl::StatusOr<PhiloxState> GetSeed(OpRun& run, int i) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints seed, run.GetInts(i));
+  TFPLUG_ASSIGN_OR_RETURN(const Ints seed, run.GetVector(i));
   if (seed.size() == 2) return ScrambleSeed(seed[0], seed[1]);
   return absl::InvalidArgumentError("seed must have shape [2], not [" +
                                     std::to_string(seed.size()) + "]");
@@ -181,10 +181,9 @@ class RandomKernel : public BackendKernel {
     if (takes_key_) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand key, GetView(run, 1));
       TFPLUG_ASSIGN_OR_RETURN(const Operand counter, GetView(run, 2));
-      TFPLUG_ASSIGN_OR_RETURN(const Ints algorithm, run.GetInts(3));
+      TFPLUG_ASSIGN_OR_RETURN(const int64_t algorithm, run.GetScalar(3));
       constexpr int64_t kPhilox = 1, kAny = 3;
-      if (algorithm.size() != 1 ||
-          (algorithm[0] != kPhilox && algorithm[0] != kAny)) {
+      if (algorithm != kPhilox && algorithm != kAny) {
         return absl::InvalidArgumentError(
             "Philox is the only random algorithm on this device");
       }

@@ -32,11 +32,25 @@ class ReductionKernel : public BackendKernel {
                       : op == "Max" || op == "Any" ? ReduceKind::kMax
                       : op == "Min" || op == "All" ? ReduceKind::kMin
                                                    : ReduceKind::kSum;
-    const DataType computed = ComputeType(type);
+    DataType computed = ComputeType(type);
+    if (is_mean_ && !IsFloat(type)) {  // the sum may exceed the type
+      const bool is_unsigned =
+          type == DataType::kUint8 || type == DataType::kUint16 ||
+          type == DataType::kUint32 || type == DataType::kUint64;
+      computed = is_unsigned ? DataType::kUint64 : DataType::kInt64;
+    }
     TFPLUG_ASSIGN_OR_RETURN(reduction_.map, CastExpression(type, computed));
     if (!is_mean_) {
-      TFPLUG_ASSIGN_OR_RETURN(reduction_.finish,
-                              CastExpression(computed, type));
+      const int bits = type == DataType::kInt8    ? 7
+                       : type == DataType::kInt16 ? 15
+                                                  : 0;
+      const bool is_bounded = bits != 0 && (op == "Max" || op == "Min");
+      TFPLUG_ASSIGN_OR_RETURN(
+          reduction_.finish, MakeExpression({computed}, {type}, [&](Value x) {
+            if (!is_bounded) return x;
+            // The result of no elements is that of the narrow type.
+            return Min(Max(x, -(1 << bits)), (1 << bits) - 1);
+          }));
       return absl::OkStatus();
     }
     TFPLUG_ASSIGN_OR_RETURN(

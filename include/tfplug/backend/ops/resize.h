@@ -18,7 +18,7 @@ namespace internal {
 
 // Returns the [height, width] of input `i`, in host memory.
 inline absl::StatusOr<std::array<int64_t, 2>> GetImageSize(OpRun& run, int i) {
-  TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(i));
+  TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(i));
   if (size.size() != 2 || size[0] <= 0 || size[1] <= 0) {
     return absl::InvalidArgumentError(
         "size must have two elements, both positive");

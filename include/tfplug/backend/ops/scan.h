@@ -58,16 +58,16 @@ class TopKKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints k, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t k, run.GetScalar(1));
     const int last = x.rank - 1;
-    if (k.size() != 1 || k[0] < 0 || last < 0 || x.dim(last) < k[0]) {
+    if (k < 0 || last < 0 || x.dim(last) < k) {
       return absl::InvalidArgumentError(
-          "input must have at least k columns, and k must be a non-negative "
-          "scalar; the input has shape " +
+          "input must have at least k columns, and k must be non-negative; "
+          "the input has shape " +
           ShapeOf(x).ToString());
     }
     Shape shape = ShapeOf(x);
-    shape.set_dim(last, k[0]);
+    shape.set_dim(last, k);
     TFPLUG_ASSIGN_OR_RETURN(const Operand values, run.AllocateOutput(0, shape));
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
                             run.AllocateOutput(1, shape));

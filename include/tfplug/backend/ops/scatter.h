@@ -47,10 +47,10 @@ class ScatterNdKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, shape));
     Shape want(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
     for (int d = depth; d < shape.rank(); ++d) want.add_dim(shape.dim(d));
-    if (want != ShapeOf(updates)) {
+    if (want != ShapeOf(updates) || updates.rank == 0) {
       return absl::InvalidArgumentError(
           "updates must have the shape of indices without the last dimension, "
-          "followed by a slice of the output: " +
+          "followed by a slice of the output, and at least one dimension: " +
           want.ToString() + ", not " + ShapeOf(updates).ToString());
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
@@ -94,17 +94,16 @@ class UnsortedSegmentKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand ids, GetView(run, 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints segments, run.GetInts(2));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t segments, run.GetScalar(2));
     bool fits = ids.rank <= x.rank;
     for (int d = 0; fits && d < ids.rank; ++d) fits = ids.dim(d) == x.dim(d);
-    if (!fits || segments.size() != 1 || segments[0] < 0) {
+    if (!fits || segments < 0) {
       return absl::InvalidArgumentError(
           "data.shape = " + ShapeOf(x).ToString() +
           " does not start with segment_ids.shape = " +
-          ShapeOf(ids).ToString() +
-          ", or num_segments is no non-negative scalar");
+          ShapeOf(ids).ToString() + ", or num_segments is negative");
     }
-    Shape shape = {segments[0]};
+    Shape shape = {segments};
     for (int d = ids.rank; d < x.rank; ++d) shape.add_dim(x.dim(d));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(FillIdentity(run, y));

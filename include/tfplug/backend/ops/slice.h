@@ -17,8 +17,8 @@ class SliceKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetInts(1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(2));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(2));
     const auto rank = static_cast<size_t>(x.rank);
     if (begin.size() != rank || size.size() != rank) {
       return absl::InvalidArgumentError(

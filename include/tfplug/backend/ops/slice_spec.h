@@ -38,9 +38,9 @@ class SliceSpec {
   // `first` on.
   absl::StatusOr<SliceView> Apply(OpRun& run, int first,
                                   const Operand& x) const {
-    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetInts(first));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints end, run.GetInts(first + 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints strides, run.GetInts(first + 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints begin, run.GetVector(first));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints end, run.GetVector(first + 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints strides, run.GetVector(first + 2));
     const size_t n = begin.size();
     if (end.size() != n || strides.size() != n || n >= 32) {
       return absl::InvalidArgumentError(

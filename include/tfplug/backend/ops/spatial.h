@@ -51,13 +51,15 @@ class BatchKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     Ints blocks = {block_size_, block_size_};
     if (block_size_ == 0) {
-      TFPLUG_ASSIGN_OR_RETURN(blocks, run.GetInts(1));
+      TFPLUG_ASSIGN_OR_RETURN(blocks, run.GetVector(1));
     } else if (x.rank != 4) {
       return absl::InvalidArgumentError("input rank should be 4 instead of " +
                                         std::to_string(x.rank));
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Ints margins,
-                            run.GetInts(block_size_ == 0 ? 2 : 1));
+    const int at = block_size_ == 0 ? 2 : 1;
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor margin_tensor, run.GetInput(at));
+    const Shape margin_shape = margin_tensor.shape();
+    TFPLUG_ASSIGN_OR_RETURN(const Ints margins, run.GetInts(at));
     const auto n = static_cast<int>(blocks.size());
     if (x.rank < n + 1 || 2 * n + 2 > kMaxViewRank) {
       return absl::InvalidArgumentError(
@@ -65,10 +67,10 @@ class BatchKernel final : public BackendKernel {
           std::to_string(x.rank) + ", and block_shape must have at most " +
           std::to_string(kMaxViewRank / 2 - 1) + " elements");
     }
-    if (margins.size() != 2 * blocks.size()) {
+    if (margin_shape != Shape{n, 2}) {
       return absl::InvalidArgumentError(
           "paddings and crops should have shape [" + std::to_string(n) +
-          ", 2], not " + std::to_string(margins.size()) + " elements");
+          ", 2], not " + margin_shape.ToString());
     }
     for (int64_t block : blocks) {
       if (block < 1) {
