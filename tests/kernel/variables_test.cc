@@ -292,20 +292,21 @@ TEST_CASE("sums and zeros of variants succeed with an untouched status") {
   CHECK(ZerosLikeVariant<Code>(c).ok());
 }
 
-TEST_CASE("TensorFlow deletes the tensors of ZerosLike from 2.22 on") {
-  CHECK(!internal::DeletesZerosLikeTensors("2.18.1"));
-  CHECK(internal::DeletesZerosLikeTensors("2.22.0-rc0"));
-  CHECK(internal::DeletesZerosLikeTensors("2.23.0-dev20261026"));
-  CHECK(internal::DeletesZerosLikeTensors("3.0.0"));
+TEST_CASE("TensorFlow deletes the tensors of lists from 2.22 on") {
+  CHECK(!internal::DeletesTensorsOfLists("2.18.1"));
+  CHECK(internal::DeletesTensorsOfLists("2.22.0-rc0"));
+  CHECK(internal::DeletesTensorsOfLists("2.23.0-dev20261026"));
+  CHECK(internal::DeletesTensorsOfLists("3.0.0"));
   LeakCheckedFake fake({{2, 22}, {}});
-  testing::FailEachCall([] {
-    World world;
-    world.context.outputs = {{capi::TF_FLOAT, false, {}}};
-    const absl::Status status =
-        world.Run([](KernelContext& c) { return ZerosLikeVariant<Code>(c); });
-    CHECK(world.context.outputs[0].tensor.has_value() == status.ok());
-    return status;
-  });
+  for (auto* compute : {&AddNVariant<Code>, &ZerosLikeVariant<Code>}) {
+    testing::FailEachCall([=] {
+      World world;
+      world.context.outputs = {{capi::TF_FLOAT, false, {}}};
+      const absl::Status status = world.Run(compute);
+      CHECK(world.context.outputs[0].tensor.has_value() == status.ok());
+      return status;
+    });
+  }
 }
 
 TEST_CASE("every error for a missing C function names it") {

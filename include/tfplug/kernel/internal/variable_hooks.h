@@ -18,7 +18,7 @@
 
 // While a C function works on a variable, TensorFlow calls back into device
 // code, on the same thread and with tensors that the callback owns (see
-// DeletesZerosLikeTensors for the exception). The
+// DeletesTensorsOfLists for the exception). The
 // callbacks have no status: failures are reported to the context, which keeps
 // the first one.
 namespace tfplug::internal {
@@ -49,28 +49,30 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
 }
 
 // Returns whether TensorFlow deletes the tensors that it passes to
-// zeros_like_func, which up to 2.18 belong to the callback. In 2.22.0rc0 and a
-// nightly of 2.23 it does, although their header says the opposite.
-inline bool DeletesZerosLikeTensors(const char* version) {
+// binary_add_func and zeros_like_func, which up to 2.18 belong to the callback.
+// 2.22.0rc0 and a nightly of 2.23 do, although their header says the opposite.
+inline bool DeletesTensorsOfLists(const char* version) {
   char* rest = nullptr;
   const long major = std::strtol(version, &rest, 10);
   if (major != 2 || *rest != '.') return major > 2;
   return std::strtol(rest + 1, nullptr, 10) >= 22;
 }
 
-// Leaves a tensor to its owner.
-class Borrowed {
+// Leaves a tensor of a list to TensorFlow where TensorFlow deletes it.
+class TensorOfList {
  public:
-  Borrowed(Tensor& tensor, bool is_borrowed)
-      : tensor_(is_borrowed ? &tensor : nullptr) {}
-  ~Borrowed() {
-    if (tensor_ != nullptr) static_cast<void>(tensor_->release());
+  explicit TensorOfList(Tensor& tensor) : tensor_(tensor) {}
+  ~TensorOfList() {
+    if (tensorflow.TF_Version != nullptr &&
+        DeletesTensorsOfLists(tensorflow.TF_Version())) {
+      static_cast<void>(tensor_.release());
+    }
   }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
+  TensorOfList(const TensorOfList&) = delete;
+  TensorOfList& operator=(const TensorOfList&) = delete;
 
  private:
-  Tensor* const tensor_;
+  Tensor& tensor_;
 };
 
 // The callbacks. They call the author's Code, a VariableCode (variables.h).
@@ -102,6 +104,7 @@ struct VariableHooks {
     RunVariableHook(
         context,
         [](KernelContext& c, Tensor& a, Tensor& b, Tensor& out) {
+          const TensorOfList first(a), second(b), result(out);
           return Code::Add(c, a, b, out);
         },
         a, b, out);
@@ -111,10 +114,7 @@ struct VariableHooks {
     RunVariableHook(
         context,
         [](KernelContext& c, Tensor& input, Tensor& out) {
-          const bool is_borrowed =
-              tensorflow.TF_Version != nullptr &&
-              DeletesZerosLikeTensors(tensorflow.TF_Version());
-          const Borrowed in(input, is_borrowed), result(out, is_borrowed);
+          const TensorOfList in(input), result(out);
           return Code::ZerosLike(c, input, out);
         },
         input, out);

@@ -220,7 +220,22 @@ TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant(
   if (context->failure.ok()) GetOutputSlot(context, 0).tensor = result;
   WriteStatus(context->failure, status);
 }
-// As in 2.22 and newer: deletes the tensors that it passes.
+// As in 2.22 and newer, which delete the tensors that they pass.
+TFPLUG_FAKE_FUNCTION void TF_AddNVariant_2_22(
+    TF_OpKernelContext* context,
+    void (*add)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, TF_Tensor*),
+    TF_Status* status) {
+  if (Fault::Hits("TF_AddNVariant", status)) return;
+  TF_Tensor sum = InputTensor(context, 0);
+  for (size_t i = 1; i < context->inputs.size(); ++i) {
+    TF_Tensor value = *context->inputs[i].tensor;
+    TF_Tensor result = MakeTensorLike(sum);
+    add(context, &sum, &value, &result);
+    sum = result;
+  }
+  if (context->failure.ok()) GetOutputSlot(context, 0).tensor = sum;
+  WriteStatus(context->failure, status);
+}
 TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant_2_22(
     TF_OpKernelContext* context,
     void (*zeros_like)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*),
@@ -233,7 +248,7 @@ TFPLUG_FAKE_FUNCTION void TF_ZerosLikeVariant_2_22(
   WriteStatus(context->failure, status);
 }
 
-// Two functions changed with the release.
+// Some functions changed with the release.
 inline void InstallVariableFunctions(capi::Functions& functions,
                                      Release release) {
   TFPLUG_FAKE_INSTALL(TF_AssignVariable);
@@ -253,6 +268,9 @@ inline void InstallVariableFunctions(capi::Functions& functions,
   TFPLUG_FAKE_INSTALL(TF_AddNVariant);
   TFPLUG_FAKE_INSTALL(TF_ZerosLikeVariant);
   if (!(release < Release{2, 22})) {
+    functions.TF_AddNVariant =
+        reinterpret_cast<decltype(functions.TF_AddNVariant)>(
+            reinterpret_cast<void (*)()>(&TF_AddNVariant_2_22));
     functions.TF_ZerosLikeVariant =
         reinterpret_cast<decltype(functions.TF_ZerosLikeVariant)>(
             reinterpret_cast<void (*)()>(&TF_ZerosLikeVariant_2_22));
