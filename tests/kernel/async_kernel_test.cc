@@ -34,8 +34,8 @@ struct Seen {
   int deferred_ops = -1;  // at the time of the done callback
 };
 
-// Runs the kernel as TensorFlow does: the callback is destroyed when the call
-// returns. `after` is called next, before the result is read.
+// Runs the kernel as TensorFlow does. `after` is called next, before the result
+// is read.
 Seen Run(
     std::function<absl::Status(AsyncRun&)> compute,
     std::function<void()> after = [] {}) {
@@ -45,18 +45,16 @@ Seen Run(
   auto context = std::make_unique<TF_OpKernelContext>();
   Seen seen;
   std::atomic<int> calls{0};
-  {
-    std::function<void()> done = [&] {
-      ++calls;
-      seen.status = context->failure;
-      seen.deferred_ops = context->deferred_ops;
-      context.reset();  // TensorFlow may destroy it in the callback
-    };
-    Table::compute_async_func(
-        kernel, context.get(),
-        reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
-    done = [] { FAIL("a destroyed callback was called"); };
-  }
+  testing::CallAsync(
+      [&] {
+        ++calls;
+        seen.status = context->failure;
+        seen.deferred_ops = context->deferred_ops;
+        context.reset();  // TensorFlow may destroy it in the callback
+      },
+      [&](capi::TF_AsyncOpKernelDoneCallback* done) {
+        Table::compute_async_func(kernel, context.get(), done);
+      });
   after();
   seen.done_calls = calls;
   Table::delete_func(kernel);
@@ -99,7 +97,10 @@ TEST_CASE("an exception fails the run, once") {
 #endif
 
 TEST_CASE("a run is finished later, on another thread") {
-  LeakCheckedFake fake;
+  testing::Release release = {2, 21};
+  SUBCASE("2.21 destroys its callback") {}
+  SUBCASE("2.22 leaves its callback to the run") { release = {2, 22}; }
+  LeakCheckedFake fake({release, {}});
   for (const absl::Status& result :
        {absl::OkStatus(), absl::AbortedError("later")}) {
     std::unique_ptr<AsyncRun> kept;
@@ -219,11 +220,11 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   void* const kernel = Table::create_func(&node);
   TF_OpKernelContext context;
   int calls = 0;
-  std::function<void()> done = [&] { ++calls; };
   if (has_callback) {
-    Table::compute_async_func(
-        kernel, &context,
-        reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done));
+    testing::CallAsync([&] { ++calls; },
+                       [&](capi::TF_AsyncOpKernelDoneCallback* done) {
+                         Table::compute_async_func(kernel, &context, done);
+                       });
     CHECK(calls == 1);
   } else {
     Table::compute_func(kernel, &context);
@@ -232,18 +233,26 @@ void CheckWaits(const testing::FakeOptions& options, bool has_callback) {
   Table::delete_func(kernel);
 }
 
-TEST_CASE("the done callback is copied only in examined releases") {
-  for (const char* version : {"2.13.0", "2.22.0", "2.22.0-rc0", "2.9.1"}) {
-    CHECK(internal::HasCopyableDoneCallback(version));
+TEST_CASE("the done callback is kept or copied only in examined releases") {
+  using internal::DoneCallback;
+  for (const char* version : {"2.13.0", "2.21.0", "2.9.1"}) {
+    CHECK(internal::DoneCallbackOf(version) == DoneCallback::kCopy);
+  }
+  for (const char* version : {"2.22.0", "2.22.0-rc0", "2.23.0-dev20261026"}) {
+    CHECK(internal::DoneCallbackOf(version) == DoneCallback::kKeep);
   }
   for (const char* version :
-       {"2.23.0", "2.100.0", "3.0.0", "1.15.0", "", "2"}) {
-    CHECK_FALSE(internal::HasCopyableDoneCallback(version));
+       {"2.24.0", "2.100.0", "3.0.0", "1.15.0", "", "2"}) {
+    CHECK(internal::DoneCallbackOf(version) == DoneCallback::kWait);
   }
 }
 
 TEST_CASE("releases before 2.13: TensorFlow's thread waits") {
   CheckWaits({{2, 12}, {}}, false);
+}
+
+TEST_CASE("releases that are not examined: TensorFlow's thread waits") {
+  CheckWaits({{2, 99}, {}}, true);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST_CASE("each mistake is found, and named by the smallest program") {
       {Mistake::kSynchronizesTooShort, "SynchronizeAllActivity()"},
   };
   for (const Case& each : cases) {
-    CAPTURE(each.named);
+    CAPTURE(static_cast<int>(each.mistake));
     tfplug::Fixture<minimal::PlatformOf<queue::Device>> fixture;
     queue::mistake = each.mistake;
     const absl::Status status = CheckDevice(fixture.device(), {1, 20});

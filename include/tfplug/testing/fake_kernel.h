@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "tfplug/base/data_type.h"
 #include "tfplug/testing/fake_context.h"
+#include "tfplug/testing/internal/context_functions.h"
 #include "tfplug/testing/kernel_registry.h"
 #include "tfplug/testing/node.h"
 #include "tfplug/testing/tensor.h"
@@ -117,11 +118,11 @@ class KernelRun {
     const capi::TF_KernelBuilder& builder = kernel_.builder();
     if (builder.compute_async_func != nullptr) {
       auto done = std::make_shared<std::promise<void>>();
-      std::function<void()> callback = [done] { done->set_value(); };
-      builder.compute_async_func(
-          kernel_.object(), &context_,
-          reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&callback));
-      callback = nullptr;  // TensorFlow destroys its callback here, too.
+      CallAsync([done] { done->set_value(); },
+                [&](capi::TF_AsyncOpKernelDoneCallback* callback) {
+                  builder.compute_async_func(kernel_.object(), &context_,
+                                             callback);
+                });
       done->get_future().wait();
     } else {
       builder.compute_func(kernel_.object(), &context_);

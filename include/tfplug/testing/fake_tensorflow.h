@@ -56,7 +56,7 @@ inline capi::Functions MakeFakeTensorFlow(const FakeOptions& options = {}) {
   InstallTensorFunctions(functions);
   InstallAttributeFunctions(functions);
   InstallRegistryFunctions(functions);
-  InstallContextFunctions(functions);
+  InstallContextFunctions(functions, options.release);
   InstallOutputFunctions(functions);
   InstallVariableFunctions(functions, options.release);
   InstallRendezvousFunctions(functions);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -19,28 +20,27 @@
 
 namespace tfplug::internal {
 
-// Returns whether TensorFlow's done callback can be copied, to be called after
-// compute_async_func has returned.
-//
-// In all releases with asynchronous kernels (2.13 to 2.22), a
-// TF_AsyncOpKernelDoneCallback* is the address of a std::function<void()> that
-// is destroyed when compute_async_func returns, so a run that continues needs a
-// copy. Copying is safe with the C++ library of TensorFlow's wheels and in
-// these releases; otherwise TensorFlow's thread has to wait for the run.
-inline bool HasCopyableDoneCallback(const char* version) {
+// What becomes of TensorFlow's done callback, the address of a
+// std::function<void()>, when compute_async_func returns before the run ends.
+enum class DoneCallback : uint8_t {
+  // TensorFlow destroys it, so the run calls a copy. Copying is safe with the
+  // C++ library of TensorFlow's wheels.
+  kCopy,
+  // It belongs to the run: TF_RunAsyncOpKernelDoneCallback deletes it.
+  kKeep,
+  // Unknown: compute_async_func waits for the end of the run.
+  kWait,
+};
+inline DoneCallback DoneCallbackOf(const char* version) {
   char* rest = nullptr;
   const long major = std::strtol(version, &rest, 10);
-  if (major != 2 || *rest != '.') return false;
-  return std::strtol(rest + 1, nullptr, 10) <= 22;
-}
-inline bool CanCopyDoneCallback() {
+  if (major != 2 || *rest != '.') return DoneCallback::kWait;
+  const long minor = std::strtol(rest + 1, nullptr, 10);
+  if (minor == 22 || minor == 23) return DoneCallback::kKeep;
 #if defined(__GLIBCXX__)
-  static const bool can_copy = tensorflow.TF_Version != nullptr &&
-                               HasCopyableDoneCallback(tensorflow.TF_Version());
-  return can_copy;
-#else
-  return false;
+  if (minor < 22) return DoneCallback::kCopy;
 #endif
+  return DoneCallback::kWait;
 }
 
 // One asynchronous run. It ends when both TensorFlow's call has returned
@@ -53,7 +53,10 @@ class AsyncState {
   AsyncState(capi::TF_OpKernelContext* context, RunCache& cache,
              capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops)
       : context_(std::in_place, context, cache), done_(done), ops_(ops) {
-    if (ABSL_PREDICT_FALSE(done == nullptr || !CanCopyDoneCallback())) {
+    if (done != nullptr && tensorflow.TF_Version != nullptr) {
+      callback_ = DoneCallbackOf(tensorflow.TF_Version());
+    }
+    if (ABSL_PREDICT_FALSE(callback_ == DoneCallback::kWait)) {
       waiter_.emplace();
     }
   }
@@ -72,7 +75,10 @@ class AsyncState {
       waiter_->finished.notify_one();
     } else if (!progress_.compare_exchange_strong(expected, kFinished)) {
       tensorflow.TF_RunAsyncOpKernelDoneCallback(
-          reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(&done_copy_));
+          callback_ == DoneCallback::kKeep
+              ? done_
+              : reinterpret_cast<capi::TF_AsyncOpKernelDoneCallback*>(
+                    &done_copy_));
       delete this;
     }
   }
@@ -84,7 +90,9 @@ class AsyncState {
       waiter_->finished.wait(lock,
                              [this] { return progress_.load() == kFinished; });
     } else if (progress_.load() != kFinished) {
-      done_copy_ = *reinterpret_cast<const DoneFunction*>(done_);
+      if (callback_ == DoneCallback::kCopy) {
+        done_copy_ = *reinterpret_cast<const DoneFunction*>(done_);
+      }
       Progress expected = kRunning;
       if (progress_.compare_exchange_strong(expected, kReturned)) return;
     }
@@ -103,6 +111,7 @@ class AsyncState {
   std::optional<KernelContext> context_;
   capi::TF_AsyncOpKernelDoneCallback* const done_;
   const OpsFunction ops_;
+  DoneCallback callback_ = DoneCallback::kWait;
   DoneFunction done_copy_;
   std::atomic<Progress> progress_{kRunning};
   std::optional<Waiter> waiter_;  // Set if TensorFlow's thread has to wait.

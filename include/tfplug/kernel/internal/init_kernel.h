@@ -275,12 +275,7 @@ inline absl::Status WrapUpdatesWithoutKernel() {
 
 // TF_InitKernel has no status: a kernel that cannot be registered is skipped
 // and logged, and the others are registered.
-inline void InitKernels() {
-  if (!LoadTensorFlow()) {
-    return LogError("TF_InitKernel",
-                    "found no TensorFlow in this process; load the plug-in "
-                    "through TensorFlow");
-  }
+inline void RegisterKernels() {
   const OpList ops;
   std::vector<std::string> registered;
   for (const KernelRegistration& registration : RegisteredKernels()) {
@@ -302,6 +297,15 @@ inline void InitKernels() {
     });
   }
   WarnAboutUnknownOps(ops);
+}
+
+inline void InitKernels() {
+  if (!LoadTensorFlow()) {
+    return LogError("TF_InitKernel",
+                    "found no TensorFlow in this process; load the plug-in "
+                    "through TensorFlow");
+  }
+  if (!RegisteredKernels().empty()) RegisterKernels();
   GuardOrLog("TF_InitKernel", &WrapUpdatesWithoutKernel);
 }
 

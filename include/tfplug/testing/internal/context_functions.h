@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "tfplug/abi/tf_input_range_args.h"
 #include "tfplug/abi/tf_string_view.h"
 #include "tfplug/testing/fake_context.h"
 #include "tfplug/testing/internal/buffer_functions.h"
+#include "tfplug/testing/release.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -180,8 +184,31 @@ TFPLUG_FAKE_FUNCTION void TF_RunAsyncOpKernelDoneCallback(
     capi::TF_AsyncOpKernelDoneCallback* done) {
   (*reinterpret_cast<std::function<void()>*>(done))();
 }
+// As in 2.22 and newer, which delete the callback.
+TFPLUG_FAKE_FUNCTION void TF_RunAsyncOpKernelDoneCallback_2_22(
+    capi::TF_AsyncOpKernelDoneCallback* done) {
+  const std::unique_ptr<std::function<void()>> owned(
+      reinterpret_cast<std::function<void()>*>(done));
+  (*owned)();
+}
+// Passes `done` to `compute`, which calls compute_async_func, as TensorFlow
+// does: it destroys the callback when the call returns, or, from 2.22 on,
+// leaves it to TF_RunAsyncOpKernelDoneCallback.
+template <class Compute>
+void CallAsync(std::function<void()> done, Compute compute) {
+  using capi::TF_AsyncOpKernelDoneCallback;
+  if (internal::tensorflow.TF_RunAsyncOpKernelDoneCallback ==
+      &TF_RunAsyncOpKernelDoneCallback_2_22) {
+    auto* const owned = new std::function<void()>(std::move(done));
+    compute(reinterpret_cast<TF_AsyncOpKernelDoneCallback*>(owned));
+  } else {
+    compute(reinterpret_cast<TF_AsyncOpKernelDoneCallback*>(&done));
+    done = [] { std::abort(); };
+  }
+}
 
-inline void InstallContextFunctions(capi::Functions& functions) {
+inline void InstallContextFunctions(capi::Functions& functions,
+                                    Release release) {
   TFPLUG_FAKE_INSTALL(TF_NumInputs);
   TFPLUG_FAKE_INSTALL(TF_InputDatatype);
   TFPLUG_FAKE_INSTALL(TF_GetInput);
@@ -208,6 +235,10 @@ inline void InstallContextFunctions(capi::Functions& functions) {
   TFPLUG_FAKE_INSTALL(TF_IncNumDeferredOps);
   TFPLUG_FAKE_INSTALL(TF_DecNumDeferredOps);
   TFPLUG_FAKE_INSTALL(TF_RunAsyncOpKernelDoneCallback);
+  if (!(release < Release{2, 22})) {
+    functions.TF_RunAsyncOpKernelDoneCallback =
+        &TF_RunAsyncOpKernelDoneCallback_2_22;
+  }
 }
 
 }  // namespace tfplug::testing

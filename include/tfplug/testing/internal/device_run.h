@@ -67,7 +67,9 @@ class DeviceRun {
   bool HasMemset32() {
     const absl::Status status = device_.compute().Memset32(
         memory_[0], WordPattern{0x01020304}, /*size=*/4);
+    // Waits in two ways, as Drain does: the program follows at once.
     return device_.compute().BlockHostUntilDone().ok() &&
+           device_.SynchronizeAllActivity().ok() &&
            !absl::IsUnimplemented(status);
   }
 
