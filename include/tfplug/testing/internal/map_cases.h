@@ -98,7 +98,7 @@ inline PrimitiveCase MakeOpcodeCase(CaseMaker& maker, Opcode opcode,
       Dims table_dims = dims;
       table_dims.push_back(n);
       maker.AddIndices(DataType::kInt64, dims, n);
-      const Value index = builder.Input(DataType::kInt64);
+      const tfplug::Value index = builder.Input(DataType::kInt64);
       const DataType stored = maker.StoredType(type);
       TestArray& table =
           maker.made().arrays[maker.Add(stored, table_dims, Values::kAny)];
@@ -112,8 +112,8 @@ inline PrimitiveCase MakeOpcodeCase(CaseMaker& maker, Opcode opcode,
       builder.Output(builder.Constant(type, int64_t{1}), type);
       break;
     case Opcode::kSelect: {
-      const Value condition = input(bool_type);
-      const Value a = input(type);
+      const tfplug::Value condition = input(bool_type);
+      const tfplug::Value a = input(type);
       builder.Output(Select(condition, a, input(type)), type);
       break;
     }
@@ -167,8 +167,8 @@ inline PrimitiveCase MakeFusedCase(CaseMaker& maker, DataType type) {
   maker.AddOutput(type, dims);
   Expression expression = *MakeExpression(
       {stored, stored, DataType::kBool}, {type, stored},
-      [](Value x, Value y, Value flag) {
-        return std::array<Value, 2>{x * y + 1, Select(flag, x, y) - y};
+      [](tfplug::Value x, tfplug::Value y, tfplug::Value flag) {
+        return std::array<tfplug::Value, 2>{x * y + 1, Select(flag, x, y) - y};
       });
   if (!is_in_place) maker.AddOutput(stored, dims);
   LaunchMap(maker, std::move(expression),

@@ -53,13 +53,16 @@ inline PrimitiveCase MakeReduceCase(CaseMaker& maker, ReduceKind kind,
   Reduction reduction;
   reduction.kind = kind;
   const bool is_bool = type == DataType::kBool;
-  reduction.map = *MakeExpression(
-      {stored, stored}, {type},
-      [&](Value x, Value y) { return is_bool ? x & y : Max(x, y); });
-  reduction.finish = *MakeExpression(
-      {type, stored}, {type, stored}, [&](Value all, Value extra) {
-        return std::array<Value, 2>{all, is_bool ? all ^ extra : all + extra};
-      });
+  reduction.map = *MakeExpression({stored, stored}, {type},
+                                  [&](tfplug::Value x, tfplug::Value y) {
+                                    return is_bool ? x & y : Max(x, y);
+                                  });
+  reduction.finish =
+      *MakeExpression({type, stored}, {type, stored},
+                      [&](tfplug::Value all, tfplug::Value extra) {
+                        return std::array<tfplug::Value, 2>{
+                            all, is_bool ? all ^ extra : all + extra};
+                      });
   const Values values = ExactValues(kind, type);
   maker.AddInput(stored, dims, values);
   maker.AddInput(stored, dims, values);
