@@ -383,14 +383,15 @@ def _sparse_segments(g):
         g.put("num_segments", count)
 
 
-@row("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad")
+@row("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad "
+     "SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2")
 def _sparse_segment_grad(g):
     shape = g.shape(low=1, high=4, empty=False)
     g.tensor("grad", shape)
     rows, dim = g.integer(1, 8), g.integer(1, 6)
     g.tensor("indices", [rows], 0, dim - 1)
     g.put("segment_ids", np.sort(g.random.integers(0, shape[0], rows)))
-    g.put("output_dim0", dim)
+    g.put("dense_output_dim0" if g.op.endswith("V2") else "output_dim0", dim)
 
 
 @row("DynamicPartition")

@@ -36,20 +36,28 @@ inline absl::StatusOr<const Reduction*> ReductionOf(ReduceKind kind,
   });
 }
 
-// ---- Maxima
-// ------------------------------------------------------------------
+// ---- Maxima -----------------------------------------------------------------
+
+// Returns the windows of an image that is padded with -infinity, with the
+// elements of each window in the last dimensions.
+inline absl::StatusOr<Operand> ElementsOfWindows(Launcher& launcher,
+                                                 const Windows& windows,
+                                                 const Operand& image) {
+  TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
+                          Padded(launcher, image, windows,
+                                 -std::numeric_limits<double>::infinity()));
+  return WithWindowLast(WindowsOf(padded, windows),
+                        static_cast<int>(windows.size()));
+}
 
 inline absl::Status ComposeMaxPool(Launcher& launcher, const Windows& windows,
                                    const Operand& image,
                                    const Operand& output) {
-  TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, windows,
-                                 -std::numeric_limits<double>::infinity()));
   TFPLUG_ASSIGN_OR_RETURN(
       const Reduction* const max,
       ReductionOf(ReduceKind::kMax, image.type, image.type));
-  const Operand elements = WithWindowLast(WindowsOf(padded, windows),
-                                          static_cast<int>(windows.size()));
+  TFPLUG_ASSIGN_OR_RETURN(const Operand elements,
+                          ElementsOfWindows(launcher, windows, image));
   return launcher.Reduce(*max, {elements}, {output});
 }
 
@@ -71,11 +79,8 @@ inline absl::StatusOr<Operand> FindLargest(Launcher& launcher,
             },
             kInt32);
       }));
-  TFPLUG_ASSIGN_OR_RETURN(const Operand padded,
-                          Padded(launcher, image, windows,
-                                 -std::numeric_limits<double>::infinity()));
-  const Operand elements = WithWindowLast(WindowsOf(padded, windows),
-                                          static_cast<int>(windows.size()));
+  TFPLUG_ASSIGN_OR_RETURN(const Operand elements,
+                          ElementsOfWindows(launcher, windows, image));
   const int kept = output.rank;
   Operand largest = output;
   for (int d = kept; d < elements.rank; ++d) largest.AddDim(elements.dim(d), 0);

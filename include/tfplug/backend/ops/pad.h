@@ -34,6 +34,17 @@ class Paddings {
     const size_t i = 2 * static_cast<size_t>(d);
     return {sizes_[i], sizes_[i + 1]};
   }
+  // Returns INVALID_ARGUMENT if more than `limit` elements are to be mirrored
+  // at an end of dimension `d`.
+  absl::Status CheckMirror(int d, int64_t limit) const {
+    const auto [before, after] = (*this)[d];
+    if (before >= 0 && after >= 0 && before <= limit && after <= limit) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "paddings must be non-negative and at most " + std::to_string(limit) +
+        ": " + std::to_string(before) + ", " + std::to_string(after));
+  }
   // Returns the part of `y` that has the dimensions of `x`.
   Operand Inside(Operand y, const Operand& x) const {
     for (int d = 0; d < x.rank; ++d) {
@@ -95,13 +106,7 @@ class MirrorPadKernel final : public BackendKernel {
     Shape shape;
     for (int d = 0; d < x.rank; ++d) {
       const auto [before, after] = paddings[d];
-      const int64_t limit = x.dim(d) - edge_;
-      if (before < 0 || after < 0 || before > limit || after > limit) {
-        return absl::InvalidArgumentError(
-            "paddings must be non-negative and at most " +
-            std::to_string(limit) + ": " + std::to_string(before) + ", " +
-            std::to_string(after));
-      }
+      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, x.dim(d) - edge_));
       shape.add_dim(x.dim(d) + before + after);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
@@ -156,13 +161,7 @@ class MirrorPadGradKernel final : public BackendKernel {
     for (int d = 0; d < dy.rank; ++d) {
       const auto [before, after] = paddings[d];
       const int64_t size = dy.dim(d) - before - after;
-      const int64_t limit = size - edge_;
-      if (before < 0 || after < 0 || before > limit || after > limit) {
-        return absl::InvalidArgumentError(
-            "paddings must be non-negative and at most " +
-            std::to_string(limit) + ": " + std::to_string(before) + ", " +
-            std::to_string(after));
-      }
+      TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, size - edge_));
       shape.add_dim(size);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));

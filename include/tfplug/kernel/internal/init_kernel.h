@@ -281,16 +281,18 @@ inline void RegisterKernels() {
   for (const KernelRegistration& registration : RegisteredKernels()) {
     GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
       if (!registration.def.IsEnabled()) return absl::OkStatus();
-      absl::StatusOr<KernelDef> def = registration.def;
-      if (def->all_in_host_memory()) {
-        def = WithArgumentsInHostMemory(*std::move(def), ops);
-        if (!def.ok()) return def.status();
-      }
       const char* platform_type = registered_platform.device_type;
-      std::string device_type = def->device_type();
+      std::string device_type = registration.def.device_type();
       if (device_type.empty() && platform_type != nullptr) {
         device_type = platform_type;
       }
+      if (!registration.def.all_in_host_memory()) {
+        RegisterKernelFor(registration, device_type, registered);
+        return absl::OkStatus();
+      }
+      absl::StatusOr<KernelDef> def =
+          WithArgumentsInHostMemory(registration.def, ops);
+      if (!def.ok()) return def.status();
       RegisterKernelFor({*std::move(def), registration.functions}, device_type,
                         registered);
       return absl::OkStatus();

@@ -2,6 +2,8 @@
 #ifndef TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_
 #define TFPLUG_KERNEL_INTERNAL_VARIABLE_HOOKS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -58,21 +60,25 @@ inline bool DeletesTensorsOfLists(const char* version) {
   return std::strtol(rest + 1, nullptr, 10) >= 22;
 }
 
-// Leaves a tensor of a list to TensorFlow where TensorFlow deletes it.
-class TensorOfList {
+// Leaves the tensors of lists to TensorFlow where TensorFlow deletes them.
+template <size_t n>
+class TensorsOfLists {
  public:
-  explicit TensorOfList(Tensor& tensor) : tensor_(tensor) {}
-  ~TensorOfList() {
-    if (tensorflow.TF_Version != nullptr &&
-        DeletesTensorsOfLists(tensorflow.TF_Version())) {
-      static_cast<void>(tensor_.release());
-    }
+  explicit TensorsOfLists(Tensor* const (&tensors)[n]) {
+    std::copy_n(tensors, n, tensors_);
   }
-  TensorOfList(const TensorOfList&) = delete;
-  TensorOfList& operator=(const TensorOfList&) = delete;
+  ~TensorsOfLists() {
+    if (tensorflow.TF_Version == nullptr ||
+        !DeletesTensorsOfLists(tensorflow.TF_Version())) {
+      return;
+    }
+    for (Tensor* tensor : tensors_) static_cast<void>(tensor->release());
+  }
+  TensorsOfLists(const TensorsOfLists&) = delete;
+  TensorsOfLists& operator=(const TensorsOfLists&) = delete;
 
  private:
-  Tensor& tensor_;
+  Tensor* tensors_[n];
 };
 
 // The callbacks. They call the author's Code, a VariableCode (variables.h).
@@ -104,7 +110,7 @@ struct VariableHooks {
     RunVariableHook(
         context,
         [](KernelContext& c, Tensor& a, Tensor& b, Tensor& out) {
-          const TensorOfList first(a), second(b), result(out);
+          const TensorsOfLists tensors({&a, &b, &out});
           return Code::Add(c, a, b, out);
         },
         a, b, out);
@@ -114,7 +120,7 @@ struct VariableHooks {
     RunVariableHook(
         context,
         [](KernelContext& c, Tensor& input, Tensor& out) {
-          const TensorOfList in(input), result(out);
+          const TensorsOfLists tensors({&input, &out});
           return Code::ZerosLike(c, input, out);
         },
         input, out);
