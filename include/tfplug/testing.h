@@ -22,6 +22,7 @@
 #include "tfplug/testing/log_capture.h"
 #include "tfplug/testing/node.h"
 #include "tfplug/testing/op_registry.h"
+#include "tfplug/testing/profiler_host.h"
 #include "tfplug/testing/release.h"
 #include "tfplug/testing/shape_inference.h"
 #include "tfplug/testing/struct_sizes.h"

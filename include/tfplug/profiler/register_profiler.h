@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PROFILER_REGISTER_PROFILER_H_
+#define TFPLUG_PROFILER_REGISTER_PROFILER_H_
+
+#include <string_view>
+#include <type_traits>
+
+#include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/static_text.h"
+#include "tfplug/profiler/internal/init_profiler.h"
+#include "tfplug/profiler/internal/profiler_table.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+template <class ProfilerT>
+struct ProfilerRegistration {
+  static_assert(std::is_base_of_v<Profiler, ProfilerT>,
+                "tfplug: TFPLUG_REGISTER_PROFILER takes a class derived from "
+                "tfplug::Profiler");
+  static_assert(IsDeviceType(ProfilerT::kDeviceType),
+                "tfplug: kDeviceType must begin with a capital letter and "
+                "contain only capital letters and underscores");
+  static constexpr auto kDeviceType =
+      CopyText<std::string_view(ProfilerT::kDeviceType).size()>(
+          ProfilerT::kDeviceType);
+
+  ProfilerRegistration() {
+    EmitInitProfiler();
+    registered_profiler.of_author = &Init;
+  }
+  static void Init(capi::TF_ProfilerRegistrationParams* params,
+                   capi::TF_Status* status) {
+    InitProfiler<ProfilerT>(kDeviceType.text, params, status);
+  }
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+// Registers `...`, a class derived from tfplug::Profiler. Use it at namespace
+// scope, once in a library; it replaces the profiler that comes with
+// TFPLUG_REGISTER_DEVICE. It defines TF_InitProfiler.
+#define TFPLUG_REGISTER_PROFILER(...)                                   \
+  struct TFPLUG_REGISTER_PROFILER_is_allowed_only_once_in_a_library {}; \
+  static const ::tfplug::internal::ProfilerRegistration<__VA_ARGS__>    \
+      tfplug_profiler_registration
+
+#endif  // TFPLUG_PROFILER_REGISTER_PROFILER_H_
