@@ -154,8 +154,9 @@ bool FaultPending() {
   return fault_internal::control->armed.load(std::memory_order_acquire) != 0;
 }
 
-absl::Status InjectFaultsFromEnvironment() {
-  if (const char* path = getenv("CPU_SIM_FAULT_FILE")) {
+absl::Status InjectFaultsFromEnvironment(const std::string& prefix) {
+  const std::string variable = prefix + "_FAULT";
+  if (const char* path = getenv((variable + "_FILE").c_str())) {
     const int file = open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return absl::ErrnoToStatus(errno, path);
     struct stat info;
@@ -173,7 +174,7 @@ absl::Status InjectFaultsFromEnvironment() {
     // Never unmapped.
     fault_internal::control = static_cast<FaultControl*>(page);
   }
-  if (const char* text = getenv("CPU_SIM_FAULT")) return InjectFault(text);
+  if (const char* text = getenv(variable.c_str())) return InjectFault(text);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -68,8 +69,9 @@ absl::Status InjectFault(absl::string_view text);
 // Returns whether the pending fault will make further calls fail.
 bool FaultPending();
 
-// Reads the two environment variables. Not thread-safe; called at start-up.
-absl::Status InjectFaultsFromEnvironment();
+// Reads the two environment variables, or those with another prefix. Not
+// thread-safe; called at start-up.
+absl::Status InjectFaultsFromEnvironment(const std::string& prefix = "CPU_SIM");
 
 // Makes CheckFault fail in children that are forked from now on. Thread-safe.
 void FailAfterFork();

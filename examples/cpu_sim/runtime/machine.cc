@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMaxDevices = 64;
 
-absl::Status InvalidVariable(const char* variable, const char* text,
+absl::Status InvalidVariable(const std::string& variable, const char* text,
                              const char* expected) {
   return absl::InvalidArgumentError(
       absl::StrCat(variable, "=", text, " is invalid; expected ", expected));
@@ -47,23 +47,25 @@ absl::StatusOr<std::unique_ptr<Machine>> CreateFromEnvironment() {
 
 }  // namespace
 
-absl::StatusOr<Options> OptionsFromEnvironment() {
+absl::StatusOr<Options> OptionsFromEnvironment(const std::string& prefix) {
   Options options;
-  if (const char* text = getenv("CPU_SIM_DEVICES")) {
+  const std::string devices = prefix + "_DEVICES", memory = prefix + "_MEMORY",
+                    strict = prefix + "_STRICT";
+  if (const char* text = getenv(devices.c_str())) {
     if (!absl::SimpleAtoi(text, &options.devices) || options.devices < 0 ||
         options.devices > kMaxDevices) {
-      return InvalidVariable("CPU_SIM_DEVICES", text, "a number from 0 to 64");
+      return InvalidVariable(devices, text, "a number from 0 to 64");
     }
   }
-  if (const char* text = getenv("CPU_SIM_MEMORY")) {
+  if (const char* text = getenv(memory.c_str())) {
     if (!ParseBytes(text, &options.memory)) {
-      return InvalidVariable("CPU_SIM_MEMORY", text, "bytes, such as 512M");
+      return InvalidVariable(memory, text, "bytes, such as 512M");
     }
   }
-  if (const char* text = getenv("CPU_SIM_STRICT")) {
+  if (const char* text = getenv(strict.c_str())) {
     const absl::string_view value = text;
     if (value != "0" && value != "1") {
-      return InvalidVariable("CPU_SIM_STRICT", text, "0 or 1");
+      return InvalidVariable(strict, text, "0 or 1");
     }
     options.strict = value == "1";
   }
@@ -98,7 +100,7 @@ absl::StatusOr<Device*> Machine::GetDevice(int ordinal) const {
   absl::Status fault = CheckFault("create_device");
   if (!fault.ok()) return fault;
   if (ordinal < 0 || ordinal >= static_cast<int>(devices_.size())) {
-    return absl::NotFoundError(absl::StrCat("cpu_sim has no device ", ordinal));
+    return absl::NotFoundError(absl::StrCat("there is no device ", ordinal));
   }
   return devices_[static_cast<size_t>(ordinal)].get();
 }

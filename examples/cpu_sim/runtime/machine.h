@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,9 +19,11 @@ struct Options {
 };
 
 // Reads CPU_SIM_DEVICES (0 to 64), CPU_SIM_MEMORY (bytes, optionally with a
-// suffix K, M or G, such as 512M) and CPU_SIM_STRICT (0 or 1). Unset variables
-// keep their defaults. Returns INVALID_ARGUMENT for any other text.
-absl::StatusOr<Options> OptionsFromEnvironment();
+// suffix K, M or G, such as 512M) and CPU_SIM_STRICT (0 or 1), or variables
+// with another prefix. Unset variables keep their defaults. Returns
+// INVALID_ARGUMENT for any other text.
+absl::StatusOr<Options> OptionsFromEnvironment(
+    const std::string& prefix = "CPU_SIM");
 
 // All the simulated devices of a process.
 class Machine {

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_like.h"
+
+#include <tfplug/base/status_macros.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace cuda_like {
+namespace {
+
+CUdeviceptr Address(const void* memory) {
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
+
+void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+// ---- Event -----------------------------------------------------------------
+
+absl::Status Event::Init() {
+  return device_.Call(device_.driver().cuEventCreate, &event_,
+                      CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+}
+
+Event::~Event() {
+  if (event_ != nullptr) {
+    device_.Call(device_.driver().cuEventDestroy, event_).IgnoreError();
+  }
+}
+
+absl::StatusOr<tfplug::EventStatus> Event::Poll() {
+  const Function<CUresult(CUevent)>& query = device_.driver().cuEventQuery;
+  switch (const CUresult result = query(event_)) {
+    case CUDA_SUCCESS:
+      return tfplug::EventStatus::kComplete;
+    case CUDA_ERROR_NOT_READY:
+      return tfplug::EventStatus::kPending;
+    default:
+      return device_.driver().Error(result, query.name);
+  }
+}
+
+absl::Status Event::BlockHost() {
+  return device_.Call(device_.driver().cuEventSynchronize, event_);
+}
+
+// ---- Stream ----------------------------------------------------------------
+
+absl::Status Stream::Init() {
+  const Driver& driver = device_.driver();
+  int priority = 0;
+  if (options_.has_priority) {
+    // A smaller number is a higher priority.
+    int least = 0, greatest = 0;
+    TFPLUG_RETURN_IF_ERROR(
+        device_.Call(driver.cuCtxGetStreamPriorityRange, &least, &greatest));
+    priority = std::clamp(options_.priority, greatest, least);
+  }
+  return device_.Call(driver.cuStreamCreateWithPriority, &stream_,
+                      CU_STREAM_NON_BLOCKING, priority);
+}
+
+Stream::~Stream() {
+  if (stream_ != nullptr) {
+    device_.Call(device_.driver().cuStreamDestroy, stream_).IgnoreError();
+  }
+}
+
+absl::Status Stream::GetStatus() {
+  const Function<CUresult(CUstream)>& query = device_.driver().cuStreamQuery;
+  const CUresult result = query(stream_);
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) {
+    return absl::OkStatus();
+  }
+  return device_.driver().Error(result, query.name);
+}
+
+absl::Status Stream::BlockHostUntilDone() {
+  return device_.Call(device_.driver().cuStreamSynchronize, stream_);
+}
+
+absl::Status Stream::RecordEvent(Event& event) {
+  return device_.Call(device_.driver().cuEventRecord, event.handle(), stream_);
+}
+
+absl::Status Stream::WaitForEvent(Event& event) {
+  return device_.Call(device_.driver().cuStreamWaitEvent, stream_,
+                      event.handle(), 0u);
+}
+
+absl::Status Stream::CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
+                                      uint64_t size) {
+  return device_.Call(device_.driver().cuMemcpyHtoDAsync, Address(dst.opaque()),
+                      src, size, stream_);
+}
+
+absl::Status Stream::CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
+                                      uint64_t size) {
+  return device_.Call(device_.driver().cuMemcpyDtoHAsync, dst,
+                      Address(src.opaque()), size, stream_);
+}
+
+// All devices have one address space, so this copies between devices as well.
+absl::Status Stream::CopyDeviceToDevice(tfplug::DeviceMemory dst,
+                                        tfplug::DeviceMemory src,
+                                        uint64_t size) {
+  return device_.Call(device_.driver().cuMemcpyAsync, Address(dst.opaque()),
+                      Address(src.opaque()), size, stream_);
+}
+
+absl::Status Stream::Memset(tfplug::DeviceMemory dst,
+                            tfplug::BytePattern pattern, uint64_t size) {
+  return device_.Call(device_.driver().cuMemsetD8Async, Address(dst.opaque()),
+                      pattern.value, size, stream_);
+}
+
+absl::Status Stream::Memset32(tfplug::DeviceMemory dst,
+                              tfplug::WordPattern pattern, uint64_t size) {
+  return device_.Call(device_.driver().cuMemsetD32Async, Address(dst.opaque()),
+                      pattern.value, size / 4, stream_);
+}
+
+// cuLaunchHostFunc, its successor, does not run a function if the device failed
+// before it, but TensorFlow waits for each task.
+absl::Status Stream::RunOnHost(tfplug::HostTask task) {
+  auto owned = std::make_unique<tfplug::HostTask>(std::move(task));
+  const CUstreamCallback run = [](CUstream, CUresult, void* argument) {
+    const std::unique_ptr<tfplug::HostTask> owned_task(
+        static_cast<tfplug::HostTask*>(argument));
+    owned_task->Run().IgnoreError();
+  };
+  const absl::Status status =
+      device_.Call(device_.driver().cuStreamAddCallback, stream_, run,
+                   static_cast<void*>(owned.get()), 0u);
+  if (status.ok()) {
+    static_cast<void>(owned.release());
+  } else {
+    owned->Release();
+  }
+  return status;
+}
+
+// ---- Memory ----------------------------------------------------------------
+
+absl::StatusOr<tfplug::DeviceMemory> Memory::Allocate(uint64_t size,
+                                                      int64_t /*space*/) {
+  CUdeviceptr address = 0;
+  TFPLUG_RETURN_IF_ERROR(
+      device_.Call(device_.driver().cuMemAlloc, &address, size));
+  return tfplug::DeviceMemory(Pointer(address), size);
+}
+
+absl::Status Memory::Deallocate(tfplug::DeviceMemory memory) {
+  return device_.Call(device_.driver().cuMemFree, Address(memory.opaque()));
+}
+
+absl::StatusOr<void*> Memory::AllocateHost(uint64_t size) {
+  void* memory = nullptr;
+  TFPLUG_RETURN_IF_ERROR(device_.Call(device_.driver().cuMemHostAlloc, &memory,
+                                      size, CU_MEMHOSTALLOC_PORTABLE));
+  return memory;
+}
+
+absl::Status Memory::DeallocateHost(void* memory) {
+  return device_.Call(device_.driver().cuMemFreeHost, memory);
+}
+
+absl::StatusOr<void*> Memory::AllocateUnified(uint64_t size) {
+  CUdeviceptr address = 0;
+  TFPLUG_RETURN_IF_ERROR(device_.Call(device_.driver().cuMemAllocManaged,
+                                      &address, size, CU_MEM_ATTACH_GLOBAL));
+  return Pointer(address);
+}
+
+absl::Status Memory::DeallocateUnified(void* memory) {
+  return device_.Call(device_.driver().cuMemFree, Address(memory));
+}
+
+absl::StatusOr<tfplug::MemoryUsage> Memory::Usage() {
+  size_t free = 0, total = 0;
+  TFPLUG_RETURN_IF_ERROR(
+      device_.Call(device_.driver().cuMemGetInfo, &free, &total));
+  return tfplug::MemoryUsage{static_cast<int64_t>(free),
+                             static_cast<int64_t>(total)};
+}
+
+// ---- Device ----------------------------------------------------------------
+
+Device::Device(Platform& platform, int ordinal)
+    : platform_(platform), driver_(platform.driver()), ordinal_(ordinal) {}
+
+absl::Status Device::Init() {
+  TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGet, &device_, ordinal_));
+  TFPLUG_RETURN_IF_ERROR(
+      driver_.Call(driver_.cuDevicePrimaryCtxRetain, &context_, device_));
+  const std::lock_guard<std::mutex> lock(platform_.mutex_);
+  for (const Device* peer : platform_.devices_) {
+    EnablePeerAccess(*peer);
+    peer->EnablePeerAccess(*this);
+  }
+  platform_.devices_.push_back(this);
+  return absl::OkStatus();
+}
+
+Device::~Device() {
+  if (context_ == nullptr) return;
+  const std::lock_guard<std::mutex> lock(platform_.mutex_);
+  auto& devices = platform_.devices_;
+  devices.erase(std::remove(devices.begin(), devices.end(), this),
+                devices.end());
+  driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+// Without access, copies between the devices pass through host memory.
+void Device::EnablePeerAccess(const Device& peer) const {
+  int can_access = 0;
+  driver_.cuDeviceCanAccessPeer(&can_access, device_, peer.device_);
+  if (can_access != 0) {
+    Call(driver_.cuCtxEnablePeerAccess, peer.context_, 0u).IgnoreError();
+  }
+}
+
+int Device::GetAttribute(CUdevice_attribute attribute) const {
+  int value = 0;
+  driver_.cuDeviceGetAttribute(&value, attribute, device_);
+  return value;
+}
+
+std::string Device::HardwareName() {
+  char name[256] = "";
+  driver_.cuDeviceGetName(name, sizeof(name), device_);
+  return name;
+}
+
+std::string Device::PciBusId() {
+  char id[16] = "";
+  driver_.cuDeviceGetPCIBusId(id, sizeof(id), device_);
+  return id;
+}
+
+// TensorFlow logs a line if the node is unknown, and uses 0.
+int32_t Device::NumaNode() {
+  return std::max(0, GetAttribute(CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID));
+}
+
+int64_t Device::MemoryBandwidth() {
+  // Twice per cycle of the clock.
+  return int64_t{2000} * GetAttribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+         GetAttribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
+}
+
+absl::Status Device::SynchronizeAllActivity() {
+  return Call(driver_.cuCtxSynchronize);
+}
+
+// ---- Platform --------------------------------------------------------------
+
+absl::StatusOr<int> Platform::DeviceCount() {
+  int count = 0;
+  TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGetCount, &count));
+  return count;
+}
+
+}  // namespace cuda_like
+
+TFPLUG_REGISTER_DEVICE(cuda_like::Platform);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CUDA_LIKE_CUDA_LIKE_H_
+#define CUDA_LIKE_CUDA_LIKE_H_
+
+#include <tfplug/plugin.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "driver/driver.h"
+
+// A TensorFlow device on CUDA's driver API. Each class wraps a handle of the
+// driver and forwards calls to it.
+namespace cuda_like {
+
+class Device;
+
+class Event final : public tfplug::Event {
+ public:
+  explicit Event(Device& device) : device_(device) {}
+  ~Event() override;
+  absl::Status Init() override;
+
+  absl::StatusOr<tfplug::EventStatus> Poll() override;
+  absl::Status BlockHost() override;
+
+  CUevent handle() const { return event_; }
+
+ private:
+  Device& device_;
+  CUevent event_ = nullptr;
+};
+
+class Stream final : public tfplug::Stream<Stream, Event> {
+ public:
+  Stream(Device& device, tfplug::StreamOptions options)
+      : device_(device), options_(options) {}
+  ~Stream() override;
+  absl::Status Init() override;
+
+  absl::Status GetStatus() override;
+  absl::Status BlockHostUntilDone() override;
+  absl::Status RecordEvent(Event& event) override;
+  absl::Status WaitForEvent(Event& event) override;
+
+  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
+                                uint64_t size) override;
+  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
+                                uint64_t size) override;
+  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
+                                  tfplug::DeviceMemory src,
+                                  uint64_t size) override;
+  absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
+                      uint64_t size) override;
+  absl::Status Memset32(tfplug::DeviceMemory dst, tfplug::WordPattern pattern,
+                        uint64_t size) override;
+
+  absl::Status RunOnHost(tfplug::HostTask task) override;
+
+  Device& device() const { return device_; }
+  CUstream handle() const { return stream_; }
+
+ private:
+  Device& device_;
+  const tfplug::StreamOptions options_;
+  CUstream stream_ = nullptr;
+};
+
+class Memory final : public tfplug::Allocator {
+ public:
+  explicit Memory(Device& device) : device_(device) {}
+
+  absl::StatusOr<tfplug::DeviceMemory> Allocate(uint64_t size,
+                                                int64_t space) override;
+  absl::Status Deallocate(tfplug::DeviceMemory memory) override;
+
+  // Page-locked, so that copies from it are asynchronous.
+  absl::StatusOr<void*> AllocateHost(uint64_t size) override;
+  absl::Status DeallocateHost(void* memory) override;
+
+  absl::StatusOr<void*> AllocateUnified(uint64_t size) override;
+  absl::Status DeallocateUnified(void* memory) override;
+
+  absl::StatusOr<tfplug::MemoryUsage> Usage() override;
+
+ private:
+  Device& device_;
+};
+
+class Platform;
+
+class Device final : public tfplug::Device<Stream, Memory> {
+ public:
+  Device(Platform& platform, int ordinal);
+  ~Device() override;
+  absl::Status Init() override;
+
+  std::string HardwareName() override;
+  std::string Vendor() override { return "NVIDIA"; }
+  std::string PciBusId() override;
+  int32_t NumaNode() override;
+  int64_t MemoryBandwidth() override;
+
+  absl::Status SynchronizeAllActivity() override;
+
+  // Calls a function of the driver in the device's context, which it makes the
+  // calling thread's current one.
+  template <class... Parameters, class... Arguments>
+  absl::Status Call(const Function<CUresult(Parameters...)>& function,
+                    Arguments... arguments) const {
+    const absl::Status status = driver_.Call(driver_.cuCtxSetCurrent, context_);
+    return status.ok() ? driver_.Call(function, arguments...) : status;
+  }
+
+  // Returns an attribute of the device; 0 if the driver does not have it.
+  int GetAttribute(CUdevice_attribute attribute) const;
+
+  const Driver& driver() const { return driver_; }
+
+ private:
+  // Lets this device and a peer copy directly between their memories.
+  void EnablePeerAccess(const Device& peer) const;
+
+  Platform& platform_;
+  const Driver& driver_;
+  const int ordinal_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+};
+
+class Platform final : public tfplug::Platform<Device> {
+ public:
+  static constexpr char kName[] = "CUDA_LIKE";
+  // Not "GPU": TensorFlow would place ops on the device for which only its own
+  // GPUs have kernels.
+  static constexpr char kType[] = "CUDA_LIKE";
+
+  absl::Status Init() override { return driver_.Load(); }
+  absl::StatusOr<int> DeviceCount() override;
+
+  const Driver& driver() const { return driver_; }
+
+ private:
+  friend Device;  // adds itself to devices_
+
+  Driver driver_;
+  std::mutex mutex_;
+  std::vector<Device*> devices_;  // those that are initialized
+};
+
+}  // namespace cuda_like
+
+#endif  // CUDA_LIKE_CUDA_LIKE_H_
