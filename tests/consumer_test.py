@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses tfplug as other projects do: as a Meson subproject and installed.
+"""Uses tfplug as other projects do: as a Meson subproject, installed, and as a Python
+package; with Meson, pkg-config and CMake.
 
   consumer_test.py PROJECT_ROOT WORK_DIR
       (environment: CXX, PKG_CONFIG_PATH for Abseil)
 """
 
+import importlib.util
 import os
 import pathlib
 import shlex
@@ -39,6 +41,31 @@ def check_symbols(plugin):
         "--expect", "SE_InitPlugin")  # fmt: skip
 
 
+def abseil():
+    """Returns the prefix of the Abseil that pkg-config finds."""
+    return run("pkg-config", "--variable=prefix", "absl_status").strip()
+
+
+def check_pkg_config(directory, work):
+    path = f"{directory}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    flags = run("pkg-config", "--cflags", "--libs", "tfplug-plugin",
+                PKG_CONFIG_PATH=path)  # fmt: skip
+    plugin = work / "libminimal_device.so"
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    run(*compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-o", plugin,
+        SOURCE / "minimal_device.cc", *shlex.split(flags))  # fmt: skip
+    check_symbols(plugin)
+
+
+def check_cmake(where, build, *arguments, **variables):
+    shutil.rmtree(build, ignore_errors=True)
+    run("cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, where, *arguments,
+        "-DCMAKE_BUILD_TYPE=Release", **variables)  # fmt: skip
+    run("cmake", "--build", build)
+    run("ctest", "--test-dir", build)
+    check_symbols(build / "libminimal_device.so")
+
+
 class ConsumerTest(unittest.TestCase):
     def test_subproject(self):
         project = WORK / "project"
@@ -54,21 +81,53 @@ class ConsumerTest(unittest.TestCase):
         self.assertEqual(own_tests, [], "a subproject must not build our tests")
 
     def test_installed(self):
-        prefix = WORK / "prefix"
-        shutil.rmtree(prefix, ignore_errors=True)
-        build = WORK / "install"
-        shutil.rmtree(build, ignore_errors=True)
-        run(MESON, "setup", build, ROOT, f"--prefix={prefix}",
-            "--libdir=lib", "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
+        first, prefix, build = WORK / "first", WORK / "prefix", WORK / "install"
+        for directory in (first, prefix, build):
+            shutil.rmtree(directory, ignore_errors=True)
+        run(MESON, "setup", build, ROOT, f"--prefix={first}", "--libdir=lib",
+            "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
         run(MESON, "install", "-C", build)
-        path = f"{prefix}/lib/pkgconfig:{os.environ.get('PKG_CONFIG_PATH', '')}"
-        flags = run("pkg-config", "--cflags", "--libs", "tfplug-plugin",
-                    PKG_CONFIG_PATH=path)  # fmt: skip
-        plugin = WORK / "libminimal_device.so"
-        compiler = shlex.split(os.environ.get("CXX", "c++"))
-        run(*compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-o", plugin,
-            SOURCE / "minimal_device.cc", *shlex.split(flags))  # fmt: skip
-        check_symbols(plugin)
+        first.rename(prefix)  # Nothing in it may depend on its place.
+        check_pkg_config(prefix / "share/pkgconfig", WORK)
+        check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "cmake")
+
+    @unittest.skipUnless(importlib.util.find_spec("mesonpy"), "needs meson-python")
+    def test_python_package(self):
+        wheels, site = WORK / "wheels", WORK / "site"
+        for directory in (wheels, site):
+            shutil.rmtree(directory, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+        run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
+            "-w", wheels, ROOT)  # fmt: skip
+        (wheel,) = wheels.iterdir()
+        self.assertRegex(wheel.name, r"^tfplug-[0-9.]+-py3-none-any\.whl$")
+        run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
+
+        def tfplug(*arguments):
+            return run(site / "bin/tfplug", *arguments, PYTHONPATH=str(site)).strip()
+
+        check_pkg_config(tfplug("--pkgconfigdir"), site)
+        check_cmake(f"-Dtfplug_DIR={tfplug('--cmakedir')}", site / "cmake",
+                    f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
+        self.assertIn(tfplug("--version"), wheel.name)
+        header = pathlib.Path(tfplug("--includes")[2:]) / "tfplug/plugin.h"
+        self.assertTrue(header.is_file())
+        for command in ("coverage", "op-sweep"):
+            usage = tfplug(command, "--help").split("\n", 1)[0]
+            self.assertIn(f"usage: tfplug {command} ", usage)
+
+    def test_cmake_without_abseil_names_the_remedy(self):
+        prefix = WORK / "headers"
+        shutil.rmtree(prefix, ignore_errors=True)
+        build = WORK / "headers_build"
+        run(MESON, "setup", "--wipe" if build.exists() else "--reconfigure", build, ROOT,
+            f"--prefix={prefix}", "-Dtests=disabled", "-Dexamples=disabled")  # fmt: skip
+        run(MESON, "install", "-C", build)
+        with self.assertRaisesRegex(AssertionError, r"(?s)tfplug abseil.*SOURCE_DIR"):
+            check_cmake(f"-DCMAKE_PREFIX_PATH={prefix}", WORK / "no_abseil",
+                        "-DTFPLUG_ABSEIL_URL=file:///nowhere.tar.gz",
+                        "-DCMAKE_IGNORE_PREFIX_PATH=/usr",
+                        XDG_CACHE_HOME=str(WORK))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -15,10 +15,12 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import installed_plugins
 
+PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/coverage")
+
 
 def parse(arguments):
     parser = argparse.ArgumentParser(
-        prog="tools/coverage", description="Lists each op and type of a "
+        prog=PROGRAM, description="Lists each op and type of a "
         "model's functions, and whether the plug-in, the DEFAULT device, only "
         "the CPU or no device has a kernel for it. The model is not run.",
         epilog="Exit status: 0 every op has a kernel; 1 some op has none; "
@@ -68,7 +70,7 @@ def load_plugins(options, tf):
 
 
 def fail(message):
-    print(f"tools/coverage: {message}", file=sys.stderr)
+    print(f"{PROGRAM}: {message}", file=sys.stderr)
     return 2
 
 

@@ -17,6 +17,8 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import installed_plugins
 
+PROGRAM = os.environ.get("TFPLUG_PROGRAM", "tools/op-sweep")
+
 FAILURE = 125
 MOST_MISMATCHES = 100
 _CASES_PER_TASK = 4  # of which the last has a mistake
@@ -25,12 +27,12 @@ _CASES_PER_TASK = 4  # of which the last has a mistake
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         self.print_usage(sys.stderr)
-        self.exit(FAILURE, f"tools/op-sweep: {message}\n")
+        self.exit(FAILURE, f"{PROGRAM}: {message}\n")
 
 
 def parse(arguments):
     parser = _Parser(
-        prog="tools/op-sweep", description="Runs each op and type for which a plug-in "
+        prog=PROGRAM, description="Runs each op and type for which a plug-in "
         "registers a kernel with random arguments, and compares results and errors "
         "with those of TensorFlow's CPU kernel.",
         epilog=f"Exit status: the number of mismatches, at most {MOST_MISMATCHES}; "
@@ -142,11 +144,11 @@ def main(arguments=None):
     if not isinstance(plans[0], tuple):
         failure = plans[0] if isinstance(plans[0], str) else (
             f"the plug-in ends the process ({plans[0].how}):\n{plans[0].log}")
-        print(f"tools/op-sweep: {failure}", file=sys.stderr)
+        print(f"{PROGRAM}: {failure}", file=sys.stderr)
         return FAILURE
     device, units, unknown = plans[0]
     if not units:
-        print("tools/op-sweep: no registered kernel has these ops and types",
+        print(f"{PROGRAM}: no registered kernel has these ops and types",
               file=sys.stderr)
         return FAILURE
     found = report.Report(options, device, units, unknown)

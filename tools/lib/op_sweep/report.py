@@ -2,6 +2,7 @@
 """Collects verdicts and prints them."""
 
 import collections
+import os
 import shlex
 
 from op_sweep import draw, judge, workers
@@ -78,7 +79,8 @@ class Report:
         return [] if known else further + more
 
     def _repeat(self, unit, number):
-        parts = ["tools/op-sweep", "--plugin", str(self._options.plugin)]
+        program = os.environ.get("TFPLUG_PROGRAM", "tools/op-sweep")
+        parts = [*program.split(), "--plugin", str(self._options.plugin)]
         if self._options.device:
             parts += ["--device", self._options.device]
         parts += ["--seed", str(self._options.seed), "--op", unit.op]
