@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_COMPILED_H_
+#define TFPLUG_BACKEND_COMPILED_H_
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/backend/backend.h"
+#include "tfplug/backend/source/failure.h"
+#include "tfplug/backend/source/map_source.h"
+#include "tfplug/backend/source/program.h"
+#include "tfplug/backend/source/program_cache.h"
+#include "tfplug/backend/source/reduce_source.h"
+#include "tfplug/base/status_macros.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// A backend whose primitives are generated source in a C-like language. Derive
+// from it, with the author's class of streams and a class derived from Program,
+// and override four functions. Threads: any, also for one program at once.
+template <class StreamT, class ProgramT>
+class CompiledBackend : public Backend<StreamT> {
+ public:
+  static_assert(std::is_base_of_v<tfplug::Program, ProgramT>,
+                "tfplug: derive the programs of a compiled backend from "
+                "tfplug::Program");
+
+  // Returns the programs of the stream's device: a member of the author's
+  // device, constructed from a Target.
+  virtual ProgramCache& Programs(StreamT& stream) = 0;
+
+  // Compiles the source of one kernel. Returns the binary, which is stored in
+  // the cache on disk, or an error with the compiler's output.
+  virtual absl::StatusOr<std::string> Compile(StreamT& stream,
+                                              const std::string& source) = 0;
+
+  // Loads a binary that Compile returned, perhaps in another process, and finds
+  // the kernel `entry`.
+  virtual absl::StatusOr<std::unique_ptr<ProgramT>> Load(
+      StreamT& stream, const std::string& binary, const char* entry) = 0;
+
+  // Enqueues the kernel. Copies the arguments before it returns.
+  virtual absl::Status Launch(StreamT& stream, ProgramT& program,
+                              const Grid& grid,
+                              const KernelArguments& arguments) = 0;
+
+  absl::Status Map(StreamT& stream, const Expression& expression,
+                   Operands inputs, Operands outputs) override {
+    const Target& target = Programs(stream).target();
+    const int rank = outputs[0].rank;
+    internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
+    TFPLUG_RETURN_IF_ERROR(
+        internal::PlanMap(target, expression.fingerprint(), plan));
+    return Run(stream, plan, "map",
+               [&] { return internal::MapSource(target, plan, expression); });
+  }
+
+  absl::Status Reduce(StreamT& stream, const Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    const Target& target = Programs(stream).target();
+    const int kept = outputs[0].rank;
+    const int rank = inputs.empty() ? kept : inputs[0].rank;
+    internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
+    TFPLUG_RETURN_IF_ERROR(
+        internal::PlanReduce(target, reduction.fingerprint(), plan));
+    return Run(stream, plan, "reduce", [&] {
+      return internal::ReduceSource(target, plan, reduction).Make();
+    });
+  }
+
+ private:
+  // Launches the plan's program, which is built from make_source() at the first
+  // launch.
+  template <class MakeSource>
+  absl::Status Run(StreamT& stream, internal::LaunchPlan& plan,
+                   const char* entry, MakeSource make_source) {
+    ProgramCache& programs = Programs(stream);
+    Program* program = programs.Find(plan.key());
+    if (ABSL_PREDICT_FALSE(program == nullptr)) {
+      TFPLUG_ASSIGN_OR_RETURN(program, programs.FindOrBuild(plan.key(), [&] {
+        return Build(stream, make_source(), entry);
+      }));
+    }
+    return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
+                  plan.arguments());
+  }
+
+  absl::StatusOr<std::unique_ptr<tfplug::Program>> Build(
+      StreamT& stream, const std::string& source, const char* entry) {
+    absl::StatusOr<std::string> binary = Compile(stream, source);
+    if (!binary.ok()) {
+      return internal::CompilationFailed(binary.status(), source, entry);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(std::unique_ptr<ProgramT> program,
+                            Load(stream, *binary, entry));
+    return program;
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_COMPILED_H_

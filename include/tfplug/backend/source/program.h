@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_SOURCE_PROGRAM_H_
+#define TFPLUG_BACKEND_SOURCE_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+
+#pragma GCC visibility push(hidden)
+
+// The types that the author of a compiled backend (compiled.h) uses.
+namespace tfplug {
+
+// A language of generated kernels.
+enum class Dialect : uint8_t {
+  // OpenCL C 1.2: `__kernel void entry(__global char* p0, ..., Parameters p)`.
+  kOpenCl,
+  // CUDA C++: `extern "C" __global__ void entry(char* p0, ..., Parameters p)`.
+  // Where __CUDACC__ is not defined, the same source is kCpp.
+  kCuda,
+  // C++17 for the host: `extern "C" void entry(const unsigned* group, void**
+  // arguments)` runs all items of the group `*group`, one after the other;
+  // `arguments` points to each argument, as in cuLaunchKernel. The constants
+  // `entry_pointers` and `entry_parameters_size` describe the arguments.
+  kCpp,
+};
+
+// What the source of kernels depends on: the properties of one device.
+struct Target {
+  Dialect dialect = Dialect::kOpenCl;
+  // Identifies the device, its driver and the driver's version: programs in the
+  // cache on disk are used only by targets of the same name.
+  std::string name;
+  // Items of a group, a power of two from 32 to 1024. The device must be able
+  // to run groups of this size.
+  int group_size = 256;
+  // Bytes of memory that the items of a group share.
+  int64_t local_memory = 32 << 10;
+  // Whether the device is a CPU, which runs the items of a group in a loop, so
+  // that barriers cost nothing and loops over items should be innermost.
+  bool is_cpu = false;
+};
+
+// The groups of a launch, in one dimension; each has Target::group_size items.
+struct Grid {
+  uint32_t groups = 1;
+  uint32_t group_size = 1;
+};
+
+// The arguments of a kernel: the pointers, and, after them, a struct that is
+// passed by value.
+struct KernelArguments {
+  // Addresses of device memory.
+  absl::Span<void* const> pointers;
+  // The struct, which may be copied byte by byte.
+  void* parameters = nullptr;
+  size_t parameters_size = 0;
+  // Dialect::kOpenCl: for each pointer the byte offset of the address in the
+  // buffer that is passed for it. It is part of the struct; Launch sets it.
+  // Empty for other dialects.
+  absl::Span<int64_t> offsets;
+};
+
+// A program on a device. Derive from it.
+class Program {
+ public:
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  virtual ~Program() = default;
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_SOURCE_PROGRAM_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/backend/compiled.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fixture.h"
+#include "minimal_device.h"
+#include "tfplug/testing/backend_conformance.h"
+
+// The generator of kernels, with the system's C++ compiler as the device's.
+namespace {
+
+using tfplug::DataType;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A temporary folder.
+struct Folder {
+  Folder() {
+    const char* const tmp = std::getenv("TMPDIR");
+    path = std::string(tmp != nullptr ? tmp : "/tmp") + "/compiled_test_XXXXXX";
+    REQUIRE(mkdtemp(&path[0]) != nullptr);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
+
+  std::string path;
+};
+
+struct CppProgram : tfplug::Program {
+  ~CppProgram() override { dlclose(library); }
+
+  void* library = nullptr;
+  void (*function)(const unsigned*, void**) = nullptr;
+};
+
+class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
+ public:
+  CppBackend(bool is_cpu, std::vector<DataType> types)
+      : types_(std::move(types)) {
+    tfplug::Target target;
+    target.dialect = tfplug::Dialect::kCpp;
+    target.is_cpu = is_cpu;
+    target.group_size = 64;
+    programs_.SetTarget(target);
+  }
+
+  tfplug::ProgramCache& Programs(minimal::Stream&) override {
+    return programs_;
+  }
+
+  absl::StatusOr<std::string> Compile(minimal::Stream&,
+                                      const std::string& source) override {
+    ++compilations;
+    if (fails) return absl::InternalError("line 1: no");
+    const Folder folder;
+    const std::string base = folder.path + "/kernel";
+    std::ofstream(base + ".cc") << source;
+    const char* const compiler = std::getenv("CXX");
+    const std::string command =
+        std::string(compiler != nullptr ? compiler : "c++") +
+        " -std=c++17 -O1 -ffp-contract=off -shared -fPIC -w -o " + base +
+        ".so " + base + ".cc 2> " + base + ".log";
+    const int code = std::system(command.c_str());
+    const std::string log = ReadFile(base + ".log");
+    std::string binary = ReadFile(base + ".so");
+    if (code != 0) return absl::InternalError(log);
+    return binary;
+  }
+
+  absl::StatusOr<std::unique_ptr<CppProgram>> Load(minimal::Stream&,
+                                                   const std::string& binary,
+                                                   const char* entry) override {
+    const Folder folder;
+    const std::string path = folder.path + "/kernel.so";
+    std::ofstream(path, std::ios::binary) << binary;
+    auto program = std::make_unique<CppProgram>();
+    program->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (program->library == nullptr) return absl::InternalError(dlerror());
+    program->function = reinterpret_cast<decltype(program->function)>(
+        dlsym(program->library, entry));
+    return program;
+  }
+
+  absl::Status Launch(minimal::Stream&, CppProgram& program,
+                      const tfplug::Grid& grid,
+                      const tfplug::KernelArguments& arguments) override {
+    ++launches;
+    std::vector<void*> list;
+    for (void* const& pointer : arguments.pointers) {
+      list.push_back(const_cast<void**>(&pointer));
+    }
+    list.push_back(arguments.parameters);
+    for (unsigned group = 0; group < grid.groups; ++group) {
+      program.function(&group, list.data());
+    }
+    return absl::OkStatus();
+  }
+
+  bool Supports(DataType type) const override {
+    return types_.empty() ||
+           std::find(types_.begin(), types_.end(), type) != types_.end();
+  }
+
+  bool fails = false;
+  int compilations = 0, launches = 0;
+
+ private:
+  const std::vector<DataType> types_;
+  tfplug::ProgramCache programs_;
+};
+
+absl::Status Check(CppBackend& backend, double seconds) {
+  tfplug::Fixture<minimal::Platform> fixture;
+  tfplug::testing::BackendConformanceOptions options;
+  options.seconds = seconds;  // if 0, each subject once
+  return CheckBackend(backend, fixture.device(), options);
+}
+
+// Compiles several hundred programs. CONFORMANCE_SECONDS checks all types for
+// longer.
+TEST_CASE("generated kernels conform") {
+  const char* const seconds = std::getenv("CONFORMANCE_SECONDS");
+  std::vector<DataType> types, gpu_types;
+  if (seconds == nullptr) {
+    gpu_types = {DataType::kFloat, DataType::kBool, DataType::kInt64};
+    types = gpu_types;
+    types.insert(types.end(), {DataType::kHalf, DataType::kUint8});
+  }
+  for (const bool is_cpu : {true, false}) {
+    CAPTURE(is_cpu);
+    CppBackend backend(is_cpu, is_cpu ? types : gpu_types);
+    CHECK(Check(backend, seconds != nullptr ? std::atof(seconds) : 0) ==
+          absl::OkStatus());
+    CHECK(backend.compilations < backend.launches);
+  }
+}
+
+// Adds 1 to `n` floats.
+absl::Status AddOne(CppBackend& backend, std::vector<float>& x) {
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  const auto expression =
+      tfplug::MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                             [](tfplug::Value value) { return value + 1; });
+  const auto view = tfplug::Operand::Dense(x.data(), DataType::kFloat,
+                                           {static_cast<int64_t>(x.size())});
+  return MakeLauncher(backend, stream, scratch)
+      .Map(*expression, {view}, {view});
+}
+
+TEST_CASE("a program serves all sizes, and is compiled once") {
+  CppBackend backend(true, {});
+  for (const size_t size : {2, 3, 5000}) {
+    std::vector<float> x(size, 1);
+    REQUIRE(AddOne(backend, x) == absl::OkStatus());
+    for (const float value : x) CHECK(value == 2);
+  }
+  CHECK(backend.compilations == 1);
+}
+
+TEST_CASE("a source that does not compile is kept for the report") {
+  CppBackend backend(true, {});
+  std::vector<float> x(2, 1);
+  backend.fails = true;
+  const absl::Status status = AddOne(backend, x);
+  const std::string text(status.message());
+  CHECK(text.find("\nline 1: no") != std::string::npos);
+  const size_t begin = text.find(" is in ") + 7;
+  const std::string path = text.substr(begin, text.find(';') - begin);
+  CHECK(ReadFile(path).find("x1[e] = v2;") != std::string::npos);
+  std::filesystem::remove(path);
+  backend.fails = false;
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+}
+
+}  // namespace
