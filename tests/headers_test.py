@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each header compiles alone and included twice, without warnings.
+"""Checks that headers compile in one file, each included twice, without warnings.
 
   headers_test.py INCLUDE_DIR COMPILE_COMMANDS PATTERN COMPILER [FLAG]...
 
 PATTERN selects headers, such as tfplug/*.h, or tfplug/**/*.h for all of them.
-Only the syntax is checked. The include paths are those that Meson wrote to
+headers_alone_test.py checks that each header compiles without the others. Only
+the syntax is checked. The include paths are those that Meson wrote to
 COMPILE_COMMANDS (compile_commands.json) for tests/doctest_main.cc, a target with
 all dependencies of tfplug. Headers of other projects count as system headers.
 
@@ -42,32 +43,36 @@ def include_flags(commands, ours):
     return ["-I", str(ours)] + flags
 
 
+def find_headers(ours, pattern):
+    """Returns the paths of the headers to test, relative to the directory `ours`."""
+    return sorted(
+        str(path.relative_to(ours)) for path in ours.glob(pattern)
+        if path != ours / "tfplug/proto/proto.h"
+        and "Eigen/" not in path.read_text())
+
+
+def compile_source(command, source):
+    """Returns whether the source compiles, and the compiler's output."""
+    result = subprocess.run(
+        [*command, "-fsyntax-only", "-x", "c++", "-"], input=source, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return result.returncode == 0, result.stdout
+
+
+def include_twice(header):
+    return f'#include "{header}"\n' * 2
+
+
 def main():
     ours = pathlib.Path(sys.argv[1]).resolve()
     pattern, *compiler = sys.argv[3:]
-    includes = include_flags(sys.argv[2], ours)
-    headers = sorted(
-        str(path.relative_to(ours)) for path in ours.glob(pattern)
-        if path != ours / "tfplug/proto/proto.h"
-        and "Eigen/" not in path.read_text()
-    )
-    failed = []
-    for header in headers:
-        source = f'#include "{header}"\n#include "{header}"\n'
-        command = compiler + WARNINGS + includes
-        result = subprocess.run(
-            command + ["-fsyntax-only", "-x", "c++", "-"],
-            input=source,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        if result.returncode != 0:
-            failed.append(header)
-            print(f"---- {header}\n{result.stdout}")
-    print(f"{len(headers)} headers with {' '.join(compiler)}:", end=" ")
-    print("FAILED: " + " ".join(failed) if failed else "all compile")
-    return 1 if failed or not headers else 0
+    headers = find_headers(ours, pattern)
+    good, output = compile_source(
+        compiler + WARNINGS + include_flags(sys.argv[2], ours),
+        "".join(map(include_twice, headers)))
+    print(f"{len(headers)} headers with {' '.join(compiler)}:",
+          "all compile" if good else "FAILED\n" + output)
+    return 0 if good and headers else 1
 
 
 if __name__ == "__main__":

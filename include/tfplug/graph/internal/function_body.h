@@ -59,7 +59,7 @@ inline void GraphState::AddBoundary(absl::string_view name, const char* op) {
   ++num_boundary_;
 }
 
-inline void GraphState::AddResult(absl::string_view entry, Range field,
+inline void GraphState::AddResult(absl::string_view entry, ByteRange field,
                                   bool is_control) {
   absl::string_view text = StringField(entry, 2);
   if (is_control) text = Keep(absl::StrCat("^", text));

@@ -213,7 +213,7 @@ class GraphState {
   // A function's result: its node, and its field in the FunctionDef.
   struct Result {
     uint32_t node;
-    Range field;
+    ByteRange field;
   };
   const Array<Result>& results() const { return results_; }
   // The size of the written graph in bytes; kUnknownSize if it was not computed
@@ -272,7 +272,7 @@ class GraphState {
   }
   absl::Status Index(absl::string_view bytes);
   void AddBoundary(absl::string_view name, const char* op);
-  void AddResult(absl::string_view entry, Range field, bool is_control);
+  void AddResult(absl::string_view entry, ByteRange field, bool is_control);
   void BuildNames();
   template <class F>
   void Resolve(const F& parse);

@@ -19,7 +19,7 @@ namespace tfplug::internal {
 inline constexpr uint32_t kNoNode = HashTable::kNone;
 
 // A range of the graph's bytes, of which there are fewer than 2^31.
-struct Range {
+struct ByteRange {
   uint32_t begin;
   uint32_t size;
 };
@@ -44,7 +44,7 @@ class NodeNames {
   uint32_t size() const { return static_cast<uint32_t>(ranges_.size()); }
   ABSL_ATTRIBUTE_ALWAYS_INLINE absl::string_view operator[](
       uint32_t node) const {
-    const Range range = ranges_[node];
+    const ByteRange range = ranges_[node];
     if (ABSL_PREDICT_TRUE((range.begin & kTextBit) == 0)) {
       return absl::string_view(base_ + range.begin, range.size & ~kErasedBit);
     }
@@ -52,7 +52,7 @@ class NodeNames {
   }
   // Sets the name of a node to a range of the graph's bytes. Does not change
   // size(): call Reserve() before and Resize() afterwards.
-  void Put(uint32_t node, Range name) { ranges_[node] = name; }
+  void Put(uint32_t node, ByteRange name) { ranges_[node] = name; }
   void Resize(size_t size) { ranges_.Resize(size); }
   void PushBack(absl::string_view name) {
     ranges_.PushBack({0, 0});
@@ -159,7 +159,7 @@ class NodeNames {
   };
 
  private:
-  // Set in Range::begin if the name is in texts_, not in the graph's bytes.
+  // Set in ByteRange::begin if the name is in texts_, not in the graph's bytes.
   static constexpr uint32_t kTextBit = 0x80000000;
   static constexpr uint32_t kErasedBit = 0x80000000;
 
@@ -184,7 +184,7 @@ class NodeNames {
   }
 
   const char* base_ = nullptr;
-  Array<Range> ranges_;
+  Array<ByteRange> ranges_;
   Array<absl::string_view> texts_;
   HashTable table_;
   bool is_small_ = true;

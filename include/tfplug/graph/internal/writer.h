@@ -257,7 +257,7 @@ class GraphWriter {
   }
   // Adds a patch for the entry of a result whose source has changed.
   void AddPatch(const GraphState::Result& result, const NodeEdit& edit) {
-    const Range field = result.field;
+    const ByteRange field = result.field;
     WireReader reader(
         absl::string_view(state_.bytes().data() + field.begin, field.size));
     reader.Next();
