@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/optimization.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/graph/internal/graph_state.h"
 #include "tfplug/graph/internal/prefetch.h"
@@ -27,7 +28,10 @@ class NodeRange {
   class Iterator {
    public:
     Iterator(internal::GraphState* state, uint32_t op)
-        : state_(state), op_(op), prefetch_(state) {
+        : state_(state),
+          op_(op),
+          is_prefetched_(op == kAll && state->is_large()),
+          prefetch_(state) {
       Settle();
     }
     Node operator*() const {
@@ -46,8 +50,10 @@ class NodeRange {
       const uint32_t* const ops = state_->ops().data();
       const uint32_t size = state_->size();
       if (op_ == kAll) {
-        while (at_ < size && !state_->live(at_)) ++at_;
-        if (state_->is_large()) prefetch_.Advance(at_);
+        while (at_ < size && ops[at_] == internal::GraphState::kRemoved) ++at_;
+        if (ABSL_PREDICT_FALSE(is_prefetched_)) {
+          prefetch_ = internal::GraphPrefetch::Advance(prefetch_, at_);
+        }
       } else {
         while (at_ < size && ops[at_] != op_) ++at_;
       }
@@ -56,6 +62,7 @@ class NodeRange {
     internal::GraphState* state_;
     uint32_t op_;
     uint32_t at_ = 0;
+    bool is_prefetched_;
     internal::GraphPrefetch prefetch_;
   };
   Iterator begin() const { return Iterator(state_, op_); }

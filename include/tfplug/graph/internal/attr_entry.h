@@ -37,6 +37,16 @@ class AttrEntry {
                 static_cast<uint64_t>(value - name.data() - name.size())
                     << kValueAfter) {}
 
+  // Returns an attribute whose sizes take one byte each: see PassAttr().
+  static AttrEntry Short(const char* field, uint32_t size, uint32_t name_size) {
+    AttrEntry attr;
+    attr.field_ = field;
+    attr.layout_ = uint64_t{size} | uint64_t{4} << kNameAt |
+                   uint64_t{name_size} << kNameSize |
+                   uint64_t{2} << kValueAfter;
+    return attr;
+  }
+
   const char* field() const { return field_; }
   size_t size() const {
     return static_cast<size_t>(layout_ & ((uint64_t{1} << kNameAt) - 1));
@@ -92,8 +102,8 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
     to[0] = MakeTag(2, kBytesType);
     to[1] = static_cast<char>(value.size());
     WriteBytes(to + 2, value);
-    return AttrEntry(field, 2 + small,
-                     absl::string_view(field + 4, name.size()), to + 2);
+    return AttrEntry::Short(field, static_cast<uint32_t>(2 + small),
+                            static_cast<uint32_t>(name.size()));
   }
   const size_t header = 1 + VarintSize(name.size());
   const size_t entry = header + name.size() + BytesFieldSize(value.size());
@@ -109,15 +119,13 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
                    absl::string_view(field + begin + header, name.size()), to);
 }
 
-// Reads an attribute that has the form of an AttrEntry and a name of less than
-// 128 bytes. Returns the end of the attribute, or null if it has another form.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
-                                                         const char* end,
-                                                         AttrEntry* attr) {
+// PassAttr() for an attribute whose size may take several bytes.
+ABSL_ATTRIBUTE_NOINLINE inline const char* PassLongAttr(const char* p,
+                                                        const char* end,
+                                                        AttrEntry* attr) {
   const auto byte = [](const char* at) {
     return static_cast<unsigned char>(*at);
   };
-  if (end - p < 6 || *p != kAttrTag) return nullptr;
   uint32_t size = byte(p + 1);
   const char* at = p + 2;
   if (ABSL_PREDICT_FALSE(size >= 0x80)) {
@@ -141,6 +149,30 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
   *attr = AttrEntry(p, static_cast<size_t>(end - p),
                     absl::string_view(name, name_size), at);
   return end;
+}
+
+// Reads an attribute that has the form of an AttrEntry and a name of less than
+// 128 bytes. Returns the end of the attribute, or null if it has another form.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* PassAttr(const char* p,
+                                                         const char* end,
+                                                         AttrEntry* attr) {
+  const auto byte = [](const char* at) {
+    return static_cast<unsigned char>(*at);
+  };
+  if (end - p < 6 || *p != kAttrTag) return nullptr;
+  // Most attributes are short: their sizes take one byte each.
+  const uint32_t size = byte(p + 1), name_size = byte(p + 3);
+  if (ABSL_PREDICT_TRUE((size | name_size) < 0x80 &&
+                        p[2] == MakeTag(1, kBytesType) &&
+                        name_size + 4 <= size && size <= end - p - 2)) {
+    const char* const value = p + 4 + name_size;
+    if (ABSL_PREDICT_TRUE(value[0] == MakeTag(2, kBytesType) &&
+                          byte(value + 1) == size - 4 - name_size)) {
+      *attr = AttrEntry::Short(p, size + 2, name_size);
+      return p + 2 + size;
+    }
+  }
+  return PassLongAttr(p, end, attr);
 }
 
 // Iterates over all fields of a tail, in any form.
@@ -174,12 +206,29 @@ class TailReader {
   WireReader reader_;
 };
 
+// ReadAttrs() for fields that may have any form.
+template <class F>
+ABSL_ATTRIBUTE_NOINLINE bool ReadOtherAttrs(absl::string_view fields,
+                                            Arena& memory, const F& f) {
+  bool all = true;
+  TailReader others(fields);
+  while (others.Next()) {
+    if (others.is_attr()) {
+      f(others.attr(memory));
+    } else {
+      all = false;
+    }
+  }
+  return all;
+}
+
 // Calls f(attr) for each attribute. Sets `device_size` to the size in bytes of
 // the device field with which the tail begins, or 0. Returns false if the tail
 // has other fields.
 template <class F>
-bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f,
-               uint32_t* device_size) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool ReadAttrs(absl::string_view tail,
+                                                   Arena& memory, const F& f,
+                                                   uint32_t* device_size) {
   const char* p = tail.data();
   const char* const end = p + tail.size();
   absl::string_view device;
@@ -191,21 +240,14 @@ bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f,
     f(attr);
     p = next;
   }
-  bool all = true;
-  TailReader others(absl::string_view(p, static_cast<size_t>(end - p)));
-  while (ABSL_PREDICT_FALSE(others.Next())) {
-    if (others.is_attr()) {
-      f(others.attr(memory));
-    } else {
-      all = false;
-    }
-  }
-  return all;
+  if (ABSL_PREDICT_TRUE(p == end)) return true;
+  return ReadOtherAttrs(absl::string_view(p, static_cast<size_t>(end - p)),
+                        memory, f);
 }
 template <class F>
-bool ReadAttrs(absl::string_view tail, Arena& memory, const F& f) {
+void ReadAttrs(absl::string_view tail, Arena& memory, const F& f) {
   uint32_t ignored;
-  return ReadAttrs(tail, memory, f, &ignored);
+  ReadAttrs(tail, memory, f, &ignored);
 }
 
 }  // namespace tfplug::internal

@@ -30,7 +30,8 @@ class AttrList {
   // Appends the attributes of a node's tail; see ReadAttrs().
   bool Read(absl::string_view tail, Arena& arena, uint32_t* device_size) {
     entries_.Reserve(arena, kTypical);
-    const auto add = [&](const AttrEntry& attr) { Push(attr, arena); };
+    const auto add = [&](const AttrEntry& attr)
+                         ABSL_ATTRIBUTE_ALWAYS_INLINE { Push(attr, arena); };
     const bool all = ReadAttrs(tail, arena, add, device_size);
     IndexMany(arena);
     return all;
@@ -44,16 +45,13 @@ class AttrList {
     const uint32_t slot = FindSlot(name);
     return slot == kUnused ? nullptr : &entries_[table_[slot]];
   }
-  void Set(AttrEntry attr, Arena& arena) {
+  void Set(const AttrEntry& attr, Arena& arena) {
     const AttrEntry* const found = Find(attr.name());
-    if (found != nullptr) {
-      Replace(found, attr);
-    } else {
-      Add(attr, arena);
-    }
+    if (found != nullptr) return Replace(found, attr);
+    Add(attr, arena);
   }
   // Adds an attribute whose name is not in the list.
-  void Add(AttrEntry attr, Arena& arena) {
+  void Add(const AttrEntry& attr, Arena& arena) {
     Push(attr, arena);
     if (ABSL_PREDICT_TRUE(table_ == nullptr)) return IndexMany(arena);
     if (2 * ++num_used_ > mask_) return BuildTable(arena);
@@ -81,10 +79,11 @@ class AttrList {
   void SetAll(absl::string_view tail, Arena& arena) {
     const bool is_indexed = table_ != nullptr;
     const Before before = {entries_.size(), names_};
-    ReadAttrs(tail, arena, [&](const AttrEntry& attr) {
+    const auto set = [&](const AttrEntry& attr) ABSL_ATTRIBUTE_ALWAYS_INLINE {
       if (ABSL_PREDICT_FALSE(is_indexed)) return Set(attr, arena);
       SetAmong(before, attr, arena);
-    });
+    };
+    ReadAttrs(tail, arena, set);
     entries_.Reserve(arena, entries_.size() + kSpare);
     IndexMany(arena);
   }
@@ -162,8 +161,12 @@ class AttrList {
 
   // Builds the table if there are more than kFew attributes, and removes those
   // that a later one of the same name overrides.
-  void IndexMany(Arena& arena) {
-    if (ABSL_PREDICT_TRUE(table_ != nullptr || entries_.size() <= kFew)) return;
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void IndexMany(Arena& arena) {
+    if (ABSL_PREDICT_FALSE(entries_.size() > kFew && table_ == nullptr)) {
+      IndexAll(arena);
+    }
+  }
+  ABSL_ATTRIBUTE_NOINLINE void IndexAll(Arena& arena) {
     BuildTable(arena);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < entries_.size(); ++i) {

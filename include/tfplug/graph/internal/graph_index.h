@@ -79,11 +79,15 @@ class InputSink {
   // Ignores an input that extends beyond `end`.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view text,
                                         const char* end) {
-    if (ABSL_PREDICT_FALSE(next_ == end_)) Grow();
+    if (ABSL_PREDICT_FALSE(next_ == end_)) {
+      const uint32_t count = size();
+      Grow(edges_, hashes_, count);
+      Continue(count);
+    }
     if constexpr (kIsHashed) {
       if (ABSL_PREDICT_FALSE(text.data() + text.size() > end)) return;
-      const Reference reference = ParseReference(text, &hashes_.num_controls);
-      hashes_.edges[size()] = Hash(reference.name, key_);
+      const Reference reference = ParseReference(text, &num_controls_);
+      hashes_.edges[size()] = HashInline(reference.name, key_);
       *next_++ = {kNoNode, reference.port};
     } else {
       *next_++ = {static_cast<uint32_t>(text.data() - base_),
@@ -92,16 +96,21 @@ class InputSink {
   }
   void Finish() {
     edges_.Resize(size());
-    if (kIsHashed) hashes_.edges.Resize(size());
+    if (!kIsHashed) return;
+    hashes_.edges.Resize(size());
+    hashes_.num_controls = num_controls_;
   }
 
  private:
-  ABSL_ATTRIBUTE_NOINLINE void Grow() {
-    const uint32_t count = size();
-    Finish();
-    edges_.Reserve(std::max<size_t>(256, edges_.capacity() * 2));
-    if (kIsHashed) hashes_.edges.Reserve(edges_.capacity());
-    Continue(count);
+  // Not a member function, so that next_ and end_ can be in registers.
+  ABSL_ATTRIBUTE_NOINLINE static void Grow(Array<Edge>& edges,
+                                           ParsedHashes& hashes,
+                                           uint32_t count) {
+    edges.Resize(count);
+    edges.Reserve(std::max<size_t>(256, edges.capacity() * 2));
+    if (!kIsHashed) return;
+    hashes.edges.Resize(count);
+    hashes.edges.Reserve(edges.capacity());
   }
   void Continue(uint32_t count) {
     next_ = edges_.data() + count;
@@ -112,6 +121,7 @@ class InputSink {
   ParsedHashes& hashes_;
   const char* const base_;
   const HashKey& key_ = ProcessHashKey();
+  uint32_t num_controls_ = 0;
   Edge* next_;
   const Edge* end_;
 };
@@ -234,7 +244,7 @@ struct GraphIndex {
         records[n] = {Offset(begin), static_cast<uint32_t>(p - begin), 0, 0,
                       first_edge};
       }
-      if (kIsHashed) hashes.nodes[n] = Hash(node.name, key);
+      if (kIsHashed) hashes.nodes[n] = HashInline(node.name, key);
       first_edge = inputs.size();
       ++n;
     }

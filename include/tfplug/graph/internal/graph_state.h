@@ -73,6 +73,7 @@ class GraphState {
 
   // ---- Nodes ----
 
+  static constexpr uint32_t kRemoved = 0xffffffff;  // As the op of a node.
   uint32_t size() const { return index_.num_nodes(); }
   uint32_t num_parsed() const { return num_parsed_; }
   uint32_t num_live() const { return size() - num_removed_; }
@@ -232,7 +233,6 @@ class GraphState {
   friend class GraphEditor;
   friend class GraphPrefetch;
   friend class TopologicalSort;
-  static constexpr uint32_t kRemoved = 0xffffffff;  // As the op of a node.
   // The prefetch distance of texts, in nodes or edges.
   static constexpr uint32_t kAhead = 24;
 
@@ -276,9 +276,11 @@ class GraphState {
   void BuildNames();
   template <class F>
   void Resolve(const F& parse);
+  template <bool kIsSmall, class F>
+  void ResolveByHash(const F& parse);
   template <class F>
   void ResolveOneByOne(const F& parse);
-  void PutControlsLast();
+  void PutControlsLast(uint32_t num_controls);
   void BuildEdges();
   void BuildUseCounts();
   void BuildUses();

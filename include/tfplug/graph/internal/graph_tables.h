@@ -77,12 +77,18 @@ inline void GraphState::BuildNames() {
   // Inputs cannot refer to a result of a function, so results have no entries.
   const uint32_t first_result = results_.empty() ? size() : results_[0].node;
   ParsedHashes& hashes = index_.hashes;
-  index_.names.BuildTable(
-      hashes.nodes.empty() ? nullptr : hashes.nodes.data(),
-      [&](uint32_t n) {
-        return live(n) && n - first_result >= results_.size();
-      },
-      [this](uint32_t n) { NoteDuplicate(n); });
+  const uint64_t* const known =
+      hashes.nodes.empty() ? nullptr : hashes.nodes.data();
+  const auto duplicate = [this](uint32_t n) { NoteDuplicate(n); };
+  if (ABSL_PREDICT_TRUE(num_removed_ == 0 && results_.empty())) {
+    index_.names.BuildTable(
+        known, [](uint32_t) { return true; }, duplicate);
+  } else {
+    const auto has_name = [&](uint32_t n) {
+      return live(n) && n - first_result >= results_.size();
+    };
+    index_.names.BuildTable(known, has_name, duplicate);
+  }
   hashes.nodes.clear();  // Nodes may be renamed from now on.
 }
 
@@ -105,43 +111,56 @@ inline absl::Status GraphState::CheckName(absl::string_view name) {
 template <class F>
 void GraphState::Resolve(const F& parse) {
   if (ABSL_PREDICT_FALSE(!index_.names.is_exact())) {
-    return ResolveOneByOne(parse);
+    ResolveOneByOne(parse);
+  } else if (index_.names.is_small()) {
+    ResolveByHash<true>(parse);
+  } else {
+    ResolveByHash<false>(parse);
   }
-  NodeNames::Search search(index_.names);
+}
+
+template <bool kIsSmall, class F>
+void GraphState::ResolveByHash(const F& parse) {
+  NodeNames::Search<kIsSmall> search(index_.names);
   Edge* const edges = edges_.data();
   const char* const base = index_.base;
   const uint32_t num_edges = num_parsed_edges();
-  uint32_t num_controls = index_.hashes.num_controls, e = 0;
+  uint32_t num_controls = index_.hashes.num_controls;
   const auto resolve =
-      [&](absl::string_view text) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      [&](Edge* edge, absl::string_view text) ABSL_ATTRIBUTE_ALWAYS_INLINE {
         const Reference reference = parse(text, &num_controls);
-        edges[e].port = reference.port;
-        search.Add(reference.name, &edges[e].source);
+        edge->port = reference.port;
+        search.Add(reference.name, &edge->source);
       };
-  const auto resolve_until = [&](uint32_t end) {
-    for (; e < end; ++e) {
-      const Edge& soon = edges[e + kAhead < end ? e + kAhead : e];
-      Prefetch(base + soon.source);
-      Prefetch(base + soon.source + soon.port - 1);
-      resolve(absl::string_view(base + edges[e].source,
-                                static_cast<uint32_t>(edges[e].port)));
-    }
-  };
   if (!index_.hashes.edges.empty()) {
     const uint64_t* const hashes = index_.hashes.edges.data();
-    for (; e < num_edges; ++e) search.AddHash(hashes[e], &edges[e].source);
-  } else {
-    for (const ReorderedNode& reordered : index_.reordered) {
-      const uint32_t n = reordered.node;
-      resolve_until(index_.first_edge(n));
-      const char* p = input_bytes(n);
-      for (; e < index_.first_edge(n + 1); ++e) resolve(ReadInput(&p));
+    for (uint32_t e = 0; e < num_edges; ++e) {
+      search.AddHash(hashes[e], &edges[e].source);
     }
-    resolve_until(num_edges);
+  } else {
+    Edge* edge = edges;
+    const ReorderedNode* reordered = index_.reordered.begin();
+    while (true) {
+      const bool is_last = reordered == index_.reordered.end();
+      const uint32_t n = is_last ? num_parsed_ : reordered->node;
+      for (const Edge* end = edges + index_.first_edge(n); edge < end; ++edge) {
+        if (!kIsSmall && edge + kAhead < end) {
+          Prefetch(base + edge[kAhead].source);
+          Prefetch(base + edge[kAhead].source + edge[kAhead].port - 1);
+        }
+        resolve(edge, absl::string_view(base + edge->source,
+                                        static_cast<uint32_t>(edge->port)));
+      }
+      if (is_last) break;
+      const char* p = input_bytes(n);
+      const Edge* const end = edges + index_.first_edge(n + 1);
+      for (; edge < end; ++edge) resolve(edge, ReadInput(&p));
+      ++reordered;
+    }
   }
   search.Finish();
-  if (ABSL_PREDICT_FALSE(num_controls > 0)) PutControlsLast();
-  has_missing_ = search.missing() > 0;
+  if (num_controls > 0) PutControlsLast(num_controls);
+  has_missing_ = search.has_missing();
   if (ABSL_PREDICT_FALSE(has_missing_)) NoteMissing();
 }
 
@@ -157,13 +176,21 @@ void GraphState::ResolveOneByOne(const F& parse) {
       has_missing_ |= edges_[e].source == kNoNode;
     }
   }
-  PutControlsLast();
+  PutControlsLast(num_controls);
   if (has_missing_) NoteMissing();
 }
 
-// Puts each node's data edges before its control edges.
-inline void GraphState::PutControlsLast() {
+// Puts each node's data edges before its control edges, of which there are at
+// most `num_controls`.
+inline void GraphState::PutControlsLast(uint32_t num_controls) {
   const Edge* const edges = edges_.data();
+  uint32_t num_last = 0;
+  for (uint32_t n = 0; n < num_parsed_; ++n) {
+    const uint32_t begin = index_.first_edge(n);
+    uint32_t e = index_.first_edge(n + 1);
+    for (; e > begin && edges[e - 1].port == kControlPort; --e) ++num_last;
+  }
+  if (ABSL_PREDICT_TRUE(num_last == num_controls)) return;
   uint32_t n = 0;
   for (uint32_t e = 1; e < num_parsed_edges(); ++e) {
     if (edges[e - 1].port != kControlPort || edges[e].port == kControlPort) {

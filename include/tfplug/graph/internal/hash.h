@@ -116,8 +116,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool SameText(absl::string_view a,
 
 // Adds a word of the key to each word of the text, and sums the products of
 // pairs of these. Two given texts of the same length collide for only one key
-// in 2^64.
-uint64_t Hash(absl::string_view text, const HashKey& key);
+// in 2^64. HashInline() is for loops over all names of a graph.
+uint64_t HashInline(absl::string_view text, const HashKey& key);
+ABSL_ATTRIBUTE_NOINLINE inline uint64_t Hash(absl::string_view text,
+                                             const HashKey& key) {
+  return HashInline(text, key);
+}
 
 // The product of the words of 16 bytes, to which two words of the key are
 // added.
@@ -179,7 +183,8 @@ ABSL_ATTRIBUTE_NOINLINE inline uint64_t HashManyBytes(absl::string_view text,
                       HashPair(end - 64, key.words + 14);
   return Mix(Low(sum) ^ hash, High(sum) ^ key.last[1]);
 }
-inline uint64_t Hash(absl::string_view text, const HashKey& key) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline uint64_t HashInline(absl::string_view text,
+                                                        const HashKey& key) {
   // Most names have 16 to 64 bytes. Other lengths have functions of their own,
   // so that this one need not save registers.
   if (ABSL_PREDICT_FALSE(text.size() < 16)) return HashFewBytes(text, key);
@@ -219,23 +224,43 @@ class HashTable {
   // kNone.
   template <class F>
   uint32_t Find(uint64_t hash, const F& is_it) const {
-    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
-      const uint64_t slot = slots_[i];
-      if (ABSL_PREDICT_FALSE(slot == kEmpty)) return kNone;
-      if (ABSL_PREDICT_TRUE((slot ^ hash) <= mask_) &&
-          is_it(static_cast<uint32_t>(slot & mask_))) {
-        return static_cast<uint32_t>(slot & mask_);
-      }
-    }
+    return Reader(*this).Find(hash, is_it);
   }
   // Whether no two keys in the table have the same hash, as far as the slots
-  // hold it. If so, Find(hash) returns the index of each key in the table
-  // without a comparison of keys. It returns kNone for other keys, except for
-  // one in about 2^60.
+  // hold it. If so, Reader::Find(hash) returns the index of each key in the
+  // table without a comparison of keys. It returns kNone for other keys, except
+  // for one in about 2^60.
   bool is_exact() const { return is_exact_; }
-  uint32_t Find(uint64_t hash) const {
-    return Find(hash, [](uint32_t) { return true; });
-  }
+  // Reads a table that does not change. A copy in a loop's local variable stays
+  // in registers.
+  class Reader {
+   public:
+    explicit Reader(const HashTable& table)
+        : slots_(table.slots_.data()), mask_(table.mask_) {}
+
+    void Prefetch(uint64_t hash) const {
+      internal::Prefetch(&slots_[hash & mask_]);
+    }
+    template <class F>
+    ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Find(uint64_t hash,
+                                               const F& is_it) const {
+      for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+        const uint64_t slot = slots_[i];
+        if (ABSL_PREDICT_FALSE(slot == kEmpty)) return kNone;
+        if (ABSL_PREDICT_TRUE((slot ^ hash) <= mask_) &&
+            is_it(static_cast<uint32_t>(slot & mask_))) {
+          return static_cast<uint32_t>(slot & mask_);
+        }
+      }
+    }
+    ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Find(uint64_t hash) const {
+      return Find(hash, [](uint32_t) { return true; });
+    }
+
+   private:
+    const uint64_t* slots_;
+    size_t mask_;
+  };
 
   // Inserts `index` unless the table has an index with this hash for which
   // is_it() is true. Returns that index, or kNone after an insertion.

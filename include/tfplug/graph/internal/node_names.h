@@ -2,6 +2,7 @@
 #ifndef TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_
 #define TFPLUG_GRAPH_INTERNAL_NODE_NAMES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -76,26 +77,39 @@ class NodeNames {
                   const Duplicate& duplicate) {
     table_.Reset(size());
     is_small_ = table_.bytes() <= kSmallTable;
-    if (is_small_) {
-      for (uint32_t n = 0; n < size(); ++n) {
+    const HashKey& key = key_;
+    const auto insert = [&](uint32_t n, absl::string_view name, uint64_t hash)
+                            ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                              if (live(n) && !Insert(hash, name, n)) {
+                                duplicate(n);
+                              }
+                            };
+    const uint32_t num_nodes = size();
+    if (is_small_ && hashes == nullptr) {
+      for (uint32_t n = 0; n < num_nodes; ++n) {
         const absl::string_view name = (*this)[n];
-        const uint64_t hash = hashes != nullptr ? hashes[n] : Hash(name, key_);
-        if (live(n) && !Insert(hash, name, n)) duplicate(n);
+        insert(n, name, HashInline(name, key));
       }
       return;
     }
+    if (is_small_) {
+      for (uint32_t n = 0; n < num_nodes; ++n) insert(n, (*this)[n], hashes[n]);
+      return;
+    }
     uint64_t batch[kBatch];
-    for (uint32_t begin = 0; begin < size(); begin += kBatch) {
-      const uint32_t end = begin + kBatch < size() ? begin + kBatch : size();
+    for (uint32_t begin = 0; begin < num_nodes; begin += kBatch) {
+      const uint32_t end = std::min(begin + kBatch, num_nodes);
       for (uint32_t n = begin; n < end; ++n) {
-        if (hashes == nullptr && n + kBatch < size()) PrefetchText(n + kBatch);
+        if (hashes == nullptr && n + kBatch < num_nodes) {
+          PrefetchText(n + kBatch);
+        }
         const uint64_t hash =
-            hashes != nullptr ? hashes[n] : Hash((*this)[n], key_);
+            hashes != nullptr ? hashes[n] : Hash((*this)[n], key);
         batch[n - begin] = hash;
         table_.Prefetch(hash);
       }
       for (uint32_t n = begin; n < end; ++n) {
-        if (live(n) && !Insert(batch[n - begin], (*this)[n], n)) duplicate(n);
+        insert(n, (*this)[n], batch[n - begin]);
       }
     }
   }
@@ -114,48 +128,55 @@ class NodeNames {
 
   // Whether Search finds nodes.
   bool is_exact() const { return table_.is_exact(); }
+  // Whether the table probably fits into the processor's L2 cache.
+  bool is_small() const { return is_small_; }
   // Looks up names of nodes. Requires is_exact(), and that no node was renamed
   // since BuildTable(). In a large table, looks up names in batches, so that
-  // their cache misses overlap.
+  // their cache misses overlap. `kIsSmall` must be is_small().
+  template <bool kIsSmall>
   class Search {
    public:
-    explicit Search(const NodeNames& names) : names_(names) {}
+    explicit Search(const NodeNames& names)
+        : table_(names.table_), key_(names.key_) {}
 
     // Set `*node` to the node of that name or to kNoNode, now or, at the
     // latest, in Finish().
     ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view name,
                                           uint32_t* node) {
-      AddHash(Hash(name, names_.key_), node);
+      AddHash(HashInline(name, key_), node);
     }
     ABSL_ATTRIBUTE_ALWAYS_INLINE void AddHash(uint64_t hash, uint32_t* node) {
-      if (names_.is_small_) return Found(node, names_.table_.Find(hash));
-      names_.table_.Prefetch(hash);
+      if (kIsSmall) return Found(node, table_.Find(hash));
+      table_.Prefetch(hash);
       items_[count_++] = {hash, node};
       if (count_ == kBatch) Finish();
     }
     void Finish() {
       for (uint32_t i = 0; i < count_; ++i) {
-        Found(items_[i].node, names_.table_.Find(items_[i].hash));
+        Found(items_[i].node, table_.Find(items_[i].hash));
       }
       count_ = 0;
     }
-    // The number of names for which there was no node.
-    uint32_t missing() const { return missing_; }
+    // Whether there was no node for one of the names.
+    bool has_missing() const { return (found_ & kNoneBit) != 0; }
 
    private:
     struct Item {
       uint64_t hash;
       uint32_t* node;
     };
-    void Found(uint32_t* to, uint32_t node) {
+    // Only kNoNode has this bit.
+    static constexpr uint32_t kNoneBit = 0x80000000;
+    ABSL_ATTRIBUTE_ALWAYS_INLINE void Found(uint32_t* to, uint32_t node) {
       *to = node;
-      missing_ += node == kNoNode;
+      found_ |= node;
     }
 
-    const NodeNames& names_;
-    Item items_[kBatch];
+    const HashTable::Reader table_;
+    const HashKey& key_;
+    Item items_[kIsSmall ? 1 : kBatch];
     uint32_t count_ = 0;
-    uint32_t missing_ = 0;
+    uint32_t found_ = 0;  // All results, combined.
   };
 
  private:

@@ -18,8 +18,16 @@ class GraphPrefetch {
  public:
   explicit GraphPrefetch(const GraphState* state) : state_(state) {}
 
-  // Prefetches for the nodes after `n`. Call before node `n` is visited.
-  ABSL_ATTRIBUTE_NOINLINE void Advance(uint32_t n) {
+  // Prefetches for the nodes after `n`. Call before node `n` is visited. Takes
+  // and returns a copy, so that the loop's iterator stays in registers.
+  ABSL_ATTRIBUTE_NOINLINE static GraphPrefetch Advance(GraphPrefetch prefetch,
+                                                       uint32_t n) {
+    prefetch.Advance(n);
+    return prefetch;
+  }
+
+ private:
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Advance(uint32_t n) {
     for (; next_ <= n; ++next_) {
       const uint32_t soon = next_ + GraphState::kAhead;
       if (soon < state_->num_parsed_) PrefetchBytes(soon);
@@ -33,7 +41,6 @@ class GraphPrefetch {
     }
   }
 
- private:
   static constexpr uint32_t kSteps = 5;
   static constexpr uint32_t kDistance = 6;  // In nodes, between two steps.
   // A mask of the bits of worth_ for which a step is due.

@@ -63,9 +63,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline Reference ParseReference(
     return ParseReferenceWithPort(text, num_controls);
   }
   const char* const last = text.data() + text.size() - 8;
-  const uint64_t colons = LoadWord<uint64_t>(last) ^ kOnes * ':';
-  const bool has_colon = ((colons - kOnes) & ~colons & kOnes << 7) != 0;
-  if (has_colon || (*last >= '0' && *last <= '9')) {
+  // The highest bit of a byte becomes 1 for a colon, and for bytes above 0x7f.
+  const uint64_t colons = (LoadWord<uint64_t>(last) ^ kOnes * ':') - kOnes;
+  if ((colons & kOnes << 7) != 0 || (*last >= '0' && *last <= '9')) {
     return ParseReferenceWithPort(text, num_controls);
   }
   if (text.data()[0] == '^') {
