@@ -110,9 +110,7 @@ class ViewWorker : public Worker {
     root.SetAttr("fused_ops", fused_ops_);
     root.SetAttr("num_args", 1);
     root.SetAttr("epsilon", 0.0f);
-    Check(root.SetInput(0, product.input(0)));
-    Check(root.SetInput(1, product.input(1)));
-    Check(root.AddInput(b));
+    Check(root.SetInputs({product.input(0), product.input(1), b}));
     if (activation) Check(graph.RemoveNode(bias));
     Check(graph.RemoveNode(product));
   }

@@ -131,8 +131,8 @@ class GraphOracle {
     const int count = message_.node_size();
     const int at = static_cast<int>(Below(random, count));
     const int other = static_cast<int>(Below(random, count));
-    const uint32_t kind = Below(random, sound_ && usual_ ? 16 : 6);
-    if (kind >= 14 || count == 0) return AddNode(random);
+    const uint32_t kind = Below(random, sound_ && usual_ ? 17 : 6);
+    if (kind >= 15 || count == 0) return AddNode(random);
     Node node = At(at);
     proto::NodeDef& def = *message_.mutable_node(at);
     const std::string attr = Pick(random, {"T", "N", "new", "_class", "a"});
@@ -173,6 +173,8 @@ class GraphOracle {
       case 11:
         return Control(random, node, def, At(other));
       case 12:
+        return SetInputs(random, node, def, At(other));
+      case 13:
         return ReplaceUses(random, at, other);
       default:
         return ReplaceNode(at, other);
@@ -490,6 +492,23 @@ class GraphOracle {
     const int i = static_cast<int>(Below(random, inputs));
     def.set_input(Place(def, i), Text(Def(from), 2));
     return Expect(node.SetInput(i, {from, 2}), true, "SetInput");
+  }
+
+  std::string SetInputs(Random& random, Node node, proto::NodeDef& def,
+                        Node from) {
+    std::vector<std::string> texts;
+    std::vector<Output> inputs;
+    for (int port = static_cast<int>(Below(random, 4)); port > 0; --port) {
+      texts.push_back(Text(Def(from), port - 1));
+      inputs.emplace_back(from, port - 1);
+    }
+    // The control inputs remain.
+    for (const std::string& input : def.input()) {
+      if (Reference(input).port < 0) texts.push_back(input);
+    }
+    def.clear_input();
+    for (const std::string& text : texts) def.add_input(text);
+    return Expect(node.SetInputs(inputs), true, "SetInputs");
   }
 
   std::string RemoveInput(Random& random, Node node, proto::NodeDef& def) {

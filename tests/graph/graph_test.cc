@@ -249,6 +249,55 @@ TEST_CASE("Edits redirect uses") {
   CHECK(Describe(graph.ToString()) == Describe(graph));
 }
 
+TEST_CASE("SetInputs replaces the data inputs") {
+  const std::string bytes =
+      InGraph({NodeDef("a", "X"), NodeDef("b", "X"),
+               NodeDef("c", "X", {"a", "a:1", "^b"}),
+               NodeDef("d", "X", {"^b", "a", "^a"}), NodeDef("e", "X", {"c"})});
+  Graph graph = Parsed(bytes);
+  const Node a = graph.FindNode("a"), b = graph.FindNode("b"),
+             c = graph.FindNode("c"), d = graph.FindNode("d");
+  REQUIRE(c.SetInputs({{b, 2}, a, c.input(1)}).ok());
+  REQUIRE(d.SetInputs({b}).ok());
+  REQUIRE(graph.FindNode("e").SetInputs({}).ok());
+  const Lines lines = {"a = X()", "b = X()", "c = X(b:2, a, a:1, ^b)",
+                       "d = X(b, ^a, ^b)", "e = X()"};
+  CHECK(Describe(graph) == lines);
+  CHECK(Describe(graph.ToString()) == lines);
+  CHECK(a.num_uses() == 3);
+  CHECK(b.num_uses() == 4);
+  CHECK(c.num_uses() == 0);
+  // Again, now that the node has lists of its inputs.
+  REQUIRE(c.RemoveInput(0).ok());
+  REQUIRE(c.RemoveControl(b).ok());
+  REQUIRE(c.AddControl(a).ok());
+  REQUIRE(c.SetInputs({d, {d, 1}}).ok());
+  REQUIRE(c.SetInput(0, {d, 2}).ok());
+  CHECK(Describe(c) == "c = X(d:2, d:1, ^a)");
+  CHECK(Describe(graph.ToString()) == Describe(graph));
+  CHECK(a.num_uses() == 2);
+  CHECK(b.num_uses() == 2);
+}
+
+TEST_CASE("SetInputs that fails changes nothing") {
+  const std::string bytes =
+      InGraph({NodeDef("a", "X"), NodeDef("b", "Y", {"a"}), NodeDef("c", "Y")});
+  Graph graph = Parsed(bytes);
+  const Node a = graph.FindNode("a"), b = graph.FindNode("b");
+  CHECK(b.SetInputs({a, Node()}).message() ==
+        "node 'b' (Y): an input must come from a node of the same graph, but "
+        "the source is null");
+  CHECK(b.SetInputs({a, {a, -1}}).message() ==
+        "node 'b' (Y): an input cannot come from output -1 of node 'a'");
+  CHECK(graph.ToString() == bytes);
+  const Node c = graph.FindNode("c");
+  REQUIRE(graph.RemoveNode(c).ok());
+  CHECK(c.SetInputs({}).message() == "node 'c' (): the node was removed");
+  CHECK(b.SetInputs({c}).message() ==
+        "node 'b' (Y): an input must come from a node of the same graph, but "
+        "the source was removed");
+}
+
 TEST_CASE("Uses that are first read after edits") {
   const auto edit = [](Graph& graph) {
     const Node a = graph.FindNode("a"), b = graph.FindNode("b");

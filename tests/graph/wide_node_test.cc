@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <tfplug/graph/graph.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -220,7 +221,7 @@ TEST_CASE("Random edits of one node's inputs") {
       const Output from{x[random() % x.size()], static_cast<int>(step)};
       const size_t size = list.size();
       const size_t at = size == 0 ? 0 : random() % size;
-      switch (size == 0 ? 0 : random() % 4) {
+      switch (size == 0 ? 0 : random() % 5) {
         case 0:
           REQUIRE(wide.AddInput(from).ok());
           list.push_back(from);
@@ -228,6 +229,11 @@ TEST_CASE("Random edits of one node's inputs") {
         case 1:
           REQUIRE(wide.SetInput(static_cast<int>(at), from).ok());
           list[at] = from;
+          break;
+        case 2:
+          list.resize(random() % 9, from);
+          std::reverse(list.begin(), list.end());
+          REQUIRE(wide.SetInputs(list).ok());
           break;
         default:
           REQUIRE(wide.RemoveInput(static_cast<int>(at)).ok());

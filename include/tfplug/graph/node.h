@@ -8,9 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/attributes.h"
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/graph/internal/editor.h"
 #include "tfplug/graph/internal/graph_state.h"
@@ -78,6 +81,8 @@ class Node : public NodeContent {
   // edit of a node's inputs takes time linear in their number.
   absl::Status SetInput(int i, Output from) const;
   absl::Status AddInput(Output from) const;
+  // Replaces all data inputs.
+  absl::Status SetInputs(absl::Span<const Output> from) const;
   // Removes data input `i`. The indices of later inputs decrease by one.
   absl::Status RemoveInput(int i) const;
   // AddControl does nothing if the control edge already exists, RemoveControl
@@ -116,6 +121,8 @@ class Node : public NodeContent {
   }
   Output SourceOf(uint32_t edge) const;
   absl::Status CheckSource(Node from) const;
+  absl::Status DescribeSource(Node from) const;  // For a failed check.
+  absl::Status CheckInput(Output from) const;
 };
 
 // One output of a node.
@@ -164,7 +171,16 @@ inline Output Node::NamedOutput(absl::string_view output, int index) const {
   return {*this, state_->BodyPort(absl::StrCat(output, ":", index))};
 }
 
-inline absl::Status Node::CheckSource(Node from) const {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status Node::CheckSource(
+    Node from) const {
+  if (ABSL_PREDICT_TRUE(from.state_ == state_ && !from.removed() &&
+                        !removed())) {
+    return absl::OkStatus();
+  }
+  return DescribeSource(from);
+}
+ABSL_ATTRIBUTE_NOINLINE inline absl::Status Node::DescribeSource(
+    Node from) const {
   if (from.state_ != state_ || from.removed()) {
     return absl::InvalidArgumentError(absl::StrCat(
         Describe(), "an input must come from a node of the same graph, but ",
@@ -172,10 +188,7 @@ inline absl::Status Node::CheckSource(Node from) const {
         : from.state_ != state_ ? "the source is in another graph"
                                 : "the source was removed"));
   }
-  if (removed()) {
-    return absl::InvalidArgumentError(Describe() + "the node was removed");
-  }
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(Describe() + "the node was removed");
 }
 
 inline absl::Status Node::SetInput(int i, Output from) const {
@@ -191,14 +204,28 @@ inline absl::Status Node::SetInput(int i, Output from) const {
   Edit().ReplaceEdge(id_, edge, {from.node.id_, from.port});
   return absl::OkStatus();
 }
-inline absl::Status Node::AddInput(Output from) const {
+inline absl::Status Node::CheckInput(Output from) const {
   if (absl::Status status = CheckSource(from.node); !status.ok()) return status;
-  if (from.port < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Describe(), "an input cannot come from output ", from.port,
-                     " of node '", from.node.name(), "'"));
-  }
+  if (ABSL_PREDICT_TRUE(from.port >= 0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Describe(), "an input cannot come from output ", from.port,
+                   " of node '", from.node.name(), "'"));
+}
+inline absl::Status Node::AddInput(Output from) const {
+  if (absl::Status status = CheckInput(from); !status.ok()) return status;
   Edit().AddInput(id_, {from.node.id_, from.port});
+  return absl::OkStatus();
+}
+inline absl::Status Node::SetInputs(absl::Span<const Output> from) const {
+  if (removed()) {
+    return absl::InvalidArgumentError(Describe() + "the node was removed");
+  }
+  for (const Output& output : from) {
+    if (auto status = CheckInput(output); !status.ok()) return status;
+  }
+  Edit().SetInputs(id_, static_cast<uint32_t>(from.size()), [&](uint32_t i) {
+    return internal::Edge{from[i].node.id_, from[i].port};
+  });
   return absl::OkStatus();
 }
 inline absl::Status Node::RemoveInput(int i) const {

@@ -144,6 +144,15 @@ class GraphEditor {
     ForEachControl(n, EditInputs(n), source,
                    [&](uint32_t edge) { RemoveEdge(n, edge); });
   }
+  // Replaces all data inputs of node `n`; edge_of(i) is the source of input
+  // `i`.
+  template <class F>
+  void SetInputs(uint32_t n, uint32_t count, const F& edge_of) {
+    NodeEdit& edit = EndInputs(n);
+    edit.inputs.Clear();
+    edit.inputs.Reserve(arena(), count);
+    for (uint32_t i = 0; i < count; ++i) Append(n, edit.inputs, edge_of(i));
+  }
   // Replaces the data input `edge` of node `n`.
   void ReplaceEdge(uint32_t n, uint32_t edge, Edge by) {
     NodeEdit& edit = EditInputs(n);
@@ -221,17 +230,36 @@ class GraphEditor {
   NodeEdit& EditInputs(uint32_t n) {
     state_.EnsureUseCounts();
     NodeEdit& edit = MarkDirty(n);
-    if (!edit.own_inputs) ListInputs(n, edit);
+    if (!edit.own_inputs) ListInputs(n, edit, true);
     return edit;
   }
-  void ListInputs(uint32_t n, NodeEdit& edit) {
+  // Like MarkDirty(), and ensures that the edit has a list of the control
+  // inputs. Ends all data edges, but may leave them in a list.
+  NodeEdit& EndInputs(uint32_t n) {
+    state_.EnsureUseCounts();
+    NodeEdit& edit = MarkDirty(n);
+    if (!edit.own_inputs) {
+      ListInputs(n, edit, false);
+      const uint32_t begin = state_.index_.first_edge(n);
+      const uint32_t end = begin + edit.num_parsed_inputs;
+      for (uint32_t e = begin; e < end; ++e) EndEdge(e);
+    } else {
+      for (const InputEdit& input : edit.inputs) {
+        if (input.edge != kNoEdge) EndEdge(input.edge);
+      }
+    }
+    return edit;
+  }
+  // Lists the control inputs and, if `with_data`, the data inputs.
+  void ListInputs(uint32_t n, NodeEdit& edit, bool with_data) {
     edit.own_inputs = true;
     uint32_t edge = state_.index_.first_edge(n);
     uint32_t control = state_.FirstControl(n);
     const uint32_t first_control = control;
     const uint32_t end = state_.index_.first_edge(n + 1);
     edit.num_parsed_inputs = control - edge;
-    edit.inputs.Reserve(arena(), edit.num_parsed_inputs + 1);
+    if (with_data) edit.inputs.Reserve(arena(), edit.num_parsed_inputs + 1);
+    if (!with_data && control == end) return;
     if (control < end) edit.controls.Reserve(arena(), end - control + 1);
     const bool is_mixed =
         std::binary_search(state_.mixed_.begin(), state_.mixed_.end(), n);
@@ -244,7 +272,8 @@ class GraphEditor {
       if (is_control) {
         edit.controls.PushBack(arena(), {control++, text});
       } else {
-        edit.inputs.PushBack(arena(), {edge++, text});
+        if (with_data) edit.inputs.PushBack(arena(), {edge, text});
+        ++edge;
       }
     }
   }

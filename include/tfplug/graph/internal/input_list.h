@@ -82,6 +82,11 @@ class InputList {
       removed_->PushBack(arena, SumOfChildren(num_slots()));
     }
   }
+  void Clear() {
+    slots_.Truncate(0);
+    num_removed_ = 0;
+    removed_ = nullptr;
+  }
   void Remove(Arena& arena, uint32_t slot) {
     slots_[slot] = InputEdit(kNoEdge);
     ++num_removed_;

@@ -231,9 +231,7 @@ class Expansion {
         if (IsAttrOfOp(name)) added->SetRawAttr(name, value);
       }
     }
-    for (const Output& argument : arguments) {
-      if (auto s = added->AddInput(argument); !s.ok()) return s;
-    }
+    if (auto s = added->SetInputs(arguments); !s.ok()) return s;
     return Output(*added);
   }
 
@@ -251,18 +249,7 @@ class Expansion {
       if (!call.has_all_attrs) node_.RemoveAttr(name);
     }
     node_.SetOp(call.op);
-    while (node_.num_inputs() > static_cast<int>(arguments.size())) {
-      auto s = node_.RemoveInput(node_.num_inputs() - 1);
-      if (!s.ok()) return s;
-    }
-    const auto num_inputs = static_cast<size_t>(node_.num_inputs());
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      auto s = i < num_inputs
-                   ? node_.SetInput(static_cast<int>(i), arguments[i])
-                   : node_.AddInput(arguments[i]);
-      if (!s.ok()) return s;
-    }
-    return absl::OkStatus();
+    return node_.SetInputs(arguments);
   }
 
   absl::Status ApplySum() {

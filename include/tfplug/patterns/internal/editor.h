@@ -140,7 +140,7 @@ class PatternEditor {
                                  " is unknown");
     }
     node.SetOp("Identity");
-    TFPLUG_RETURN_IF_ERROR(SetInputs(node, {value}));
+    TFPLUG_RETURN_IF_ERROR(node.SetInputs({value}));
     ClearAttrs(node);
     node.SetAttr("T", *type);
     return absl::OkStatus();
@@ -151,7 +151,7 @@ class PatternEditor {
     const ReplacementTree& tree = *source.tree;
     is_root_removed_ = false;
     TFPLUG_ASSIGN_OR_RETURN(std::vector<Output> inputs, made_.AddInputs(tree));
-    TFPLUG_RETURN_IF_ERROR(SetInputs(root_, inputs));
+    TFPLUG_RETURN_IF_ERROR(root_.SetInputs(inputs));
     root_.SetOp(tree.op);
     ClearAttrs(root_);
     if (tree.kind == Kind::kConst) {
@@ -190,18 +190,6 @@ class PatternEditor {
     return absl::OkStatus();
   }
 
-  static absl::Status SetInputs(Node node, const std::vector<Output>& inputs) {
-    const int old = node.num_inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const int index = static_cast<int>(i);
-      TFPLUG_RETURN_IF_ERROR(index < old ? node.SetInput(index, inputs[i])
-                                         : node.AddInput(inputs[i]));
-    }
-    for (int i = old; i-- > static_cast<int>(inputs.size());) {
-      TFPLUG_RETURN_IF_ERROR(node.RemoveInput(i));
-    }
-    return absl::OkStatus();
-  }
   // Removes a node's attributes, except those whose names begin with an
   // underscore (_class, ...).
   void ClearAttrs(const Node& node) {

@@ -76,9 +76,7 @@ class NewNodes {
   absl::StatusOr<Node> AddNode(const ReplacementTree& tree) {
     TFPLUG_ASSIGN_OR_RETURN(const std::vector<Output> inputs, AddInputs(tree));
     TFPLUG_ASSIGN_OR_RETURN(Node node, AddNode(tree.op));
-    for (const Output& input : inputs) {
-      TFPLUG_RETURN_IF_ERROR(node.AddInput(input));
-    }
+    TFPLUG_RETURN_IF_ERROR(node.SetInputs(inputs));
     SetAttrs(tree, node);
     return node;
   }
