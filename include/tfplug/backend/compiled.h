@@ -9,9 +9,12 @@
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tfplug/backend/backend.h"
+#include "tfplug/backend/internal/views.h"
 #include "tfplug/backend/source/failure.h"
 #include "tfplug/backend/source/map_source.h"
+#include "tfplug/backend/source/matmul_source.h"
 #include "tfplug/backend/source/program.h"
 #include "tfplug/backend/source/program_cache.h"
 #include "tfplug/backend/source/reduce_source.h"
@@ -57,8 +60,9 @@ class CompiledBackend : public Backend<StreamT> {
     internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
         internal::PlanMap(target, expression.fingerprint(), plan));
-    return Run(stream, plan, "map",
-               [&] { return internal::MapSource(target, plan, expression); });
+    return LaunchPlanned(stream, plan, "map", [&] {
+      return internal::MapSource(target, plan, expression);
+    });
   }
 
   absl::Status Reduce(StreamT& stream, const Reduction& reduction,
@@ -69,29 +73,48 @@ class CompiledBackend : public Backend<StreamT> {
     internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
     TFPLUG_RETURN_IF_ERROR(
         internal::PlanReduce(target, reduction.fingerprint(), plan));
-    return Run(stream, plan, "reduce", [&] {
+    return LaunchPlanned(stream, plan, "reduce", [&] {
       return internal::ReduceSource(target, plan, reduction).Make();
     });
+  }
+
+  // Of floats in one type; others use the default.
+  absl::Status MatMul(StreamT& stream, Launcher& launcher, const Operand& a,
+                      const Operand& b, const Operand& c) override {
+    if (!IsFloat(c.type) || a.type != c.type || b.type != c.type) {
+      return Backend<StreamT>::MatMul(stream, launcher, a, b, c);
+    }
+    if (c.num_elements() == 0) return absl::OkStatus();
+    const Target& target = Programs(stream).target();
+    const int m = c.rank - 2;
+    const Operand inputs[] = {
+        internal::WithDim(a, m + 1, c.dim(m + 1)),
+        internal::WithDim(internal::WithDimLast(b, m), m, c.dim(m))};
+    internal::LaunchPlan plan(target, c.rank, c.rank + 1, inputs,
+                              absl::MakeConstSpan(&c, 1));
+    TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(plan));
+    return LaunchPlanned(stream, plan, "matmul",
+                         [&] { return internal::MatMulSource(target, plan); });
   }
 
  private:
   // Launches the plan's program, which is built from make_source() at the first
   // launch.
   template <class MakeSource>
-  absl::Status Run(StreamT& stream, internal::LaunchPlan& plan,
-                   const char* entry, MakeSource make_source) {
+  absl::Status LaunchPlanned(StreamT& stream, internal::LaunchPlan& plan,
+                             const char* entry, MakeSource make_source) {
     ProgramCache& programs = Programs(stream);
     Program* program = programs.Find(plan.key());
     if (ABSL_PREDICT_FALSE(program == nullptr)) {
       TFPLUG_ASSIGN_OR_RETURN(program, programs.FindOrBuild(plan.key(), [&] {
-        return Build(stream, make_source(), entry);
+        return BuildProgram(stream, make_source(), entry);
       }));
     }
     return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
                   plan.arguments());
   }
 
-  absl::StatusOr<std::unique_ptr<tfplug::Program>> Build(
+  absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(
       StreamT& stream, const std::string& source, const char* entry) {
     absl::StatusOr<std::string> binary = Compile(stream, source);
     if (!binary.ok()) {

@@ -51,7 +51,10 @@ class LaunchPlan {
         kept_(kept),
         rank_(rank),
         inputs_(inputs),
-        outputs_(outputs) {}
+        outputs_(outputs) {
+    const bool is_loop = target.is_cpu || target.dialect == Dialect::kCpp;
+    grid_.group_size = is_loop ? 1 : static_cast<uint32_t>(target.group_size);
+  }
 
   int kept() const { return kept_; }
   int rank() const { return rank_; }

@@ -43,7 +43,8 @@ struct Target {
   bool is_cpu = false;
 };
 
-// The groups of a launch, in one dimension; each has Target::group_size items.
+// The groups of a launch, in one dimension. The items of a group that the
+// driver starts are Target::group_size, or one that runs all of them in a loop.
 struct Grid {
   uint32_t groups = 1;
   uint32_t group_size = 1;
