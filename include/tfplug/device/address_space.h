@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_ADDRESS_SPACE_H_
+#define TFPLUG_DEVICE_ADDRESS_SPACE_H_
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Addresses for device memory that the driver knows by handles, such as
+// OpenCL's cl_mem. TensorFlow computes addresses in the middle of the memory
+// that an allocator returned; Find returns the handle and the offset.
+//
+// The addresses are reserved in the process, never mapped, and a gap follows
+// each region: code that reads them on the host crashes, and an address beyond
+// a region is not found. Thread-safe; Find takes no lock and takes constant
+// time.
+template <class Handle>
+class AddressSpace {
+ public:
+  struct Location {
+    Handle handle;
+    uint64_t offset;  // in bytes
+  };
+
+  // Fails with RESOURCE_EXHAUSTED if the addresses cannot be reserved.
+  AddressSpace() = default;
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+  ~AddressSpace() {
+    if (base_ != nullptr) munmap(base_, kSize);
+  }
+
+  // Reserves `size` bytes of addresses for the memory that `handle` stands for.
+  // They are aligned to 2 MiB.
+  absl::StatusOr<void*> Insert(Handle handle, uint64_t size) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (base_ == nullptr) {
+      // Allocates no memory, neither for the addresses nor for the table.
+      void* const base =
+          mmap(nullptr, kSize, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (base == MAP_FAILED) return Full();
+      const uint64_t address = reinterpret_cast<uint64_t>(base);
+      first_ = (address + kGranule - 1) / kGranule * kGranule;
+      base_ = base;
+    }
+    const uint64_t granules = size / kGranule + 2;  // and a gap
+    uint64_t begin = next_;
+    if (!FindGap(granules, &begin)) return Full();
+    next_ = begin + granules;
+    auto region =
+        std::make_unique<Region>(Region{handle, begin, granules, size});
+    for (uint64_t i = begin; i < next_; ++i) table_[i] = region.get();
+    regions_[begin] = std::move(region);
+    return reinterpret_cast<void*>(first_ + begin * kGranule);
+  }
+
+  // Removes the region that begins at `address`, and returns its handle.
+  absl::StatusOr<Handle> Remove(void* address) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = regions_.find(
+        (reinterpret_cast<uint64_t>(address) - first_) / kGranule);
+    if (found == regions_.end()) {
+      return absl::InvalidArgumentError("the address is not allocated");
+    }
+    const Region& region = *found->second;
+    const Handle handle = region.handle;
+    for (uint64_t i = 0; i < region.granules; ++i) {
+      table_[region.begin + i] = nullptr;
+    }
+    regions_.erase(found);
+    return handle;
+  }
+
+  // Returns whether `address` lies in a region, and where.
+  bool Find(const void* address, Location* location) const {
+    const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
+    if (offset >= kGranules * kGranule) return false;
+    const Region* const region =
+        table_[offset / kGranule].load(std::memory_order_acquire);
+    if (region == nullptr) return false;
+    *location = {region->handle, offset - region->begin * kGranule};
+    // The end of a region is an address of empty memory.
+    return location->offset <= region->size;
+  }
+
+ private:
+  struct Region {
+    Handle handle;
+    uint64_t begin, granules;
+    uint64_t size;
+  };
+  static constexpr uint64_t kGranule = 2 << 20;
+  static constexpr uint64_t kGranules = 1 << 19;
+  static constexpr uint64_t kSize = (kGranules + 1) * kGranule;  // 1 TiB
+
+  static absl::Status Full() {
+    return absl::ResourceExhaustedError(
+        "no addresses are left for device memory: the process may reserve too "
+        "little (ulimit -v), or holds too many allocations");
+  }
+  // Finds unused granules from `*begin` on, then from the first one on, so that
+  // addresses are not reused soon.
+  bool FindGap(uint64_t granules, uint64_t* begin) const {
+    for (const uint64_t start : {*begin, uint64_t{0}}) {
+      uint64_t at = start;
+      auto region = regions_.lower_bound(start);
+      if (region != regions_.begin()) {
+        const Region& before = *std::prev(region)->second;
+        at = std::max(at, before.begin + before.granules);
+      }
+      for (; region != regions_.end(); ++region) {
+        if (region->first >= at + granules) break;
+        at = region->first + region->second->granules;
+      }
+      if (at + granules <= kGranules) {
+        *begin = at;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  mutable std::mutex mutex_;
+  void* base_ = nullptr;
+  uint64_t first_ = 0;  // an address
+  uint64_t next_ = 0;   // a granule
+  std::map<uint64_t, std::unique_ptr<Region>> regions_;
+  std::unique_ptr<std::atomic<Region*>[]> table_ {
+    new std::atomic<Region*>[ kGranules ]()
+  };
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_DEVICE_ADDRESS_SPACE_H_
