@@ -108,6 +108,16 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
     return stream_->Stop(timer.runtime());
   }
 
+  // Runs task() on the device. It needs private addresses (runtime/arena.h).
+  template <typename Task>
+  absl::Status LaunchTask(Task task) {
+    return stream_->Launch(std::move(task));
+  }
+  // Returns the private address of device memory.
+  absl::StatusOr<void*> ToPrivate(const void* address, uint64_t bytes) const {
+    return stream_->device().ToPrivate(address, bytes);
+  }
+
   // Runs function(arguments...) on the device, for kernels. A Span of device
   // memory is converted to a private address (runtime/arena.h); other arguments
   // are copied.

@@ -202,6 +202,8 @@ struct SimdCode {
   const ElementwiseCode& elementwise;
   // Returns the sum of all elements.
   float (*sum)(int64_t size, const float* x);
+  // The loops of Map and Reduce: a tfplug::HostLoops.
+  const void* const& loops;
 };
 
 // Returns the functions of the best level that this machine supports: baseline,

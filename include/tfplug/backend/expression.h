@@ -2,9 +2,11 @@
 #ifndef TFPLUG_BACKEND_EXPRESSION_H_
 #define TFPLUG_BACKEND_EXPRESSION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,8 +42,9 @@ struct Instruction {
 
 // A computation on scalars: some inputs, a list of instructions in which each
 // value is assigned once, and some outputs. Map and Reduce apply it to each
-// element of their operands. Immutable; value.h builds one from operators,
-// serialize.h writes and reads it as text.
+// element of their operands. Immutable, and cheap to copy: a task that runs
+// after its kernel was destroyed keeps a copy. value.h builds an expression
+// from operators, serialize.h writes and reads it as text.
 //
 // Numbers of 8 and 16 bits are widened where they are loaded and narrowed where
 // they are stored or cast, so nothing is computed in them (ComputeType).
@@ -53,43 +56,53 @@ class Expression {
   };
 
   // The identity of floats.
-  Expression() = default;
+  Expression();
   // Fails with INVALID_ARGUMENT if an instruction has a wrong type, refers to a
   // value that does not precede it, or to an input that does not exist.
   static absl::StatusOr<Expression> Make(std::vector<DataType> inputs,
                                          std::vector<Instruction> instructions,
                                          std::vector<Output> outputs);
 
-  const std::vector<DataType>& inputs() const { return inputs_; }
-  const std::vector<Instruction>& instructions() const { return instructions_; }
-  const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<DataType>& inputs() const { return parts_->inputs; }
+  const std::vector<Instruction>& instructions() const {
+    return parts_->instructions;
+  }
+  const std::vector<Output>& outputs() const { return parts_->outputs; }
 
   // Returns a number that is equal for equal expressions, computed when the
   // expression was built: a key for programs compiled from it.
-  uint64_t fingerprint() const { return fingerprint_; }
+  uint64_t fingerprint() const { return parts_->fingerprint; }
 
   // Returns whether the expression only copies its input.
   bool is_copy() const {
-    return inputs_.size() == 1 && outputs_.size() == 1 &&
-           instructions_.size() == 1 && outputs_[0].type == inputs_[0];
+    return inputs().size() == 1 && outputs().size() == 1 &&
+           instructions().size() == 1 && outputs()[0].type == inputs()[0];
   }
 
   // Registers of an interpreter: values that are not needed at the same time
   // share one, except that a constant keeps its own.
-  int num_registers() const { return num_registers_; }
-  int register_of(size_t value) const { return registers_[value]; }
+  int num_registers() const { return parts_->num_registers; }
+  int register_of(size_t value) const { return parts_->registers[value]; }
+  // Returns the last instruction that uses an element of an input: it, and
+  // those after it, may overwrite the inputs' memory with outputs.
+  size_t last_input_use() const { return parts_->last_input_use; }
 
  private:
-  void AssignRegisters();
-  void SetFingerprint();
+  struct Parts {
+    std::vector<DataType> inputs = {DataType::kFloat};
+    std::vector<Instruction> instructions = {
+        {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
+    std::vector<Output> outputs = {{0, DataType::kFloat}};
+    std::vector<int> registers = {0};
+    int num_registers = 1;
+    size_t last_input_use = 0;
+    uint64_t fingerprint = 0;
 
-  std::vector<DataType> inputs_ = {DataType::kFloat};
-  std::vector<Instruction> instructions_ = {
-      {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
-  std::vector<Output> outputs_ = {{0, DataType::kFloat}};
-  std::vector<int> registers_ = {0};
-  int num_registers_ = 1;
-  uint64_t fingerprint_ = 0;
+    void AssignRegisters();
+    void SetFingerprint();
+  };
+
+  std::shared_ptr<const Parts> parts_;
 };
 
 // Returns the bits of a constant of `type` for Instruction::bits and
@@ -193,21 +206,29 @@ inline absl::StatusOr<Expression> Expression::Make(
           "expressions do not store");
     }
   }
+  auto parts = std::make_shared<Parts>();
+  parts->inputs = std::move(inputs);
+  parts->instructions = std::move(instructions);
+  parts->outputs = std::move(outputs);
+  parts->AssignRegisters();
+  parts->SetFingerprint();
   Expression expression;
-  expression.inputs_ = std::move(inputs);
-  expression.instructions_ = std::move(instructions);
-  expression.outputs_ = std::move(outputs);
-  expression.AssignRegisters();
-  expression.SetFingerprint();
+  expression.parts_ = std::move(parts);
   return expression;
 }
 
-inline void Expression::AssignRegisters() {
-  const size_t n = instructions_.size();
+inline Expression::Expression() {
+  static const auto* const identity =
+      new std::shared_ptr<const Parts>(std::make_shared<Parts>());
+  parts_ = *identity;
+}
+
+inline void Expression::Parts::AssignRegisters() {
+  const size_t n = instructions.size();
   std::vector<size_t> last_use(n);
   for (size_t i = 0; i < n; ++i) {
     last_use[i] = i;
-    const Instruction& in = instructions_[i];
+    const Instruction& in = instructions[i];
     const auto use = [&](int32_t value) {
       if (value >= 0) last_use[static_cast<size_t>(value)] = i;
     };
@@ -215,37 +236,46 @@ inline void Expression::AssignRegisters() {
     use(in.b);
     use(in.c);
   }
-  for (const Output& output : outputs_) {
+  for (const Output& output : outputs) {
     last_use[static_cast<size_t>(output.value)] = n;
   }
-  registers_.assign(n, -1);
-  num_registers_ = 0;
+  last_input_use = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Opcode opcode = instructions[i].opcode;
+    if (opcode == Opcode::kElement)
+      last_input_use = std::max(last_input_use, i);
+    if (opcode == Opcode::kInput) {
+      last_input_use = std::max(last_input_use, last_use[i]);
+    }
+  }
+  registers.assign(n, -1);
+  num_registers = 0;
   std::vector<int> unused;
   for (size_t i = 0; i < n; ++i) {
-    const bool is_constant = instructions_[i].opcode == Opcode::kConstant;
+    const bool is_constant = instructions[i].opcode == Opcode::kConstant;
     if (is_constant || unused.empty()) {
-      registers_[i] = num_registers_++;
+      registers[i] = num_registers++;
     } else {
-      registers_[i] = unused.back();
+      registers[i] = unused.back();
       unused.pop_back();
     }
     for (size_t k = 0; k <= i; ++k) {
-      if (last_use[k] == i && instructions_[k].opcode != Opcode::kConstant) {
-        unused.push_back(registers_[k]);
+      if (last_use[k] == i && instructions[k].opcode != Opcode::kConstant) {
+        unused.push_back(registers[k]);
       }
     }
   }
 }
 
-inline void Expression::SetFingerprint() {
+inline void Expression::Parts::SetFingerprint() {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits at a time
   const auto add = [&](uint64_t value) {
     hash = (hash ^ value) * 0x100000001b3;
     hash ^= hash >> 32;
   };
-  add(inputs_.size());
-  for (DataType type : inputs_) add(static_cast<uint64_t>(type));
-  for (const Instruction& in : instructions_) {
+  add(inputs.size());
+  for (DataType type : inputs) add(static_cast<uint64_t>(type));
+  for (const Instruction& in : instructions) {
     add(static_cast<uint64_t>(in.opcode) << 32 |
         static_cast<uint64_t>(in.type));
     add(static_cast<uint32_t>(in.a) |
@@ -253,11 +283,11 @@ inline void Expression::SetFingerprint() {
     add(static_cast<uint32_t>(in.c));
     add(in.bits);
   }
-  for (const Output& output : outputs_) {
+  for (const Output& output : outputs) {
     add(static_cast<uint64_t>(output.type) << 32 |
         static_cast<uint32_t>(output.value));
   }
-  fingerprint_ = hash;
+  fingerprint = hash;
 }
 
 }  // namespace tfplug

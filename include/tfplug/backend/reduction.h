@@ -6,14 +6,11 @@
 #include <limits>
 
 #include "tfplug/backend/expression.h"
+#include "tfplug/backend/reduce_kind.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug {
-
-// How Reduce combines values. Max and Min are NaN if any value is NaN; of
-// bools they are "any" and "all".
-enum class ReduceKind : uint8_t { kSum, kProduct, kMax, kMin };
 
 // The computation of a Reduce: `map` of the inputs gives the values to combine,
 // `finish` computes the outputs from the result.

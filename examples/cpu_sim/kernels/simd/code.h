@@ -35,6 +35,7 @@ void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
 void SumRows(int64_t rows, int64_t depth, const float* x, float* sum);
 float SumAll(int64_t size, const float* x);
 
+extern const void* const kHostLoops;  // a tfplug::HostLoops
 extern const ElementwiseCode kElementwise;
 extern const Conv2DCode kConv2D;
 extern const DepthwiseCode kDepthwise;

@@ -18,6 +18,7 @@ const SimdCode kCode = {CPU_SIM_TEXT(CPU_SIM_LEVEL),
                         kPool,
                         kBatchNorm,
                         kElementwise,
-                        &SumAll};
+                        &SumAll,
+                        kHostLoops};
 
 }  // namespace cpu_sim::CPU_SIM_LEVEL

@@ -217,6 +217,7 @@ class Odometer {
 
   // Moves the rows to the next element. Returns false after the last one, and
   // then the rows are at the first one again.
+  template <class Row>
   bool Next(absl::Span<Row> rows, absl::Span<Row> more = {}) {
     for (int d = end_; d-- > begin_;) {
       int64_t& at = index_[static_cast<size_t>(d)];

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/backend/value.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "backend/backend.h"
+#include "backend/device_views.h"
+#include "kernels/gemm.h"
+
+namespace cpu_sim {
+namespace {
+
+using tfplug::DataType;
+using tfplug::Operand;
+
+constexpr DataType kFloat = DataType::kFloat;
+
+Operand Transposed(Operand view) {
+  std::swap(view.dim(view.rank - 2), view.dim(view.rank - 1));
+  std::swap(view.stride(view.rank - 2), view.stride(view.rank - 1));
+  return view;
+}
+
+// Returns whether the elements of a dimension are neighbours.
+bool IsUnit(const Operand& view, int d) {
+  return view.dim(d) == 1 || view.stride(d) == 1;
+}
+
+// Returns a matrix with dense rows or columns as an operand of Gemm.
+GemmOperand ForGemm(const Operand& view) {
+  const int row = view.rank - 2, column = view.rank - 1;
+  const auto* const data = static_cast<const float*>(view.data);
+  if (IsUnit(view, column)) return {data, view.stride(row), false};
+  return {data, view.stride(column), true};
+}
+
+// Multiplies the matrices at all indices of the dimensions from `d` on.
+void MultiplyBatch(int d, Operand a, Operand b, Operand c) {
+  const int row = c.rank - 2;
+  if (d == row) {
+    Gemm(c.dim(row), c.dim(row + 1), a.dim(row + 1), ForGemm(a), ForGemm(b),
+         static_cast<float*>(c.data), c.stride(row));
+    return;
+  }
+  for (int64_t i = 0; i < c.dim(d); ++i) {
+    MultiplyBatch(d + 1, a, b, c);
+    for (Operand* x : {&a, &b, &c}) x->Advance(x->stride(d));
+  }
+}
+
+// Moves the last batch dimension to the rows of a and c if b is the same for
+// all of its elements.
+bool MergeBatchWithRows(Operand& a, Operand& b, Operand& c) {
+  const int row = c.rank - 2, batch = row - 1;
+  const auto can_merge = [&](const Operand& x) {
+    return x.stride(batch) == x.dim(row) * x.stride(row);
+  };
+  if (batch < 0 || b.stride(batch) != 0 || !can_merge(a) || !can_merge(c)) {
+    return false;
+  }
+  for (Operand* x : {&a, &b, &c}) {
+    if (x != &b) x->dim(row) *= x->dim(batch);
+    for (int d = batch; d <= row; ++d) {
+      x->dim(d) = x->dim(d + 1);
+      x->stride(d) = x->stride(d + 1);
+    }
+    --x->rank;
+  }
+  return true;
+}
+
+absl::Status Convert(tfplug::Launcher& launcher, const Operand& from,
+                     const Operand& to) {
+  TFPLUG_ASSIGN_OR_RETURN(const tfplug::Expression cast,
+                          tfplug::CastExpression(from.type, to.type));
+  return launcher.Map(cast, {from}, {to});
+}
+
+// Returns the view as floats with dense rows or columns: itself or a copy.
+absl::StatusOr<Operand> ToGemm(tfplug::Launcher& launcher, Operand view) {
+  const int row = view.rank - 2;
+  if (view.type == kFloat && (IsUnit(view, row + 1) || IsUnit(view, row))) {
+    return view;
+  }
+  // A batch that is repeated is converted once.
+  Operand once = view;
+  for (int d = 0; d < row; ++d) {
+    if (view.stride(d) == 0) once.dim(d) = 1;
+  }
+  TFPLUG_ASSIGN_OR_RETURN(
+      Operand dense,
+      launcher.Allocate(kFloat,
+                        absl::MakeConstSpan(once.dims.data(),
+                                            static_cast<size_t>(once.rank))));
+  TFPLUG_RETURN_IF_ERROR(Convert(launcher, once, dense));
+  for (int d = 0; d < row; ++d) {
+    if (view.stride(d) == 0) dense.stride(d) = 0;
+    dense.dim(d) = view.dim(d);
+  }
+  return dense;
+}
+
+}  // namespace
+
+absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
+                             const Operand& a, const Operand& b,
+                             const Operand& c) {
+  if (tfplug::ComputeType(c.type) != kFloat ||
+      tfplug::ComputeType(a.type) != kFloat ||
+      tfplug::ComputeType(b.type) != kFloat) {
+    return tfplug::Backend<Stream>::MatMul(stream, launcher, a, b, c);
+  }
+  TFPLUG_ASSIGN_OR_RETURN(Operand x, ToGemm(launcher, a));
+  TFPLUG_ASSIGN_OR_RETURN(Operand y, ToGemm(launcher, b));
+  Operand z = c;
+  if (c.type != kFloat || !(IsUnit(c, c.rank - 1) || IsUnit(c, c.rank - 2))) {
+    TFPLUG_ASSIGN_OR_RETURN(
+        z, launcher.Allocate(kFloat,
+                             absl::MakeConstSpan(c.dims.data(),
+                                                 static_cast<size_t>(c.rank))));
+  }
+  const Operand result = z;
+  if (!IsUnit(z, z.rank - 1)) {  // c' = b' a'
+    x = Transposed(x);
+    y = Transposed(y);
+    z = Transposed(z);
+    std::swap(x, y);
+  }
+  while (MergeBatchWithRows(x, y, z)) {
+  }
+  TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
+                          ForDevice(stream, {x, y, z}));
+  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask(
+      [views] { MultiplyBatch(0, views[0], views[1], views[2]); }));
+  return result.data == c.data ? absl::OkStatus()
+                               : Convert(launcher, result, c);
+}
+
+}  // namespace cpu_sim

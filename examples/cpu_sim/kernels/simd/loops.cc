@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The loops of tfplug's engine for the host, in which functions of floats are
+// those of Eigen. Their namespace has another name in each level, as Eigen has:
+// see code.h.
+#define CPU_SIM_PASTE_(a, b) a##b
+#define CPU_SIM_PASTE(a, b) CPU_SIM_PASTE_(a, b)
+#define tfplug CPU_SIM_PASTE(cpu_sim_tfplug_, CPU_SIM_LEVEL)
+#include <tfplug/backend/internal/host_code.h>
+
+#include <unsupported/Eigen/SpecialFunctions>
+
+#include "kernels/simd/code.h"
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+namespace cpu_sim::CPU_SIM_LEVEL {
+namespace {
+
+using tfplug::DataType;
+using tfplug::HostRows;
+using tfplug::Opcode;
+
+// ---- Functions --------------------------------------------------------------
+
+// Returns whether Eigen has a loop for the opcode.
+template <typename T>
+bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
+  const Eigen::Map<const Eigen::Array<T, 1, Eigen::Dynamic>> in(x, n);
+  Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> out(y, n);
+  switch (opcode) {
+    case Opcode::kExp:
+      out = in.exp();
+      return true;
+    case Opcode::kExpm1:
+      out = in.expm1();
+      return true;
+    case Opcode::kLog:
+      out = in.log();
+      return true;
+    case Opcode::kLog1p:
+      out = in.log1p();
+      return true;
+    case Opcode::kTanh:
+      out = in.tanh();
+      return true;
+    case Opcode::kSin:
+      out = in.sin();
+      return true;
+    case Opcode::kCos:
+      out = in.cos();
+      return true;
+    case Opcode::kErf:
+      out = in.erf();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
+             const void* b, const void* c) {
+  if (type == static_cast<int>(DataType::kFloat) &&
+      ComputeFunction(static_cast<Opcode>(opcode), n, static_cast<float*>(y),
+                      static_cast<const float*>(a))) {
+    return;
+  }
+  tfplug::internal::HostCompute(opcode, type, from, n, y, a, b, c);
+}
+
+// ---- Half -------------------------------------------------------------------
+
+#ifdef __F16C__
+constexpr int kHalf = static_cast<int>(DataType::kHalf);
+constexpr int64_t kHalves = 8;  // in a vector
+
+void Load(int type, int64_t rows, int64_t n, const HostRows& x, void* y) {
+  if (type != kHalf || x.stride != 1) {
+    return tfplug::internal::HostLoad(type, rows, n, x, y);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const uint16_t* from =
+        static_cast<const uint16_t*>(x.data) + r * x.row_stride;
+    float* to = static_cast<float*>(y) + r * n;
+    int64_t i = 0;
+    for (; i + kHalves <= n; i += kHalves) {
+      const auto halves =
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+      _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
+    }
+    for (; i < n; ++i) to[i] = _cvtsh_ss(from[i]);
+  }
+}
+
+void Store(int from, int type, int64_t rows, int64_t n, const void* x,
+           const HostRows& y) {
+  if (from != static_cast<int>(DataType::kFloat) || type != kHalf ||
+      y.stride != 1) {
+    return tfplug::internal::HostStore(from, type, rows, n, x, y);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* values = static_cast<const float*>(x) + r * n;
+    uint16_t* to = static_cast<uint16_t*>(y.data) + r * y.row_stride;
+    int64_t i = 0;
+    for (; i + kHalves <= n; i += kHalves) {
+      _mm_storeu_si128(
+          reinterpret_cast<__m128i*>(to + i),
+          _mm256_cvtps_ph(_mm256_loadu_ps(values + i),
+                          _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+    for (; i < n; ++i) to[i] = _cvtss_sh(values[i], _MM_FROUND_TO_NEAREST_INT);
+  }
+}
+#else
+constexpr auto* const Load = &tfplug::internal::HostLoad;
+constexpr auto* const Store = &tfplug::internal::HostStore;
+#endif
+
+constexpr tfplug::HostLoops kLoops = {
+    &Compute,
+    Load,
+    Store,
+    &tfplug::internal::HostCopy,
+    &tfplug::internal::HostSelect,
+    &tfplug::internal::HostCombineRows,
+    &tfplug::internal::HostCombineEach,
+};
+
+}  // namespace
+
+const void* const kHostLoops = &kLoops;
+
+}  // namespace cpu_sim::CPU_SIM_LEVEL

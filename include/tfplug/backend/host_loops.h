@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_HOST_LOOPS_H_
+#define TFPLUG_BACKEND_HOST_LOOPS_H_
+
+#include <cstdint>
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Rows of elements in memory; element [r][i] is at data + r * row_stride + i *
+// stride. Dense if stride is 1 and row_stride is the number of elements in a
+// row.
+struct HostRows {
+  void* data;
+  int64_t row_stride;
+  int64_t stride;
+};
+
+// The loops over elements from which host.h makes the primitives of a device
+// that computes on the host. Arguments are plain data, and enumerators (Opcode,
+// DataType, ReduceKind) are passed as their numbers, so that a library can
+// compile the loops for several instruction sets and choose one at run time:
+// see GenericHostLoops (internal/host_code.h).
+//
+// Arrays hold elements of a type that is computed in (ComputeType) unless
+// stated otherwise. An output may be the same array as an input, but does not
+// overlap one otherwise.
+struct HostLoops {
+  // y[i] = opcode(a[i], b[i], c[i]) for i < n. `type` is that of y as in
+  // Instruction::type, `from` that of a.
+  void (*compute)(int opcode, int type, int from, int64_t n, void* y,
+                  const void* a, const void* b, const void* c);
+  // Converts rows of elements of `type` to the dense array y.
+  void (*load)(int type, int64_t rows, int64_t n, const HostRows& x, void* y);
+  // Converts the dense array x of `from` to rows of elements of `type`.
+  void (*store)(int from, int type, int64_t rows, int64_t n, const void* x,
+                const HostRows& y);
+  // Copies rows of elements of `size` bytes: 1, 2, 4 or 8.
+  void (*copy)(int size, int64_t rows, int64_t n, const HostRows& x,
+               const HostRows& y);
+  // Reads element index[r * n + i] of an axis that begins at x[r][i], as
+  // Opcode::kElement does.
+  void (*select)(int type, int64_t rows, int64_t n, const HostRows& x,
+                 const int64_t* index, int64_t axis_size, int64_t axis_stride,
+                 void* y);
+  // Combine n values in each row: totals[i] with x[r * row_stride + i] for all
+  // r, or totals[r] with x[r * row_stride + i] for all i. Totals of floats are
+  // doubles.
+  void (*combine_rows)(int kind, int type, int64_t rows, int64_t n,
+                       const void* x, int64_t row_stride, void* totals);
+  void (*combine_each)(int kind, int type, int64_t rows, int64_t n,
+                       const void* x, int64_t row_stride, void* totals);
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_HOST_LOOPS_H_

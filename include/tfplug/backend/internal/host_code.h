@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_INTERNAL_HOST_CODE_H_
+#define TFPLUG_BACKEND_INTERNAL_HOST_CODE_H_
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "tfplug/backend/host_loops.h"
+#include "tfplug/backend/internal/host_combine.h"
+#include "tfplug/backend/internal/scalar_code.h"
+
+#pragma GCC visibility push(hidden)
+
+// HostLoops as plain loops, which compilers vectorize. To compile them for
+// another instruction set, include this file with `tfplug` defined as another
+// name: the linker merges equal functions of equal names.
+namespace tfplug::internal {
+
+inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
+                        void* y, const void* a, const void* b, const void* c) {
+  const auto opcode = static_cast<Opcode>(opcode_number);
+  const auto type = static_cast<DataType>(type_number);
+  if (opcode == Opcode::kSelect) {
+    const bool* const condition = static_cast<const bool*>(a);
+    return VisitComputed(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* const to = static_cast<T*>(y);
+      const T* const u = static_cast<const T*>(b);
+      const T* const v = static_cast<const T*>(c);
+      TFPLUG_INTERNAL_NO_OVERLAP
+      for (int64_t i = 0; i < n; ++i) {
+        const T x = u[i], z = v[i];  // read both, so that there is no branch
+        to[i] = condition[i] ? x : z;
+      }
+    });
+  }
+  if (opcode == Opcode::kBitcast) {
+    std::memmove(y, a, static_cast<size_t>(n) * DataTypeSize(type));
+    return;
+  }
+  const OpcodeInfo info = InfoOf(opcode);
+  VisitComputed(static_cast<DataType>(from), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const x = static_cast<const T*>(a);
+    const T* const z = static_cast<const T*>(b);
+    if (opcode == Opcode::kCast) {
+      return VisitStored(type, [&](auto to) {
+        using To = typename decltype(to)::type;
+        using C = Computed<To>;
+        Each(n, static_cast<C*>(y), x,
+             [](T v) { return static_cast<C>(Convert<To>(v)); });
+      });
+    }
+    if (info.gives_bool) {
+      return ComputeComparison(opcode, n, static_cast<bool*>(y), x, z);
+    }
+    if (info.arity == 2) {
+      return ComputeBinary(opcode, n, static_cast<T*>(y), x, z);
+    }
+    ComputeUnary(opcode, n, static_cast<T*>(y), x);
+  });
+}
+
+// y[r][i] = convert(x[r][i]). Visits memory in the order of the smaller stride.
+template <class From, class To, class Convert>
+void ConvertRows(int64_t rows, int64_t n, const From* x, int64_t x_row,
+                 int64_t x_stride, To* y, int64_t y_row, int64_t y_stride,
+                 Convert convert) {
+  if (x_stride == 1 && y_stride == 1) {
+    if (x_row == n && y_row == n) {
+      n *= rows;
+      rows = 1;
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      Each(n, y + r * y_row, x + r * x_row, convert);
+    }
+    return;
+  }
+  if (x_stride == 0 && y_stride == 1) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const To value = convert(x[r * x_row]);
+      To* const to = y + r * y_row;
+      for (int64_t i = 0; i < n; ++i) to[i] = value;
+    }
+    return;
+  }
+  if (x_row == 1 && x_stride != 1) {  // transposed
+    for (int64_t i = 0; i < n; ++i) {
+      TFPLUG_INTERNAL_NO_OVERLAP
+      for (int64_t r = 0; r < rows; ++r) {
+        y[r * y_row + i * y_stride] = convert(x[r + i * x_stride]);
+      }
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    TFPLUG_INTERNAL_NO_OVERLAP
+    for (int64_t i = 0; i < n; ++i) {
+      y[r * y_row + i * y_stride] = convert(x[r * x_row + i * x_stride]);
+    }
+  }
+}
+
+inline void HostLoad(int type, int64_t rows, int64_t n, const HostRows& x,
+                     void* y) {
+  VisitStored(static_cast<DataType>(type), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = Computed<T>;
+    ConvertRows(rows, n, static_cast<const T*>(x.data), x.row_stride, x.stride,
+                static_cast<C*>(y), n, 1,
+                [](T v) { return static_cast<C>(v); });
+  });
+}
+
+inline void HostStore(int from, int type, int64_t rows, int64_t n,
+                      const void* x, const HostRows& y) {
+  VisitComputed(static_cast<DataType>(from), [&](auto from_tag) {
+    using From = typename decltype(from_tag)::type;
+    VisitStored(static_cast<DataType>(type), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      ConvertRows(rows, n, static_cast<const From*>(x), n, 1,
+                  static_cast<T*>(y.data), y.row_stride, y.stride,
+                  [](From v) { return Convert<T>(v); });
+    });
+  });
+}
+
+inline void HostCopy(int size, int64_t rows, int64_t n, const HostRows& x,
+                     const HostRows& y) {
+  const auto copy = [&](auto zero) {
+    using T = decltype(zero);
+    if (x.stride == 1 && y.stride == 1) {
+      const auto bytes = static_cast<size_t>(n) * sizeof(T);
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memmove(static_cast<T*>(y.data) + r * y.row_stride,
+                     static_cast<const T*>(x.data) + r * x.row_stride, bytes);
+      }
+      return;
+    }
+    ConvertRows(rows, n, static_cast<const T*>(x.data), x.row_stride, x.stride,
+                static_cast<T*>(y.data), y.row_stride, y.stride,
+                [](T v) { return v; });
+  };
+  switch (size) {
+    case 1:
+      return copy(uint8_t{0});
+    case 2:
+      return copy(uint16_t{0});
+    case 4:
+      return copy(uint32_t{0});
+    default:
+      return copy(uint64_t{0});
+  }
+}
+
+inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
+                       const int64_t* index, int64_t axis_size,
+                       int64_t axis_stride, void* y) {
+  VisitStored(static_cast<DataType>(type), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = Computed<T>;
+    for (int64_t r = 0; r < rows; ++r, index += n) {
+      const T* const from = static_cast<const T*>(x.data) + r * x.row_stride;
+      C* const to = static_cast<C*>(y) + r * n;
+      int64_t differ = 0;
+      for (int64_t i = 0; i < n; ++i) differ |= index[i] ^ index[0];
+      if (differ == 0 && x.stride == 1) {  // a row of a table
+        const bool exists = index[0] >= 0 && index[0] < axis_size;
+        const T* const row = exists ? from + index[0] * axis_stride : nullptr;
+        for (int64_t i = 0; i < n; ++i) {
+          to[i] = exists ? static_cast<C>(row[i]) : C(0);
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        const bool exists = index[i] >= 0 && index[i] < axis_size;
+        to[i] =
+            exists ? static_cast<C>(from[i * x.stride + index[i] * axis_stride])
+                   : C(0);
+      }
+    }
+  });
+}
+
+inline constexpr HostLoops kGenericHostLoops = {
+    &HostCompute, &HostLoad,        &HostStore,       &HostCopy,
+    &HostSelect,  &HostCombineRows, &HostCombineEach,
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_INTERNAL_HOST_CODE_H_

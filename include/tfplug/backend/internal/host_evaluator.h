@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_INTERNAL_HOST_EVALUATOR_H_
+#define TFPLUG_BACKEND_INTERNAL_HOST_EVALUATOR_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "tfplug/backend/expression.h"
+#include "tfplug/backend/host_loops.h"
+#include "tfplug/backend/view.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// A position in an operand, and the strides of the two dimensions that a tile
+// covers.
+struct HostCursor {
+  const Operand* operand;
+  int64_t offset;  // in elements
+  int64_t row_stride;
+  int64_t stride;
+
+  HostCursor Moved(int64_t row, int64_t i) const {
+    return {operand, offset + row * row_stride + i * stride, row_stride,
+            stride};
+  }
+  char* data() const {
+    return static_cast<char*>(operand->data) +
+           offset * static_cast<int64_t>(DataTypeSize(operand->type));
+  }
+  HostRows rows() const { return {data(), row_stride, stride}; }
+};
+using HostCursors = absl::InlinedVector<HostCursor, 4>;
+
+// Evaluates an expression for tiles of up to kTile elements: one instruction
+// after the other, each in a loop over arrays. Values are in registers, or
+// where they are in memory already, so an expression of one instruction reads
+// its inputs and writes its output without copies.
+class HostEvaluator {
+ public:
+  static constexpr int64_t kTile = 512;
+
+  HostEvaluator(const HostLoops& loops, const Expression& expression)
+      : loops_(loops), expression_(expression) {}
+  HostEvaluator(const HostEvaluator&) = delete;
+  HostEvaluator& operator=(const HostEvaluator&) = delete;
+
+  // Must be called before Run, with cursors at the first tile, which must be
+  // the largest. Inputs whose element in `changing` is false have the same
+  // elements in all tiles, except that some tiles are smaller. `same_size`:
+  // rows are equally long in all tiles.
+  void Start(absl::Span<const HostCursor> inputs,
+             absl::Span<const bool> changing,
+             absl::Span<const HostCursor> outputs, int64_t rows, int64_t n,
+             bool same_size) {
+    same_size_ = same_size;
+    const auto& all = expression_.instructions();
+    places_.resize(all.size());
+    const size_t num_fixed = static_cast<size_t>(
+        std::count(changing.begin(), changing.end(), false));
+    const size_t count =
+        static_cast<size_t>(expression_.num_registers()) + num_fixed;
+    if (count > kStackRegisters) {
+      heap_.reset(new Register[count]);
+      registers_ = heap_.get();
+    }
+    const int64_t size = rows * n;
+    size_t next = static_cast<size_t>(expression_.num_registers());
+    for (size_t i = 0; i < all.size(); ++i) {
+      Place& place = places_[i];
+      place = {Place::kRegister, -1, Register_(expression_.register_of(i))};
+      const Instruction& in = all[i];
+      if (in.opcode == Opcode::kConstant) {
+        place.kind = Place::kFixed;
+        Fill(in.type, in.bits, size, place.data);
+      } else if (in.opcode == Opcode::kInput) {
+        const size_t k = static_cast<size_t>(in.a);
+        if (!changing[k]) {
+          place = {Place::kFixed, -1, Register_(static_cast<int>(next++))};
+          Load(inputs[k], rows, n, place.data);
+        } else if (IsDirect(inputs[k], rows, n) && !IsOneOfOutputs(i)) {
+          place.kind = Place::kMemory;
+        }
+      }
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const auto i = static_cast<size_t>(expression_.outputs()[k].value);
+      const Opcode opcode = all[i].opcode;
+      if (opcode != Opcode::kConstant && opcode != Opcode::kInput &&
+          i >= expression_.last_input_use() && places_[i].output < 0 &&
+          IsDirect(outputs[k], rows, n) &&
+          TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type) {
+        places_[i].output = static_cast<int>(k);
+      }
+    }
+  }
+
+  // Returns whether tiles may be larger than kTile, because no value is in a
+  // register.
+  bool needs_no_registers() const {
+    for (const Place& place : places_) {
+      if (place.kind != Place::kMemory && place.output < 0) return false;
+    }
+    return true;
+  }
+
+  // Computes a tile: rows x n elements at the cursors.
+  void Run(absl::Span<const HostCursor> inputs,
+           absl::Span<const HostCursor> outputs, int64_t rows, int64_t n) {
+    const auto& all = expression_.instructions();
+    const int64_t size = rows * n;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Instruction& in = all[i];
+      Place& place = places_[i];
+      if (place.kind == Place::kFixed) continue;
+      if (place.output >= 0) {
+        place.data = outputs[static_cast<size_t>(place.output)].data();
+      }
+      switch (in.opcode) {
+        case Opcode::kInput: {
+          const HostCursor& from = inputs[static_cast<size_t>(in.a)];
+          if (place.kind == Place::kMemory) {
+            place.data = from.data();
+          } else {
+            Load(from, rows, n, place.data);
+          }
+          break;
+        }
+        case Opcode::kElement: {
+          const HostCursor& from = inputs[static_cast<size_t>(in.a)];
+          const Operand& operand = *from.operand;
+          loops_.select(static_cast<int>(operand.type), rows, n, from.rows(),
+                        static_cast<const int64_t*>(value(in.b)),
+                        operand.axis_size, operand.axis_stride, place.data);
+          break;
+        }
+        default:
+          loops_.compute(static_cast<int>(in.opcode), static_cast<int>(in.type),
+                         static_cast<int>(TypeOf(in.a)), size, place.data,
+                         value(in.a), in.b < 0 ? nullptr : value(in.b),
+                         in.c < 0 ? nullptr : value(in.c));
+      }
+    }
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const int32_t id = expression_.outputs()[k].value;
+      const Place& place = places_[static_cast<size_t>(id)];
+      if (place.output == static_cast<int>(k)) continue;
+      loops_.store(static_cast<int>(TypeOf(id)),
+                   static_cast<int>(outputs[k].operand->type), rows, n,
+                   place.data, outputs[k].rows());
+    }
+  }
+
+  // Returns the values of output `k`, of the type in which it is computed.
+  const void* output(size_t k) const {
+    return value(expression_.outputs()[k].value);
+  }
+
+ private:
+  // The addresses of registers differ in more than their highest bits, which
+  // caches would not distinguish.
+  struct alignas(64) Register {
+    uint64_t values[kTile + 40];
+  };
+  struct Place {
+    enum Kind { kRegister, kFixed, kMemory };
+    Kind kind;
+    int output;  // the output that the value is computed in, or -1
+    void* data;
+  };
+  static constexpr size_t kStackRegisters = 6;
+
+  void* Register_(int i) { return registers_[i].values; }
+  const void* value(int32_t id) const {
+    return places_[static_cast<size_t>(id)].data;
+  }
+  DataType TypeOf(int32_t id) const {
+    return ComputeType(
+        expression_.instructions()[static_cast<size_t>(id)].type);
+  }
+  // With several outputs, a store may precede the one that reads the input.
+  bool IsOneOfOutputs(size_t id) const {
+    const auto& outputs = expression_.outputs();
+    if (outputs.size() == 1) return false;
+    for (const auto& output : outputs) {
+      if (static_cast<size_t>(output.value) == id) return true;
+    }
+    return false;
+  }
+
+  // Returns whether a tile is an array in memory, of the type it is computed
+  // in.
+  bool IsDirect(const HostCursor& cursor, int64_t rows, int64_t n) const {
+    const Operand& operand = *cursor.operand;
+    return operand.has_memory() && operand.type == ComputeType(operand.type) &&
+           (cursor.stride == 1 || n == 1) &&
+           (rows == 1 || (same_size_ && cursor.row_stride == n));
+  }
+
+  // Writes n equal values.
+  void Fill(DataType type, uint64_t bits, int64_t n, void* y) const {
+    const DataType computed = ComputeType(type);
+    uint64_t value = bits;  // its first bytes are the value
+    if (IsFloat(computed)) {
+      double real;
+      std::memcpy(&real, &bits, sizeof(real));
+      if (computed == DataType::kFloat) {
+        const auto number = static_cast<float>(real);
+        std::memcpy(&value, &number, sizeof(number));
+      }
+    } else if (computed == DataType::kBool) {
+      value = bits != 0 ? 1 : 0;
+    }
+    loops_.copy(static_cast<int>(DataTypeSize(computed)), 1, n, {&value, 0, 0},
+                {y, n, 1});
+  }
+
+  void Load(const HostCursor& from, int64_t rows, int64_t n, void* y) const {
+    const Operand& operand = *from.operand;
+    switch (operand.kind) {
+      case Operand::Kind::kScalar:
+        return Fill(operand.type, operand.scalar, rows * n, y);
+      case Operand::Kind::kIndex:
+        return LoadIndices(from, rows, n, y);
+      default:
+        return loops_.load(static_cast<int>(operand.type), rows, n, from.rows(),
+                           y);
+    }
+  }
+
+  static void LoadIndices(const HostCursor& from, int64_t rows, int64_t n,
+                          void* y) {
+    const int64_t first =
+        static_cast<int64_t>(from.operand->scalar) + from.offset;
+    const auto load = [&](auto* to) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      for (int64_t r = 0; r < rows; ++r, to += n) {
+        const int64_t begin = first + r * from.row_stride;
+        for (int64_t i = 0; i < n; ++i) {
+          to[i] = static_cast<T>(begin + i * from.stride);
+        }
+      }
+    };
+    switch (ComputeType(from.operand->type)) {
+      case DataType::kFloat:
+        return load(static_cast<float*>(y));
+      case DataType::kDouble:
+        return load(static_cast<double*>(y));
+      case DataType::kInt32:
+      case DataType::kUint32:
+        return load(static_cast<uint32_t*>(y));
+      default:
+        return load(static_cast<uint64_t*>(y));
+    }
+  }
+
+  const HostLoops& loops_;
+  const Expression& expression_;
+  bool same_size_ = false;
+  absl::InlinedVector<Place, 12> places_;
+  Register stack_[kStackRegisters];
+  std::unique_ptr<Register[]> heap_;
+  Register* registers_ = stack_;
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_INTERNAL_HOST_EVALUATOR_H_

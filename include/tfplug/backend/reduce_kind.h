@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_REDUCE_KIND_H_
+#define TFPLUG_BACKEND_REDUCE_KIND_H_
+
+#include <cstdint>
+
+namespace tfplug {
+
+// How Reduce combines values. Max and Min are NaN if any value is NaN; of
+// bools they are "any" and "all".
+enum class ReduceKind : uint8_t { kSum, kProduct, kMax, kMin };
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_BACKEND_REDUCE_KIND_H_
