@@ -14,41 +14,12 @@
 #include "kernels/elementwise.h"
 #include "kernels/softmax.h"
 
-// The ops that tfplug's rules for transformers create.
+// The normalization and attention that tfplug's rules for transformers create.
 namespace cpu_sim {
 namespace {
 
-TFPLUG_REGISTER_OP(tfplug::GeluOp());
-TFPLUG_REGISTER_OP(tfplug::GeluTanhOp());
-TFPLUG_REGISTER_OP(tfplug::SiluOp());
-TFPLUG_REGISTER_OP(tfplug::SwigluOp());
 TFPLUG_REGISTER_OP(tfplug::LayerNormOp());
 TFPLUG_REGISTER_OP(tfplug::AttentionOp());
-
-// ---- Activations ------------------------------------------------------------
-
-constexpr auto kGelu = [](const auto& x) {
-  return x.unaryExpr([](float value) {
-    return 0.5f * value * std::erfc(-value * 0.70710678118654752f);
-  });
-};
-constexpr auto kGeluTanh = [](const auto& x) {
-  return x.unaryExpr([](float value) {
-    const float inner =
-        0.79788456080286536f * (value + 0.044715f * value * value * value);
-    return 0.5f * value * (1 + std::tanh(inner));
-  });
-};
-constexpr auto kSilu = [](const auto& x) { return x / (1 + (-x).exp()); };
-constexpr auto kSwiglu = [](const auto& gate, const auto& x) {
-  return x * gate / (1 + (-gate).exp());
-};
-
-[[maybe_unused]] const bool activations =
-    RegisterUnary<kGelu, float>("TfplugGelu") &&
-    RegisterUnary<kGeluTanh, float>("TfplugGeluTanh") &&
-    RegisterUnary<kSilu, float>("TfplugSilu") &&
-    RegisterBinary<kSwiglu, float>("TfplugSwiglu");
 
 // ---- Layer normalization ----------------------------------------------------
 

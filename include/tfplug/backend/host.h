@@ -23,6 +23,7 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
   if (expression.is_copy() && inputs[0].has_memory()) {
     return HostCopyView(loops, inputs[0], outputs[0]);
   }
+  if (HostCopyRows(expression, inputs, outputs)) return;
   const int inner = outputs[0].rank - 1, row = outputs[0].rank - 2;
   HostTiling tiling(row >= 0 ? outputs[0].dim(row) : 1,
                     inner >= 0 ? outputs[0].dim(inner) : 1,

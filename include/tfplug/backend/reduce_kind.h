@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(hidden)
+
 namespace tfplug {
 
 // How Reduce combines values. Max and Min are NaN if any value is NaN; of
@@ -11,5 +13,7 @@ namespace tfplug {
 enum class ReduceKind : uint8_t { kSum, kProduct, kMax, kMin };
 
 }  // namespace tfplug
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BACKEND_REDUCE_KIND_H_

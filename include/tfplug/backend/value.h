@@ -273,9 +273,11 @@ absl::StatusOr<Expression> MakeExpression(
                                    std::make_index_sequence<kInputs>());
 }
 
-// Returns the expression that converts `from` to `to`, or copies.
+// Returns the expression that converts `from` to `to`, or copies. Storing the
+// output rounds or wraps.
 inline absl::StatusOr<Expression> CastExpression(DataType from, DataType to) {
-  return MakeExpression({from}, {to}, [&](Value x) { return Cast(x, to); });
+  return MakeExpression({from}, {to},
+                        [&](Value x) { return Cast(x, ComputeType(to)); });
 }
 
 }  // namespace tfplug

@@ -60,16 +60,6 @@ bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
   }
 }
 
-void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
-             const void* b, const void* c) {
-  if (type == static_cast<int>(DataType::kFloat) &&
-      ComputeFunction(static_cast<Opcode>(opcode), n, static_cast<float*>(y),
-                      static_cast<const float*>(a))) {
-    return;
-  }
-  tfplug::internal::HostCompute(opcode, type, from, n, y, a, b, c);
-}
-
 // ---- Half -------------------------------------------------------------------
 
 #ifdef __F16C__
@@ -113,10 +103,40 @@ void Store(int from, int type, int64_t rows, int64_t n, const void* x,
     for (; i < n; ++i) to[i] = _cvtss_sh(values[i], _MM_FROUND_TO_NEAREST_INT);
   }
 }
+
+// Rounds floats to half.
+bool Round(int64_t n, float* y, const float* x) {
+  constexpr int64_t kPiece = 512;
+  uint16_t halves[kPiece];
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const int64_t some = std::min(kPiece, n - i);
+    const HostRows rows = {halves, some, 1};
+    Store(static_cast<int>(DataType::kFloat), kHalf, 1, some, x + i, rows);
+    Load(kHalf, 1, some, rows, y + i);
+  }
+  return true;
+}
 #else
+bool Round(int64_t, float*, const float*) { return false; }
 constexpr auto* const Load = &tfplug::internal::HostLoad;
 constexpr auto* const Store = &tfplug::internal::HostStore;
 #endif
+
+void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
+             const void* b, const void* c) {
+  if (type == static_cast<int>(DataType::kFloat) &&
+      ComputeFunction(static_cast<Opcode>(opcode), n, static_cast<float*>(y),
+                      static_cast<const float*>(a))) {
+    return;
+  }
+  if (opcode == static_cast<int>(Opcode::kCast) &&
+      type == static_cast<int>(DataType::kHalf) &&
+      from == static_cast<int>(DataType::kFloat) &&
+      Round(n, static_cast<float*>(y), static_cast<const float*>(a))) {
+    return;
+  }
+  tfplug::internal::HostCompute(opcode, type, from, n, y, a, b, c);
+}
 
 constexpr tfplug::HostLoops kLoops = {
     &Compute,

@@ -17,26 +17,47 @@
 // name: the linker merges equal functions of equal names.
 namespace tfplug::internal {
 
+// y[i] = condition[i] ? u[i] : v[i], without branches.
+template <class Bits>
+void SelectBits(int64_t n, void* y, const void* condition, const void* u,
+                const void* v) {
+  Bits* const to = static_cast<Bits*>(y);
+  const uint8_t* const flags = static_cast<const uint8_t*>(condition);
+  const Bits* const a = static_cast<const Bits*>(u);
+  const Bits* const b = static_cast<const Bits*>(v);
+  TFPLUG_INTERNAL_NO_OVERLAP
+  for (int64_t i = 0; i < n; ++i) {
+    const Bits mask = static_cast<Bits>(0 - static_cast<Bits>(flags[i]));
+    to[i] = static_cast<Bits>((a[i] & mask) | (b[i] & ~mask));
+  }
+}
+
 inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
                         void* y, const void* a, const void* b, const void* c) {
   const auto opcode = static_cast<Opcode>(opcode_number);
   const auto type = static_cast<DataType>(type_number);
   if (opcode == Opcode::kSelect) {
-    const bool* const condition = static_cast<const bool*>(a);
-    return VisitComputed(type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      T* const to = static_cast<T*>(y);
-      const T* const u = static_cast<const T*>(b);
-      const T* const v = static_cast<const T*>(c);
-      TFPLUG_INTERNAL_NO_OVERLAP
-      for (int64_t i = 0; i < n; ++i) {
-        const T x = u[i], z = v[i];  // read both, so that there is no branch
-        to[i] = condition[i] ? x : z;
-      }
-    });
+    switch (DataTypeSize(type)) {
+      case 1:
+        return SelectBits<uint8_t>(n, y, a, b, c);
+      case 4:
+        return SelectBits<uint32_t>(n, y, a, b, c);
+      default:
+        return SelectBits<uint64_t>(n, y, a, b, c);
+    }
   }
   if (opcode == Opcode::kBitcast) {
     std::memmove(y, a, static_cast<size_t>(n) * DataTypeSize(type));
+    return;
+  }
+  if (opcode == Opcode::kCast && type == DataType::kFloat &&
+      static_cast<DataType>(from) == DataType::kBool) {
+    // Compilers do not vectorize the conversion itself.
+    const uint8_t* const flags = static_cast<const uint8_t*>(a);
+    uint32_t* const to = static_cast<uint32_t*>(y);
+    constexpr uint32_t kOne = 0x3f800000;  // the bits of 1.0f
+    TFPLUG_INTERNAL_NO_OVERLAP
+    for (int64_t i = 0; i < n; ++i) to[i] = (0u - flags[i]) & kOne;
     return;
   }
   const OpcodeInfo info = InfoOf(opcode);
@@ -62,7 +83,41 @@ inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
   });
 }
 
-// y[r][i] = convert(x[r][i]). Visits memory in the order of the smaller stride.
+// y[r][i] = convert(x[r + i * x_stride]). A square of elements is transposed in
+// an array, so that neither side keeps many cache lines in use: strides are
+// often powers of two, which few lines of a cache can have.
+template <class From, class To, class Convert>
+void TransposeRows(int64_t rows, int64_t n, const From* x, int64_t x_stride,
+                   To* y, int64_t y_row, Convert convert) {
+  constexpr int64_t kSide = 16;
+  To square[kSide][kSide];
+  for (int64_t r = 0; r < rows; r += kSide) {
+    const int64_t height = rows - r < kSide ? rows - r : kSide;
+    for (int64_t i = 0; i < n; i += kSide) {
+      const int64_t width = n - i < kSide ? n - i : kSide;
+      for (int64_t k = 0; k < width; ++k) {
+        const From* const column = x + r + (i + k) * x_stride;
+        if (height == kSide) {
+          for (int64_t j = 0; j < kSide; ++j) square[j][k] = convert(column[j]);
+        } else {
+          for (int64_t j = 0; j < height; ++j) {
+            square[j][k] = convert(column[j]);
+          }
+        }
+      }
+      for (int64_t j = 0; j < height; ++j) {
+        To* const to = y + (r + j) * y_row + i;
+        if (width == kSide) {
+          for (int64_t k = 0; k < kSide; ++k) to[k] = square[j][k];
+        } else {
+          for (int64_t k = 0; k < width; ++k) to[k] = square[j][k];
+        }
+      }
+    }
+  }
+}
+
+// y[r][i] = convert(x[r][i]).
 template <class From, class To, class Convert>
 void ConvertRows(int64_t rows, int64_t n, const From* x, int64_t x_row,
                  int64_t x_stride, To* y, int64_t y_row, int64_t y_stride,
@@ -85,14 +140,8 @@ void ConvertRows(int64_t rows, int64_t n, const From* x, int64_t x_row,
     }
     return;
   }
-  if (x_row == 1 && x_stride != 1) {  // transposed
-    for (int64_t i = 0; i < n; ++i) {
-      TFPLUG_INTERNAL_NO_OVERLAP
-      for (int64_t r = 0; r < rows; ++r) {
-        y[r * y_row + i * y_stride] = convert(x[r + i * x_stride]);
-      }
-    }
-    return;
+  if (x_row == 1 && x_stride != 1 && y_stride == 1) {
+    return TransposeRows(rows, n, x, x_stride, y, y_row, convert);
   }
   for (int64_t r = 0; r < rows; ++r) {
     TFPLUG_INTERNAL_NO_OVERLAP

@@ -95,6 +95,14 @@ void CombineRowsOf(int64_t rows, int64_t n, const T* x, int64_t row_stride,
   for (; first + kLanes <= n; first += kLanes) {
     columns(first, std::integral_constant<int64_t, kLanes>());
   }
+  if (first + kLanes / 2 <= n) {
+    columns(first, std::integral_constant<int64_t, kLanes / 2>());
+    first += kLanes / 2;
+  }
+  if (first + kLanes / 4 <= n) {
+    columns(first, std::integral_constant<int64_t, kLanes / 4>());
+    first += kLanes / 4;
+  }
   if (first < n) columns(first, n - first);
 }
 

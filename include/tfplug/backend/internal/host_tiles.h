@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -136,21 +137,56 @@ inline void HostCopyView(const HostLoops& loops, const Operand& from,
   const int inner = to.rank - 1, row = to.rank - 2;
   HostCursors x = CursorsOf(absl::MakeConstSpan(&from, 1), row, inner);
   HostCursors y = CursorsOf(absl::MakeConstSpan(&to, 1), row, inner);
-  HostTiling tiling(row >= 0 ? to.dim(row) : 1, inner >= 0 ? to.dim(inner) : 1,
-                    false);
-  tiling.tile_rows = tiling.rows;
-  tiling.tile_inner = tiling.inner;
-  if (IsTransposed(absl::MakeConstSpan(&from, 1), row, inner)) {
-    tiling.tile_rows = tiling.tile_inner = 32;
-  }
+  const int64_t rows = row >= 0 ? to.dim(row) : 1;
+  const int64_t n = inner >= 0 ? to.dim(inner) : 1;
   const int size = static_cast<int>(DataTypeSize(to.type));
   HostOdometer outer(0, row);
   do {
-    tiling.ForEachTile([&](int64_t r, int64_t i, int64_t rows, int64_t n) {
-      loops.copy(size, rows, n, x[0].Moved(r, i).rows(),
-                 y[0].Moved(r, i).rows());
-    });
+    loops.copy(size, rows, n, x[0].rows(), y[0].rows());
   } while (outer.Next(absl::MakeSpan(x), absl::MakeSpan(y)));
+}
+
+// Gathers whole rows: runs an expression that selects an element with an input
+// as the index if all elements of a row have the same index. Returns whether it
+// does.
+inline bool HostCopyRows(const Expression& expression, Operands inputs,
+                         Operands outputs) {
+  const auto& all = expression.instructions();
+  if (inputs.size() != 2 || all.size() > 3 || outputs.size() != 1 ||
+      all.back().opcode != Opcode::kElement || all.back().a != 1 ||
+      static_cast<size_t>(expression.outputs()[0].value) + 1 != all.size() ||
+      all[0].opcode != Opcode::kInput || all[0].a != 0 ||
+      (all.size() == 3 && all[1].opcode != Opcode::kCast) ||
+      outputs[0].type != inputs[1].type) {
+    return false;
+  }
+  const Operand &index = inputs[0], &table = inputs[1];
+  const int inner = outputs[0].rank - 1;
+  if (inner < 0 || !index.has_memory() || index.stride(inner) != 0 ||
+      table.stride(inner) != 1 || outputs[0].stride(inner) != 1 ||
+      (index.type != DataType::kInt32 && index.type != DataType::kInt64)) {
+    return false;
+  }
+  const size_t element = DataTypeSize(table.type);
+  const size_t bytes = static_cast<size_t>(outputs[0].dim(inner)) * element;
+  HostCursors from = CursorsOf(inputs, -1, -1);
+  HostCursors to = CursorsOf(outputs, -1, -1);
+  HostOdometer outer(0, inner);
+  do {
+    const char* const at = from[0].data();
+    const int64_t i = index.type == DataType::kInt64
+                          ? *reinterpret_cast<const int64_t*>(at)
+                          : *reinterpret_cast<const int32_t*>(at);
+    if (i < 0 || i >= table.axis_size) {
+      std::memset(to[0].data(), 0, bytes);
+    } else {
+      std::memcpy(to[0].data(),
+                  from[1].data() +
+                      i * table.axis_stride * static_cast<int64_t>(element),
+                  bytes);
+    }
+  } while (outer.Next(absl::MakeSpan(from), absl::MakeSpan(to)));
+  return true;
 }
 
 }  // namespace tfplug::internal

@@ -13,6 +13,7 @@
 #include "tfplug/backend/ops/convert.h"
 #include "tfplug/backend/ops/counting.h"
 #include "tfplug/backend/ops/diagonal.h"
+#include "tfplug/backend/ops/einsum.h"
 #include "tfplug/backend/ops/fft.h"
 #include "tfplug/backend/ops/fused.h"
 #include "tfplug/backend/ops/gather.h"
@@ -24,9 +25,11 @@
 #include "tfplug/backend/ops/random.h"
 #include "tfplug/backend/ops/reduction.h"
 #include "tfplug/backend/ops/resize.h"
+#include "tfplug/backend/ops/resource_slices.h"
 #include "tfplug/backend/ops/scan.h"
 #include "tfplug/backend/ops/scatter.h"
 #include "tfplug/backend/ops/segment.h"
+#include "tfplug/backend/ops/sequence.h"
 #include "tfplug/backend/ops/slice.h"
 #include "tfplug/backend/ops/softmax.h"
 #include "tfplug/backend/ops/sparse.h"
@@ -54,20 +57,23 @@ inline void AllOps(const Registrar& registrar) {
   ConvertOps(registrar);
   CountingOps(registrar);
   DiagonalOps(registrar);
+  EinsumOps(registrar);
   FourierOps(registrar);
   FusedOps(registrar);
   GatherOps(registrar);
   IdentityOps(registrar);
-  MatMulOps(registrar);
   MathOps(registrar);
+  MatMulOps(registrar);
   PadOps(registrar);
   PoolOps(registrar);
   RandomOps(registrar);
   ReductionOps(registrar);
   ResizeOps(registrar);
+  ResourceSliceOps(registrar);
   ScanOps(registrar);
   ScatterOps(registrar);
   SegmentOps(registrar);
+  SequenceOps(registrar);
   SliceOps(registrar);
   SoftmaxOps(registrar);
   SparseOps(registrar);

@@ -156,7 +156,7 @@ inline std::vector<ElementwiseOp>& ElementwiseTable() {
   return *table;
 }
 
-class ElementwiseKernel final : public BackendKernel {
+class ElementwiseKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());

@@ -17,15 +17,18 @@ namespace tfplug {
 namespace internal {
 
 // Returns the expression that reads an element of an axis at an index.
-inline absl::StatusOr<Expression> GatherExpression(DataType index,
-                                                   DataType element) {
-  ExpressionBuilder builder;
-  const Value at = Cast(builder.Input(index), DataType::kInt64);
-  builder.Output(builder.Element(builder.AxisInput(element), at), element);
-  return std::move(builder).Build();
+inline absl::StatusOr<const Expression*> GatherExpression(DataType index,
+                                                          DataType element) {
+  static Memo<Expression> memo;
+  return memo.Get(KeyOf(index, element), [&] {
+    ExpressionBuilder builder;
+    const Value at = Cast(builder.Input(index), DataType::kInt64);
+    builder.Output(builder.Element(builder.AxisInput(element), at), element);
+    return std::move(builder).Build();
+  });
 }
 
-class GatherKernel final : public BackendKernel {
+class GatherKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     if (construction.HasAttr("batch_dims")) {
@@ -36,7 +39,6 @@ class GatherKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
     int axis = 0;
     if (run.context().num_inputs() > 2) {
       TFPLUG_ASSIGN_OR_RETURN(axis, GetAxis(run, 2, x.rank));
@@ -44,6 +46,15 @@ class GatherKernel final : public BackendKernel {
       return absl::InvalidArgumentError(
           "params must be at least 1 dimensional");
     }
+    return Gather(run, x, axis);
+  }
+
+ protected:
+  int64_t batch_dims() const { return batch_dims_; }
+
+  // Gathers from x with input 1, the indices.
+  absl::Status Gather(OpRun& run, const Operand& x, int axis) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
     const auto batch = static_cast<int>(
         batch_dims_ < 0 ? batch_dims_ + indices.rank : batch_dims_);
     if (batch < 0 || batch > axis || batch > indices.rank) {
@@ -78,9 +89,9 @@ class GatherKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(from)));
-    TFPLUG_ASSIGN_OR_RETURN(const Expression gather,
+    TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
                             GatherExpression(at.type, AsBits(from).type));
-    return run.launcher().Map(gather, {at, AsBits(from)}, {AsBits(y)});
+    return run.launcher().Map(*gather, {at, AsBits(from)}, {AsBits(y)});
   }
 
  private:
@@ -159,10 +170,10 @@ class GatherNdKernel final : public BackendKernel {
     const int64_t n = at.num_elements(), size = slices.dim(1);
     const Operand flat = Operand::Dense(at.data, at.type, {n});
     const Operand from = WithDim(WithAxis(slices, 0), 0, n);
-    TFPLUG_ASSIGN_OR_RETURN(const Expression gather,
+    TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
                             GatherExpression(at.type, AsBits(x).type));
     return run.launcher().Map(
-        gather, {WithDim(flat, 1, size), AsBits(from)},
+        *gather, {WithDim(flat, 1, size), AsBits(from)},
         {AsBits(Operand::Dense(y.data, y.type, {n, size}))});
   }
 };

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_MATH_H_
 #define TFPLUG_BACKEND_OPS_MATH_H_
 
+#include "tfplug/backend/internal/host_backend.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/ops/array.h"
 #include "tfplug/ops/math.h"
@@ -172,6 +173,13 @@ inline std::vector<ElementwiseOp> MathTable() {
 
 inline void MathOps(const Registrar& registrar) {
   AddElementwiseOps(registrar, MathTable());
+  // TensorFlow's kernels for int32 expect x in device memory, where other
+  // kernels do not leave it.
+  internal::UseHostBackend();
+  for (const char* op : {"ZerosLike", "OnesLike"}) {
+    registrar.Add<OnHost<internal::ElementwiseKernel>>(
+        KernelDef(op).HostMemory("x").HostMemory("y"), "T", kInt32Type);
+  }
 }
 
 }  // namespace tfplug

@@ -49,8 +49,9 @@ class SegmentKernel : public ReadBackKernel {
     bits.type = type;
     TFPLUG_ASSIGN_OR_RETURN(const DataType index,
                             construction.GetAttr<DataType>("Tidx"));
-    TFPLUG_ASSIGN_OR_RETURN(gather_,
+    TFPLUG_ASSIGN_OR_RETURN(const Expression* const gather,
                             GatherExpression(index, AsBits(bits).type));
+    gather_ = *gather;
     return absl::OkStatus();
   }
 

@@ -91,6 +91,31 @@ class StridedSliceGradKernel final : public BackendKernel {
   SliceSpec spec_;
 };
 
+// TensorStridedSliceUpdate: a copy of a tensor in which a slice is replaced.
+class StridedSliceUpdateKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    return spec_.Init(construction);
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 4));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    TFPLUG_ASSIGN_OR_RETURN(const SliceView slice, spec_.Apply(run, 1, y));
+    if (slice.shape != ShapeOf(value)) {
+      return absl::InvalidArgumentError(
+          "the slice has shape " + slice.shape.ToString() +
+          ", but its values have shape " + ShapeOf(value).ToString());
+    }
+    TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));
+    return Copy(run, StridedSliceKernel::Reshaped(value, slice.view),
+                slice.view);
+  }
+
+ private:
+  SliceSpec spec_;
+};
+
 }  // namespace internal
 
 inline void SliceOps(const Registrar& registrar) {
@@ -110,6 +135,8 @@ inline void SliceOps(const Registrar& registrar) {
       kInt32Type);
   registrar.Add<StridedSliceGradKernel>(
       slice("StridedSliceGrad").HostMemory("shape"), "T", without_int32);
+  registrar.Add<StridedSliceUpdateKernel>(slice("TensorStridedSliceUpdate"),
+                                          "T", without_int32);
 }
 
 }  // namespace tfplug
