@@ -160,6 +160,48 @@ def pool(tf, random, image, size, strides, padding, nasty=False):
                                    **op)]
 
 
+def channels_first(tf, random, kind, dtype):
+    """Like the function for the kind of op; only the plug-in's device uses NCHW and
+    narrow types. (The CPU rounds to them after each step.)"""
+    is_sim = "SIM" in tf.constant(0.0).device
+    op = dict(strides=[1, 2, 2, 1], padding="SAME")
+    if kind == "pool":
+        op["ksize"] = [1, 3, 3, 1]
+    if is_sim:
+        op = {key: [v[0], v[3], v[1], v[2]] if isinstance(v, list) else v
+              for key, v in op.items()} | dict(data_format="NCHW")
+
+    def typed(value):
+        value = tf.cast(value, dtype)
+        return value if is_sim or dtype == "float64" else tf.cast(value, tf.float32)
+
+    def order(value):
+        value = np.moveaxis(value, -1, 1) if is_sim else value
+        return typed(np.ascontiguousarray(value))
+
+    def reorder(value):
+        value = tf.transpose(value, [0, 2, 3, 1]) if is_sim else value
+        return tf.cast(value, tf.float32)
+
+    x, dy = order(draw(random, (2, 7, 6, 4))), order(draw(random, (2, 4, 3, 4)))
+    if kind == "pool":
+        y = tf.raw_ops.MaxPool(input=x, **op)
+        results = [y, tf.raw_ops.AvgPool(value=x, **op),
+                   tf.raw_ops.MaxPoolGrad(orig_input=x, orig_output=y, grad=dy,
+                                          **op),
+                   tf.raw_ops.AvgPoolGrad(orig_input_shape=x.shape, grad=dy, **op)]
+        return [reorder(result) for result in results]
+    name = "Conv2D" if kind == "convolution" else "DepthwiseConv2dNative"
+    f = typed(draw(random, (3, 3, 4, 4 if kind == "convolution" else 1)))
+    results = [
+        getattr(tf.raw_ops, name)(input=x, filter=f, **op),
+        getattr(tf.raw_ops, name + "BackpropInput")(
+            input_sizes=x.shape, filter=f, out_backprop=dy, **op)]
+    df = getattr(tf.raw_ops, name + "BackpropFilter")(
+        input=x, filter_sizes=f.shape, out_backprop=dy, **op)
+    return [*map(reorder, results), tf.cast(df, tf.float32)]
+
+
 def batch_norm(tf, random, shape, training, factor, version="V3", nasty=False,
                channels_first=False):
     """With `channels_first`, only the plug-in's device uses NCHW."""

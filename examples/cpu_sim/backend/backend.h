@@ -32,6 +32,61 @@ class Backend final : public tfplug::Backend<cpu_sim::Stream> {
   absl::Status Sort(Stream& stream, tfplug::Launcher& launcher,
                     const tfplug::Operand& input, const tfplug::Operand& values,
                     const tfplug::Operand& indices) override;
+
+  absl::Status FusedMatMul(Stream& stream, tfplug::Launcher& launcher,
+                           const tfplug::Operand& a, const tfplug::Operand& b,
+                           const tfplug::Epilogue& epilogue,
+                           const tfplug::Operand& c) override;
+  absl::Status Conv(Stream& stream, tfplug::Launcher& launcher,
+                    const tfplug::Convolution& conv,
+                    const tfplug::Operand& image, const tfplug::Operand& filter,
+                    const tfplug::Operand& output) override;
+  absl::Status FusedConv(Stream& stream, tfplug::Launcher& launcher,
+                         const tfplug::Convolution& conv,
+                         const tfplug::Operand& image,
+                         const tfplug::Operand& filter,
+                         const tfplug::Epilogue& epilogue,
+                         const tfplug::Operand& output) override;
+  absl::Status ConvInputGradient(
+      Stream& stream, tfplug::Launcher& launcher,
+      const tfplug::Convolution& conv, const tfplug::Operand& filter,
+      const tfplug::Operand& output_gradient,
+      const tfplug::Operand& image_gradient) override;
+  absl::Status ConvFilterGradient(
+      Stream& stream, tfplug::Launcher& launcher,
+      const tfplug::Convolution& conv, const tfplug::Operand& image,
+      const tfplug::Operand& output_gradient,
+      const tfplug::Operand& filter_gradient) override;
+  absl::Status Pool(Stream& stream, tfplug::Launcher& launcher,
+                    const tfplug::Pooling& pooling,
+                    const tfplug::Operand& image,
+                    const tfplug::Operand& output) override;
+  absl::Status PoolGradient(Stream& stream, tfplug::Launcher& launcher,
+                            const tfplug::Pooling& pooling,
+                            const tfplug::Operand& image,
+                            const tfplug::Operand& output,
+                            const tfplug::Operand& output_gradient,
+                            const tfplug::Operand& image_gradient) override;
+  absl::Status BatchNormTraining(
+      Stream& stream, tfplug::Launcher& launcher,
+      const tfplug::BatchNormalization& norm,
+      const tfplug::BatchNormTrainingOperands& operands) override;
+  absl::Status BatchNormInference(
+      Stream& stream, tfplug::Launcher& launcher,
+      const tfplug::BatchNormalization& norm,
+      const tfplug::BatchNormInferenceOperands& operands) override;
+  absl::Status BatchNormGradient(
+      Stream& stream, tfplug::Launcher& launcher,
+      const tfplug::BatchNormalization& norm,
+      const tfplug::BatchNormGradientOperands& operands) override;
+  absl::Status Softmax(Stream& stream, tfplug::Launcher& launcher,
+                       tfplug::SoftmaxKind kind, const tfplug::Operand& logits,
+                       const tfplug::Operand& output) override;
+  absl::Status CrossEntropy(Stream& stream, tfplug::Launcher& launcher,
+                            const tfplug::Operand& logits,
+                            const tfplug::Operand& labels,
+                            const tfplug::Operand& loss,
+                            const tfplug::Operand& gradient) override;
 };
 
 }  // namespace cpu_sim

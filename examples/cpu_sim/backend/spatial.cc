@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/backend/ops/batch_norm.h>
 #include <tfplug/backend/ops/conv.h>
+#include <tfplug/backend/ops/fused.h>
 #include <tfplug/backend/ops/pool.h>
 #include <tfplug/backend/ops/resize.h>
 #include <tfplug/backend/register.h>
@@ -8,4 +9,4 @@
 #include "backend/backend.h"
 
 TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::BatchNormOps, tfplug::ConvOps,
-                        tfplug::PoolOps, tfplug::ResizeOps);
+                        tfplug::FusedOps, tfplug::PoolOps, tfplug::ResizeOps);

@@ -62,29 +62,17 @@ void SparseCrossEntropy(const T* logits, const Label* labels, T* loss,
   }
 }
 
-// A matrix broadcast to a larger one: stride 0 repeats its one row or column.
-template <typename T>
-struct BroadcastMatrix {
-  const T* data;
-  int64_t row_stride;
-  int64_t column_stride;
-
-  auto Row(int64_t row, int64_t size) const {
-    return Eigen::Map<const cpu_sim::Row<T>, 0, Eigen::InnerStride<>>(
-        data + row * row_stride, size, Eigen::InnerStride<>(column_stride));
-  }
-};
-
 // Like SparseCrossEntropy, but each label is a distribution over the classes.
 template <typename T>
-void CrossEntropy(const BroadcastMatrix<T>& logits,
-                  const BroadcastMatrix<T>& labels, T* loss, T* backprop,
+void CrossEntropy(const T* logits, const T* labels, T* loss, T* backprop,
                   int64_t rows, int64_t classes) {
   for (int64_t r = 0; r < rows; ++r) {
-    const auto x = logits.Row(r, classes), label = labels.Row(r, classes);
+    const ConstRowMap<T> x(logits + r * classes, classes);
+    const ConstRowMap<T> label(labels + r * classes, classes);
     RowMap<T> gradient(backprop + r * classes, classes);
     const T log_sum = SoftmaxRow<T>(x, gradient);
-    loss[r] = (label * (log_sum - x)).sum();
+    loss[r] =
+        (label == T(0)).select(T(0), label * (log_sum - x)).sum();
     gradient -= label;
   }
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/epilogue.h"
+
+#include "backend/backend.h"
+#include "backend/device_views.h"
+#include "backend/floats.h"
+
+namespace cpu_sim {
+
+using tfplug::Operand;
+
+static_assert(static_cast<int>(tfplug::Activation::kRelu) ==
+                      static_cast<int>(Activation::kRelu) &&
+                  static_cast<int>(tfplug::Activation::kSigmoid) ==
+                      static_cast<int>(Activation::kSigmoid),
+              "both enumerations have the same order");
+
+absl::StatusOr<Epilogue> EpilogueForDevice(Stream& stream,
+                                           tfplug::Launcher& launcher,
+                                           const tfplug::Epilogue& epilogue) {
+  Epilogue result{nullptr, nullptr,
+                  static_cast<Activation>(epilogue.activation),
+                  static_cast<float>(epilogue.alpha)};
+  const auto convert = [&](const Operand* vector,
+                           const float*& to) -> absl::Status {
+    if (vector == nullptr) return absl::OkStatus();
+    TFPLUG_ASSIGN_OR_RETURN(Operand floats, ToFloats(launcher, *vector));
+    TFPLUG_RETURN_IF_ERROR(MakePrivate(stream, floats));
+    to = static_cast<const float*>(floats.data);
+    return absl::OkStatus();
+  };
+  TFPLUG_RETURN_IF_ERROR(convert(epilogue.scale, result.scale));
+  TFPLUG_RETURN_IF_ERROR(convert(epilogue.shift, result.shift));
+  return result;
+}
+
+absl::Status Backend::FusedMatMul(Stream& stream, tfplug::Launcher& launcher,
+                                  const Operand& a, const Operand& b,
+                                  const tfplug::Epilogue& epilogue,
+                                  const Operand& c) {
+  const bool has_shift = epilogue.scale == nullptr || epilogue.shift != nullptr;
+  if (!IsComputedInFloat(c.type) || !has_shift) {
+    return tfplug::Backend<Stream>::FusedMatMul(stream, launcher, a, b,
+                                                epilogue, c);
+  }
+  FloatOutputs outputs(launcher);
+  TFPLUG_ASSIGN_OR_RETURN(Operand y, outputs.Add(c));
+  TFPLUG_ASSIGN_OR_RETURN(const Epilogue on_device,
+                          EpilogueForDevice(stream, launcher, epilogue));
+  TFPLUG_RETURN_IF_ERROR(MatMul(stream, launcher, a, b, y));
+  TFPLUG_RETURN_IF_ERROR(MakePrivate(stream, y));
+  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([on_device, y] {
+    auto* const elements = static_cast<float*>(y.data);
+    const int64_t columns = y.dim(y.rank - 1);
+    Simd().apply(on_device, y.num_elements() / columns, columns, elements,
+                 elements);
+  }));
+  return outputs.Finish();
+}
+
+}  // namespace cpu_sim

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/softmax.h"
+
+#include <cstdint>
+
+#include "backend/backend.h"
+#include "backend/device_views.h"
+#include "backend/floats.h"
+
+// Softmax and its losses, in float.
+namespace cpu_sim {
+namespace {
+
+using tfplug::DataType;
+using tfplug::Launcher;
+using tfplug::Operand;
+using Base = tfplug::Backend<Stream>;
+
+template <class T = float>
+T* DataOf(const Operand& view) {
+  return static_cast<T*>(view.data);
+}
+
+}  // namespace
+
+absl::Status Backend::Softmax(Stream& stream, Launcher& launcher,
+                              tfplug::SoftmaxKind kind, const Operand& logits,
+                              const Operand& output) {
+  if (!IsComputedInFloat(logits.type)) {
+    return Base::Softmax(stream, launcher, kind, logits, output);
+  }
+  FloatOutputs outputs(launcher);
+  TFPLUG_ASSIGN_OR_RETURN(const Operand x, ToFloats(launcher, logits));
+  TFPLUG_ASSIGN_OR_RETURN(const Operand y, outputs.Add(output));
+  TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views, ForDevice(stream, {x, y}));
+  const auto function = kind == tfplug::SoftmaxKind::kSoftmax
+                            ? &cpu_sim::Softmax<float>
+                            : &cpu_sim::LogSoftmax<float>;
+  const int64_t classes = logits.dim(logits.rank - 1);
+  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask(
+      [function, views, classes, rows = logits.num_elements() / classes] {
+        function(DataOf(views[0]), DataOf(views[1]), rows, classes);
+      }));
+  return outputs.Finish();
+}
+
+absl::Status Backend::CrossEntropy(Stream& stream, Launcher& launcher,
+                                   const Operand& logits, const Operand& labels,
+                                   const Operand& loss,
+                                   const Operand& gradient) {
+  if (!IsComputedInFloat(logits.type)) {
+    return Base::CrossEntropy(stream, launcher, logits, labels, loss, gradient);
+  }
+  // Classes are a dense vector.
+  const bool is_sparse = labels.rank < logits.rank;
+  Operand wanted = labels;
+  FloatOutputs outputs(launcher);
+  TFPLUG_ASSIGN_OR_RETURN(const Operand x, ToFloats(launcher, logits));
+  if (!is_sparse) {
+    TFPLUG_ASSIGN_OR_RETURN(wanted, ToFloats(launcher, labels));
+  }
+  TFPLUG_ASSIGN_OR_RETURN(const Operand y, outputs.Add(loss));
+  TFPLUG_ASSIGN_OR_RETURN(const Operand dx, outputs.Add(gradient));
+  TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
+                          ForDevice(stream, {x, wanted, y, dx}));
+  const int64_t classes = logits.dim(logits.rank - 1);
+  const int64_t rows = logits.num_elements() / classes;
+  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([is_sparse, views, classes, rows] {
+    const auto run = [&](auto function, const auto* of_rows) {
+      function(DataOf(views[0]), of_rows, DataOf(views[2]), DataOf(views[3]),
+               rows, classes);
+    };
+    if (!is_sparse) {
+      run(&cpu_sim::CrossEntropy<float>, DataOf(views[1]));
+    } else if (views[1].type == DataType::kInt32) {
+      run(&SparseCrossEntropy<float, int32_t>, DataOf<int32_t>(views[1]));
+    } else {
+      run(&SparseCrossEntropy<float, int64_t>, DataOf<int64_t>(views[1]));
+    }
+  }));
+  return outputs.Finish();
+}
+
+}  // namespace cpu_sim
