@@ -48,11 +48,13 @@ class BatchNormKernel : public BackendKernel {
     return absl::InvalidArgumentError("input must be 4 or 5-dimensional: " +
                                       ShapeOf(x).ToString());
   }
-  // Returns input `i`, a vector with an element for each channel of x.
-  absl::StatusOr<Operand> GetVector(OpRun& run, int i, const Operand& x) const {
+  // Returns input `i`, a vector with an element for each channel of x, or, with
+  // `may_be_empty`, none.
+  absl::StatusOr<Operand> GetVector(OpRun& run, int i, const Operand& x,
+                                    bool may_be_empty = false) const {
     TFPLUG_ASSIGN_OR_RETURN(const Operand vector, GetView(run, i));
-    const bool is_unused = norm_.is_training && vector.num_elements() == 0;
-    if (vector.rank == 1 && (vector.dim(0) == ChannelsOf(x) || is_unused)) {
+    if (vector.rank == 1 && (vector.dim(0) == ChannelsOf(x) ||
+                             (may_be_empty && vector.dim(0) == 0))) {
       return vector;
     }
     return absl::InvalidArgumentError(
@@ -72,8 +74,11 @@ class BatchNorm final : public BatchNormKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_RETURN_IF_ERROR(CheckImage(x));
     std::array<Operand, 5> in;
+    // The moving statistics, inputs 3 and 4, may be absent.
+    const bool ignores_old = norm_.is_training && norm_.average_factor == 1;
     for (int i = 1; i < 5; ++i) {
-      TFPLUG_ASSIGN_OR_RETURN(in[static_cast<size_t>(i)], GetVector(run, i, x));
+      TFPLUG_ASSIGN_OR_RETURN(in[static_cast<size_t>(i)],
+                              GetVector(run, i, x, i > 2 && ignores_old));
     }
     const auto& [unused, scale, offset, mean, variance] = in;
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
