@@ -196,16 +196,5 @@ TEST_CASE("an epilogue is applied to each tile once") {
   });
 }
 
-TEST_CASE("sums over many rows keep their precision") {
-  ForEachLevel([](const SimdCode& code) {
-    const int64_t rows = 200000, depth = 3;
-    const Floats x(static_cast<size_t>(rows * depth), 0.1f);
-    Output sum(depth);
-    code.sum_rows(rows, depth, x.data(), sum.data());
-    // Sequential summation in float has an error of 1e-2.
-    sum.Check(Doubles(depth, rows * static_cast<double>(0.1f)), 2e-6);
-  });
-}
-
 }  // namespace
 }  // namespace cpu_sim

@@ -2,9 +2,7 @@
 #include <tfplug/backend/ops/array.h>
 #include <tfplug/backend/ops/concat.h>
 #include <tfplug/backend/ops/diagonal.h>
-#include <tfplug/backend/ops/gather.h>
 #include <tfplug/backend/ops/pad.h>
-#include <tfplug/backend/ops/resource_slices.h>
 #include <tfplug/backend/ops/sequence.h>
 #include <tfplug/backend/ops/slice.h>
 #include <tfplug/backend/ops/spatial.h>
@@ -13,6 +11,6 @@
 #include "backend/backend.h"
 
 TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::ArrayOps, tfplug::ConcatOps,
-                        tfplug::DiagonalOps, tfplug::GatherOps, tfplug::PadOps,
-                        tfplug::ResourceSliceOps, tfplug::SequenceOps,
-                        tfplug::SliceOps, tfplug::SpatialOps);
+                        tfplug::DiagonalOps, tfplug::PadOps,
+                        tfplug::SequenceOps, tfplug::SliceOps,
+                        tfplug::SpatialOps);

@@ -9,17 +9,10 @@ namespace cpu_sim {
 
 using tfplug::Operand;
 
-static_assert(static_cast<int>(tfplug::Activation::kRelu) ==
-                      static_cast<int>(Activation::kRelu) &&
-                  static_cast<int>(tfplug::Activation::kSigmoid) ==
-                      static_cast<int>(Activation::kSigmoid),
-              "both enumerations have the same order");
-
 absl::StatusOr<Epilogue> EpilogueForDevice(Stream& stream,
                                            tfplug::Launcher& launcher,
                                            const tfplug::Epilogue& epilogue) {
-  Epilogue result{nullptr, nullptr,
-                  static_cast<Activation>(epilogue.activation),
+  Epilogue result{nullptr, nullptr, epilogue.activation,
                   static_cast<float>(epilogue.alpha)};
   const auto convert = [&](const Operand* vector,
                            const float*& to) -> absl::Status {

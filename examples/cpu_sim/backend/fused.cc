@@ -23,18 +23,18 @@ void FusedActivations(const tfplug::Registrar& registrar) {
       registrar,
       {{"TfplugGelu", kTypes,
         [](Value x) { return 0.5 * x * Erfc(x * -0.70710678118654752); },
-        nullptr},
+        nullptr, tfplug::Shapes::kBroadcast},
        {"TfplugGeluTanh", kTypes,
         [](Value x) {
           const Value inner = 0.79788456080286536 * (x + 0.044715 * x * x * x);
           return 0.5 * x * (1 + Tanh(inner));
         },
-        nullptr},
+        nullptr, tfplug::Shapes::kBroadcast},
        {"TfplugSilu", kTypes, [](Value x) { return x / (1 + Exp(-x)); },
-        nullptr},
+        nullptr, tfplug::Shapes::kBroadcast},
        {"TfplugSwiglu", kTypes,
         [](Value gate, Value x) { return x * gate / (1 + Exp(-gate)); },
-        nullptr}});
+        nullptr, tfplug::Shapes::kBroadcast}});
 }
 
 TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, FusedActivations);

@@ -3,8 +3,6 @@
 #include <tfplug/backend/ops/matmul.h>
 #include <tfplug/backend/ops/random.h>
 #include <tfplug/backend/ops/reduction.h>
-#include <tfplug/backend/ops/scan.h>
-#include <tfplug/backend/ops/scatter.h>
 #include <tfplug/backend/ops/softmax.h>
 #include <tfplug/backend/register.h>
 
@@ -12,5 +10,4 @@
 
 TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::EinsumOps, tfplug::MatMulOps,
                         tfplug::RandomOps, tfplug::ReductionOps,
-                        tfplug::ScanOps, tfplug::ScatterOps,
                         tfplug::SoftmaxOps);

@@ -2,6 +2,8 @@
 #ifndef CPU_SIM_KERNELS_SIMD_H_
 #define CPU_SIM_KERNELS_SIMD_H_
 
+#include <tfplug/backend/activation_kind.h>
+
 #include <cstdint>
 
 #include "kernels/gemm.h"
@@ -51,15 +53,7 @@ struct Conv2D {
   int64_t tile;  // output pixels processed at once
 };
 
-enum class Activation {
-  kNone,
-  kRelu,
-  kRelu6,
-  kLeakyRelu,
-  kElu,
-  kTanh,
-  kSigmoid
-};
+using tfplug::Activation;
 
 // The operation applied to y before it leaves the cache:
 // activation(y * scale + shift), with a scale and a shift for each channel.
@@ -131,53 +125,6 @@ struct BatchNormCode {
                              const float* x, const float* scale,
                              const float* mean, const float* variance,
                              float* dx, float* dscale, float* doffset);
-  // Converts a normalization to an epilogue: y * factor + shift.
-  void (*fold)(const BatchNorm& norm, const float* scale, const float* offset,
-               const float* mean, const float* variance, float* factor,
-               float* shift);
-};
-
-enum class Unary {
-  kNeg,
-  kAbs,
-  kSign,
-  kReciprocal,
-  kSquare,
-  kSqrt,
-  kRsqrt,
-  kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kFloor,
-  kTanh,
-  kSigmoid
-};
-
-enum class Binary {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kDivNoNan,  // 0 where the divisor is 0
-  kMulNoNan,  // 0 where the second factor is 0
-  kSquaredDifference,
-  kMaximum,  // NaN if either side is NaN, as in kMinimum
-  kMinimum,
-  // Gradients, computed from the function's output and the incoming gradient.
-  kTanhGrad,
-  kSigmoidGrad,
-  kSqrtGrad,
-  kRsqrtGrad,
-  kReciprocalGrad
-};
-
-// Elementwise functions. An operand with step 0 is a single value; others have
-// step 1. y may alias an operand.
-struct ElementwiseCode {
-  void (*unary)(Unary op, int64_t size, const float* x, float* y);
-  void (*binary)(Binary op, int64_t size, const float* a, int64_t a_step,
-                 const float* b, int64_t b_step, float* y);
 };
 
 struct SimdCode {
@@ -185,23 +132,13 @@ struct SimdCode {
   // See gemm.h.
   void (*gemm)(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
                const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
-  // y = x clamped to [0, limit]; a NaN limit means none. The gradient is dy
-  // where x is not clamped. y may alias x, and dx may alias dy.
-  void (*clamp)(int64_t size, float limit, const float* x, float* y);
-  void (*clamp_gradient)(int64_t size, float limit, const float* dy,
-                         const float* x, float* dx);
   // y = epilogue(x), on [rows, depth]; y may alias x.
   void (*apply)(const Epilogue& epilogue, int64_t rows, int64_t depth,
                 const float* x, float* y);
-  // sum = the sum of the rows of x, [rows, depth].
-  void (*sum_rows)(int64_t rows, int64_t depth, const float* x, float* sum);
   const Conv2DCode& conv2d;
   const DepthwiseCode& depthwise;
   const PoolCode& pool;
   const BatchNormCode& batch_norm;
-  const ElementwiseCode& elementwise;
-  // Returns the sum of all elements.
-  float (*sum)(int64_t size, const float* x);
   // The loops of Map and Reduce: a tfplug::HostLoops.
   const void* const& loops;
 };

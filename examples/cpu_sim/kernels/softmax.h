@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/elementwise.h"
+#include "kernels/rows.h"
 
 // Softmax and its losses on the device, row by row. The largest logit is
 // subtracted first so that no exponential overflows. There must be at least one
@@ -71,8 +71,7 @@ void CrossEntropy(const T* logits, const T* labels, T* loss, T* backprop,
     const ConstRowMap<T> label(labels + r * classes, classes);
     RowMap<T> gradient(backprop + r * classes, classes);
     const T log_sum = SoftmaxRow<T>(x, gradient);
-    loss[r] =
-        (label == T(0)).select(T(0), label * (log_sum - x)).sum();
+    loss[r] = (label == T(0)).select(T(0), label * (log_sum - x)).sum();
     gradient -= label;
   }
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/base/status_macros.h>
+#include <tfplug/kernel/register_kernel.h>
 #include <tfplug/kernel/variables.h>
 #include <tfplug/ops/list.h>
 
@@ -6,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/elementwise.h"
+#include "cpu_sim.h"
+#include "kernels/rows.h"
 
 // List ops that TensorFlow does not provide for plug-in devices: sums and
 // zeros, which gradients of loops use, and lists of bool.

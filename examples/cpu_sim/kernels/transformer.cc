@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tfplug/backend/op_run.h>
+#include <tfplug/backend/ops/elementwise.h>
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
 #include <tfplug/kernel/register_op.h>
@@ -7,11 +9,9 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "absl/algorithm/container.h"
 #include "cpu_sim.h"
-#include "kernels/elementwise.h"
+#include "kernels/rows.h"
 #include "kernels/softmax.h"
 
 // The normalization and attention that tfplug's rules for transformers create.
@@ -168,10 +168,10 @@ class Attention final : public tfplug::Kernel {
           "dimensions");
     }
     const int length = heads_first_ ? 2 : 1, heads = heads_first_ ? 1 : 2;
-    Dims outer = {q.dim(0), q.dim(heads)};
+    tfplug::Shape outer = {q.dim(0), q.dim(heads)};
     for (const tfplug::Tensor* x : {&k, &v}) {
-      TFPLUG_ASSIGN_OR_RETURN(
-          outer, BroadcastShape(outer, {x->dim(0), x->dim(heads)}));
+      TFPLUG_RETURN_IF_ERROR(
+          BroadcastShape({x->dim(0), x->dim(heads)}, &outer));
     }
     AttentionSizes a = {};
     a.queries = q.dim(length);
@@ -184,23 +184,22 @@ class Attention final : public tfplug::Kernel {
           ", " + k.shape().ToString() + ", " + v.shape().ToString());
     }
     // Masks and biases can broadcast the batch and the heads, too.
-    Dims scores = {outer[0], outer[1], a.queries, a.keys};
+    tfplug::Shape scores = {outer.dim(0), outer.dim(1), a.queries, a.keys};
     if (num_masks_ > 0) {
-      TFPLUG_ASSIGN_OR_RETURN(scores,
-                              BroadcastShape(scores, mask.shape().dims()));
+      TFPLUG_RETURN_IF_ERROR(BroadcastShape(mask.shape(), &scores));
     }
     if (num_biases_ > 0) {
-      TFPLUG_ASSIGN_OR_RETURN(scores,
-                              BroadcastShape(scores, bias.shape().dims()));
+      TFPLUG_RETURN_IF_ERROR(BroadcastShape(bias.shape(), &scores));
     }
-    if (scores[2] != a.queries || scores[3] != a.keys) {
+    if (scores.rank() != 4 || scores.dim(2) != a.queries ||
+        scores.dim(3) != a.keys) {
       return absl::InvalidArgumentError(
           "the mask or bias does not fit to scores of " +
           std::to_string(a.queries) + " queries and " + std::to_string(a.keys) +
           " keys");
     }
-    a.batch = scores[0];
-    a.heads = scores[1];
+    a.batch = scores.dim(0);
+    a.heads = scores.dim(1);
     SetStrides(q, a, a.q);
     SetStrides(k, a, a.k);
     SetStrides(v, a, a.v);
@@ -208,25 +207,20 @@ class Attention final : public tfplug::Kernel {
     a.has_bias = num_biases_ > 0;
     a.has_probabilities = num_probabilities_ > 0;
     if (a.has_mask) {
-      TFPLUG_ASSIGN_OR_RETURN(const Dims strides,
-                              BroadcastStrides(mask.shape().dims(), scores));
-      absl::c_copy(strides, a.mask);
+      TFPLUG_RETURN_IF_ERROR(SetStrides(mask, scores, a.mask));
     }
     if (a.has_bias) {
-      TFPLUG_ASSIGN_OR_RETURN(const Dims strides,
-                              BroadcastStrides(bias.shape().dims(), scores));
-      absl::c_copy(strides, a.bias);
+      TFPLUG_RETURN_IF_ERROR(SetStrides(bias, scores, a.bias));
     }
     a.scale = scale_;
     a.masked_score = masked_score_;
-    Dims y_dims = {a.batch, a.queries, a.heads, a.value_size};
-    if (heads_first_) std::swap(y_dims[1], y_dims[2]);
+    tfplug::Shape y_shape = {a.batch, a.queries, a.heads, a.value_size};
+    if (heads_first_) y_shape = {a.batch, a.heads, a.queries, a.value_size};
     TFPLUG_ASSIGN_OR_RETURN(tfplug::Tensor y,
-                            context.AllocateOutput(0, tfplug::Shape(y_dims)));
+                            context.AllocateOutput(0, y_shape));
     SetStrides(y, a, a.y);
     if (a.has_probabilities) {
-      TFPLUG_ASSIGN_OR_RETURN(probabilities,
-                              context.AllocateOutput(1, tfplug::Shape(scores)));
+      TFPLUG_ASSIGN_OR_RETURN(probabilities, context.AllocateOutput(1, scores));
     }
     if (y.num_elements() == 0 || a.keys == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
@@ -240,6 +234,16 @@ class Attention final : public tfplug::Kernel {
   }
 
  private:
+  // Sets the strides of a mask or bias that is broadcast to `scores`.
+  static absl::Status SetStrides(const tfplug::Tensor& x,
+                                 const tfplug::Shape& scores,
+                                 int64_t strides[4]) {
+    TFPLUG_ASSIGN_OR_RETURN(const tfplug::Operand view, tfplug::ViewOf(x));
+    const tfplug::Operand all = BroadcastTo(view, scores);
+    for (int d = 0; d < all.rank; ++d) strides[d] = all.stride(d);
+    return absl::OkStatus();
+  }
+
   // Sets the strides of [batch, heads, length].
   void SetStrides(const tfplug::Tensor& x, const AttentionSizes& a,
                   int64_t strides[3]) const {

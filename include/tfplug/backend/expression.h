@@ -86,6 +86,13 @@ class Expression {
   // Returns the last instruction that uses an element of an input: it, and
   // those after it, may overwrite the inputs' memory with outputs.
   size_t last_input_use() const { return parts_->last_input_use; }
+  // Returns whether the next instruction, and nothing else, uses the value, so
+  // that an interpreter can execute both at once.
+  bool only_next_uses(size_t value) const {
+    return parts_->only_next_uses[value];
+  }
+  // Returns the size of the largest type that is computed in, in bytes.
+  size_t widest_value() const { return parts_->widest_value; }
 
  private:
   struct Parts {
@@ -96,6 +103,8 @@ class Expression {
     std::vector<int> registers = {0};
     int num_registers = 1;
     size_t last_input_use = 0;
+    std::vector<bool> only_next_uses = {false};
+    size_t widest_value = sizeof(float);
     uint64_t fingerprint = 0;
 
     void AssignRegisters();
@@ -247,6 +256,13 @@ inline void Expression::Parts::AssignRegisters() {
     if (opcode == Opcode::kInput) {
       last_input_use = std::max(last_input_use, last_use[i]);
     }
+  }
+  only_next_uses.assign(n, false);
+  widest_value = 0;
+  for (size_t i = 0; i < n; ++i) {
+    only_next_uses[i] = last_use[i] == i + 1 && i + 1 < n;
+    widest_value =
+        std::max(widest_value, DataTypeSize(ComputeType(instructions[i].type)));
   }
   registers.assign(n, -1);
   num_registers = 0;

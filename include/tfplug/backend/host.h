@@ -27,6 +27,7 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
   const int inner = outputs[0].rank - 1, row = outputs[0].rank - 2;
   HostTiling tiling(row >= 0 ? outputs[0].dim(row) : 1,
                     inner >= 0 ? outputs[0].dim(inner) : 1,
+                    HostEvaluator::TileOf(expression),
                     IsTransposed(inputs, row, inner));
   HostCursors x = CursorsOf(inputs, row, inner);
   HostCursors y = CursorsOf(outputs, row, inner);

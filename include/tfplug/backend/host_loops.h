@@ -31,6 +31,11 @@ struct HostLoops {
   // Instruction::type, `from` that of a.
   void (*compute)(int opcode, int type, int from, int64_t n, void* y,
                   const void* a, const void* b, const void* c);
+  // y[i] = opcode(a[i], b[i]) ? u[i] : v[i], of `type`, float or double, which
+  // is also the type of a and b; `opcode` compares. Without v, the condition is
+  // a number, 1 or 0, which is multiplied by u[i] unless u is null, too.
+  void (*compare)(int opcode, int type, int64_t n, void* y, const void* a,
+                  const void* b, const void* u, const void* v);
   // Converts rows of elements of `type` to the dense array y.
   void (*load)(int type, int64_t rows, int64_t n, const HostRows& x, void* y);
   // Converts the dense array x of `from` to rows of elements of `type`.

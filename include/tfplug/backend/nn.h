@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/container/inlined_vector.h"
+#include "tfplug/backend/activation_kind.h"
 #include "tfplug/backend/view.h"
 
 #pragma GCC visibility push(hidden)
@@ -36,16 +37,6 @@ using Windows = absl::InlinedVector<Window, 3>;
 struct Convolution {
   Windows windows;
   int64_t groups = 1;
-};
-
-enum class Activation : uint8_t {
-  kNone,
-  kRelu,
-  kRelu6,
-  kLeakyRelu,
-  kElu,
-  kTanh,
-  kSigmoid
 };
 
 // The computation on each element of a product before it is stored:

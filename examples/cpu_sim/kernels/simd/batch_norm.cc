@@ -65,16 +65,6 @@ void Variance(const BatchNorm& norm, const float* x, const float* mean,
   Scale(norm.depth, 1 / static_cast<float>(norm.rows), variance);
 }
 
-void Fold(const BatchNorm& norm, const float* scale, const float* offset,
-          const float* mean, const float* variance, float* factor,
-          float* shift) {
-  for (int64_t c = 0; c < norm.depth; ++c) {
-    const float f = scale[c] / std::sqrt(variance[c] + norm.epsilon);
-    factor[c] = f;
-    shift[c] = offset[c] - mean[c] * f;
-  }
-}
-
 void Inference(const BatchNorm& norm, const float* x, const float* scale,
                const float* offset, const float* mean, const float* variance,
                float* y) {
@@ -204,24 +194,7 @@ void InferenceGradient(const BatchNorm& norm, const float* dy, const float* x,
 
 }  // namespace
 
-void SumRows(int64_t rows, int64_t depth, const float* x, float* sum) {
-  BatchNorm sizes{};
-  sizes.rows = rows;
-  sizes.depth = depth;
-  Sum(sizes, x, sum);
-}
-
-float SumAll(int64_t size, const float* x) {
-  using Row = Eigen::Map<const Eigen::Array<float, 1, Eigen::Dynamic>>;
-  constexpr int64_t kPiece = 256;
-  double sum = 0;
-  for (int64_t begin = 0; begin < size; begin += kPiece) {
-    sum += Row(x + begin, std::min(kPiece, size - begin)).sum();
-  }
-  return static_cast<float>(sum);
-}
-
 const BatchNormCode kBatchNorm = {&Training, &Inference, &TrainingGradient,
-                                  &InferenceGradient, &Fold};
+                                  &InferenceGradient};
 
 }  // namespace cpu_sim::CPU_SIM_LEVEL

@@ -27,16 +27,10 @@ namespace cpu_sim::CPU_SIM_LEVEL {
 
 void Multiply(int64_t m, int64_t n, int64_t k, const GemmOperand& a,
               const GemmOperand& b, float* c, int64_t c_stride, GemmMode mode);
-void Clamp(int64_t size, float limit, const float* x, float* y);
-void ClampGradient(int64_t size, float limit, const float* dy, const float* x,
-                   float* dx);
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y);
-void SumRows(int64_t rows, int64_t depth, const float* x, float* sum);
-float SumAll(int64_t size, const float* x);
 
 extern const void* const kHostLoops;  // a tfplug::HostLoops
-extern const ElementwiseCode kElementwise;
 extern const Conv2DCode kConv2D;
 extern const DepthwiseCode kDepthwise;
 extern const PoolCode kPool;

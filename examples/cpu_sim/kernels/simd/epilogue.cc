@@ -44,18 +44,6 @@ void MapRows(const Epilogue& epilogue, int64_t rows, int64_t depth,
 
 }  // namespace
 
-void Clamp(int64_t size, float limit, const float* x, float* y) {
-  Map(size, x, y, [=](int64_t, float v) { return Clamped(v, limit); });
-}
-
-void ClampGradient(int64_t size, float limit, const float* dy, const float* x,
-                   float* dx) {
-  Map(size, dy, dx, [=](int64_t i, float gradient) {
-    const bool inside = x[i] > 0 && !(x[i] >= limit);
-    return inside ? gradient : 0;
-  });
-}
-
 void Apply(const Epilogue& epilogue, int64_t rows, int64_t depth,
            const float* x, float* y) {
   const auto each = [&](auto activate) {

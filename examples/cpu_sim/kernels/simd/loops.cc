@@ -3,14 +3,14 @@
 // The loops of tfplug's engine for the host, in which functions of floats are
 // those of Eigen. Their namespace has another name in each level, as Eigen has:
 // see code.h.
+#include "kernels/simd/code.h"
+
 #define CPU_SIM_PASTE_(a, b) a##b
 #define CPU_SIM_PASTE(a, b) CPU_SIM_PASTE_(a, b)
 #define tfplug CPU_SIM_PASTE(cpu_sim_tfplug_, CPU_SIM_LEVEL)
 #include <tfplug/backend/internal/host_code.h>
 
 #include <unsupported/Eigen/SpecialFunctions>
-
-#include "kernels/simd/code.h"
 
 #ifdef __F16C__
 #include <immintrin.h>
@@ -140,6 +140,7 @@ void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
 
 constexpr tfplug::HostLoops kLoops = {
     &Compute,
+    &tfplug::internal::HostCompare,
     Load,
     Store,
     &tfplug::internal::HostCopy,

@@ -9,16 +9,11 @@ namespace cpu_sim::CPU_SIM_LEVEL {
 extern const SimdCode kCode;
 const SimdCode kCode = {CPU_SIM_TEXT(CPU_SIM_LEVEL),
                         &Multiply,
-                        &Clamp,
-                        &ClampGradient,
                         &Apply,
-                        &SumRows,
                         kConv2D,
                         kDepthwise,
                         kPool,
                         kBatchNorm,
-                        kElementwise,
-                        &SumAll,
                         kHostLoops};
 
 }  // namespace cpu_sim::CPU_SIM_LEVEL

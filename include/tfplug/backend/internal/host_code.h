@@ -32,6 +32,53 @@ void SelectBits(int64_t n, void* y, const void* condition, const void* u,
   }
 }
 
+// HostLoops::compare with a comparison as a function.
+template <class T, class Compare>
+void CompareWith(int64_t n, T* y, const T* a, const T* b, const T* u,
+                 const T* v, Compare holds) {
+  if (v != nullptr) {
+    TFPLUG_INTERNAL_NO_OVERLAP
+    for (int64_t i = 0; i < n; ++i) {
+      const T p = u[i], q = v[i];
+      y[i] = holds(a[i], b[i]) ? p : q;
+    }
+  } else if (u != nullptr) {
+    TFPLUG_INTERNAL_NO_OVERLAP
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = u[i] * (holds(a[i], b[i]) ? T(1) : T(0));
+  } else {
+    TFPLUG_INTERNAL_NO_OVERLAP
+    for (int64_t i = 0; i < n; ++i) y[i] = holds(a[i], b[i]) ? T(1) : T(0);
+  }
+}
+
+inline void HostCompare(int opcode, int type, int64_t n, void* y_data,
+                        const void* a_data, const void* b_data,
+                        const void* u_data, const void* v_data) {
+  const auto visit = [&](auto* y) {
+    using T = std::remove_pointer_t<decltype(y)>;
+    const auto compare = [&](auto holds) {
+      CompareWith(n, y, static_cast<const T*>(a_data),
+                  static_cast<const T*>(b_data), static_cast<const T*>(u_data),
+                  static_cast<const T*>(v_data), holds);
+    };
+    switch (static_cast<Opcode>(opcode)) {
+      case Opcode::kEq:
+        return compare([](T a, T b) { return a == b; });
+      case Opcode::kNe:
+        return compare([](T a, T b) { return a != b; });
+      case Opcode::kLt:
+        return compare([](T a, T b) { return a < b; });
+      default:
+        return compare([](T a, T b) { return a <= b; });
+    }
+  };
+  if (static_cast<DataType>(type) == DataType::kFloat) {
+    return visit(static_cast<float*>(y_data));
+  }
+  visit(static_cast<double*>(y_data));
+}
+
 inline void HostCompute(int opcode_number, int type_number, int from, int64_t n,
                         void* y, const void* a, const void* b, const void* c) {
   const auto opcode = static_cast<Opcode>(opcode_number);
@@ -233,8 +280,8 @@ inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
 }
 
 inline constexpr HostLoops kGenericHostLoops = {
-    &HostCompute, &HostLoad,        &HostStore,       &HostCopy,
-    &HostSelect,  &HostCombineRows, &HostCombineEach,
+    &HostCompute, &HostCompare, &HostLoad,        &HostStore,
+    &HostCopy,    &HostSelect,  &HostCombineRows, &HostCombineEach,
 };
 
 }  // namespace tfplug::internal

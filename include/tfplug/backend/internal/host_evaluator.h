@@ -38,13 +38,17 @@ struct HostCursor {
 };
 using HostCursors = absl::InlinedVector<HostCursor, 4>;
 
-// Evaluates an expression for tiles of up to kTile elements: one instruction
-// after the other, each in a loop over arrays. Values are in registers, or
-// where they are in memory already, so an expression of one instruction reads
-// its inputs and writes its output without copies.
+// Evaluates an expression for tiles of up to TileOf(expression) elements: one
+// instruction after the other, each in a loop over arrays; a comparison is
+// computed with the instructions that use it. Values are in registers, or where
+// they are in memory already, so an expression of one instruction reads its
+// inputs and writes its output without copies.
 class HostEvaluator {
  public:
   static constexpr int64_t kTile = 512;
+  static int64_t TileOf(const Expression& expression) {
+    return expression.widest_value() <= 4 ? 2 * kTile : kTile;
+  }
 
   HostEvaluator(const HostLoops& loops, const Expression& expression)
       : loops_(loops), expression_(expression) {}
@@ -89,6 +93,7 @@ class HostEvaluator {
         }
       }
     }
+    for (size_t i = 0; i < all.size(); ++i) SkipUsesOfComparison(i);
     for (size_t k = 0; k < outputs.size(); ++k) {
       const auto i = static_cast<size_t>(expression_.outputs()[k].value);
       const Opcode opcode = all[i].opcode;
@@ -105,7 +110,8 @@ class HostEvaluator {
   // register.
   bool needs_no_registers() const {
     for (const Place& place : places_) {
-      if (place.kind != Place::kMemory && place.output < 0) return false;
+      if (place.kind == Place::kRegister && place.output < 0) return false;
+      if (place.kind == Place::kFixed) return false;
     }
     return true;
   }
@@ -118,7 +124,8 @@ class HostEvaluator {
     for (size_t i = 0; i < all.size(); ++i) {
       const Instruction& in = all[i];
       Place& place = places_[i];
-      if (place.kind == Place::kFixed) continue;
+      if (place.kind == Place::kFixed || place.kind == Place::kSkipped)
+        continue;
       if (place.output >= 0) {
         place.data = outputs[static_cast<size_t>(place.output)].data();
       }
@@ -141,6 +148,10 @@ class HostEvaluator {
           break;
         }
         default:
+          if (place.comparison >= 0) {
+            Compare(in, place, size);
+            break;
+          }
           loops_.compute(static_cast<int>(in.opcode), static_cast<int>(in.type),
                          static_cast<int>(TypeOf(in.a)), size, place.data,
                          value(in.a), in.b < 0 ? nullptr : value(in.b),
@@ -169,10 +180,12 @@ class HostEvaluator {
     uint64_t values[kTile + 40];
   };
   struct Place {
-    enum Kind { kRegister, kFixed, kMemory };
+    // kSkipped: computed with a later instruction.
+    enum Kind { kRegister, kFixed, kMemory, kSkipped };
     Kind kind;
     int output;  // the output that the value is computed in, or -1
     void* data;
+    int comparison = -1;  // the instruction that is computed with this one
   };
   static constexpr size_t kStackRegisters = 6;
 
@@ -184,6 +197,49 @@ class HostEvaluator {
     return ComputeType(
         expression_.instructions()[static_cast<size_t>(id)].type);
   }
+  // If instruction i compares floats, lets the instruction after it compute it
+  // as well: a selection, or a conversion to a number. Nothing is between them,
+  // so the operands' registers still have their values.
+  void SkipUsesOfComparison(size_t i) {
+    const auto& all = expression_.instructions();
+    const Instruction& in = all[i];
+    const bool compares = in.opcode == Opcode::kLt ||
+                          in.opcode == Opcode::kLe ||
+                          in.opcode == Opcode::kEq || in.opcode == Opcode::kNe;
+    if (!compares || !IsFloat(TypeOf(in.a)) || !expression_.only_next_uses(i)) {
+      return;
+    }
+    const auto comparison = static_cast<int>(i);
+    size_t user = i + 1;
+    if (all[user].a != comparison || all[user].type != TypeOf(in.a)) return;
+    if (all[user].opcode == Opcode::kCast) {
+      if (expression_.only_next_uses(user) &&
+          all[user + 1].opcode == Opcode::kMul &&
+          all[user + 1].a != all[user + 1].b) {
+        places_[user++].kind = Place::kSkipped;
+      }
+    } else if (all[user].opcode != Opcode::kSelect) {
+      return;
+    }
+    places_[i].kind = Place::kSkipped;
+    places_[user].comparison = comparison;
+  }
+
+  // Computes a comparison and `in`, which uses it.
+  void Compare(const Instruction& in, const Place& place, int64_t n) const {
+    const Instruction& by =
+        expression_.instructions()[static_cast<size_t>(place.comparison)];
+    const void *u = nullptr, *v = nullptr;
+    if (in.opcode == Opcode::kSelect) {
+      u = value(in.b);
+      v = value(in.c);
+    } else if (in.opcode == Opcode::kMul) {
+      u = value(in.a == place.comparison + 1 ? in.b : in.a);
+    }
+    loops_.compare(static_cast<int>(by.opcode), static_cast<int>(in.type), n,
+                   place.data, value(by.a), value(by.b), u, v);
+  }
+
   // With several outputs, a store may precede the one that reads the input.
   bool IsOneOfOutputs(size_t id) const {
     const auto& outputs = expression_.outputs();

@@ -82,16 +82,16 @@ struct HostTiling {
   int64_t rows, inner;            // sizes of the dimensions
   int64_t tile_rows, tile_inner;  // sizes of the largest tile
 
-  HostTiling(int64_t rows_size, int64_t inner_size, bool is_transposed)
+  HostTiling(int64_t rows_size, int64_t inner_size, int64_t tile,
+             bool is_transposed)
       : rows(rows_size), inner(inner_size), tile_rows(1), tile_inner(inner) {
-    constexpr int64_t kTile = HostEvaluator::kTile;
     if (is_transposed) {  // a tile of cache lines of both
       tile_inner = std::min<int64_t>(inner, 32);
       tile_rows = std::min<int64_t>(rows, 16);
-    } else if (inner <= kTile / 2 && rows > 1) {
-      tile_rows = std::min(rows, kTile / std::max<int64_t>(inner, 1));
+    } else if (inner <= tile / 2 && rows > 1) {
+      tile_rows = std::min(rows, tile / std::max<int64_t>(inner, 1));
     } else {
-      tile_inner = std::min(inner, kTile);
+      tile_inner = std::min(inner, tile);
     }
   }
   bool covers_rows() const { return tile_rows == rows; }

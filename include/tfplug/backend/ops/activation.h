@@ -41,7 +41,9 @@ inline std::vector<ElementwiseOp> ActivationTable() {
           Shapes::kEqual),
       Elementwise<ops::Relu6>([](V x) { return Min(Max(x, 0), 6); }),
       Elementwise<ops::Relu6Grad>(
-          [](V dy, V x) { return dy * Cast((x > 0) & (x < 6), dy.type()); },
+          [](V dy, V x) {
+            return dy * Cast(x > 0, dy.type()) * Cast(x < 6, dy.type());
+          },
           Shapes::kEqual),
       Elementwise<ops::LeakyRelu>(
           [](V x, double alpha) { return Select(x > 0, x, x * alpha); },

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/backend/internal/host_code.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "levels.h"
+
+// Compares the loops of Map and Reduce of each level with those that tfplug
+// compiles for any processor.
+namespace cpu_sim {
+namespace {
+
+using tfplug::DataType;
+using tfplug::HostLoops;
+using tfplug::HostRows;
+using tfplug::Opcode;
+using tfplug::ReduceKind;
+
+constexpr int kFloat = static_cast<int>(DataType::kFloat);
+constexpr int kHalf = static_cast<int>(DataType::kHalf);
+const HostLoops& kGeneric = tfplug::internal::kGenericHostLoops;
+
+const HostLoops& LoopsOf(const SimdCode& code) {
+  return *static_cast<const HostLoops*>(code.loops);
+}
+
+// Returns random values with magnitudes between 0.1 and 1.
+Floats DrawFarFromZero(int64_t size, bool positive) {
+  Floats values = Draw(size);
+  for (float& v : values) {
+    v = std::copysign(0.1f + 0.9f * std::abs(v), positive ? 1.0f : v);
+  }
+  return values;
+}
+
+bool IsFunctionOfFloats(Opcode opcode) {
+  const tfplug::internal::OpcodeInfo info = tfplug::internal::InfoOf(opcode);
+  return opcode != Opcode::kConstant && opcode != Opcode::kInput &&
+         opcode != Opcode::kElement && opcode != Opcode::kCast &&
+         opcode != Opcode::kBitcast && opcode != Opcode::kSelect &&
+         !info.gives_bool &&
+         tfplug::internal::Allows(info.types, DataType::kFloat);
+}
+
+TEST_CASE("functions of floats handle every element, also in place") {
+  int functions = 0;
+  for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
+    if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
+    ++functions;
+    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    for (const int64_t size : {1, 5, 16, 37, 1000}) {
+      const Floats a = DrawFarFromZero(size, /*positive=*/true);
+      const Floats b = DrawFarFromZero(size, /*positive=*/false);
+      Floats want(a.size());
+      kGeneric.compute(opcode, kFloat, kFloat, size, want.data(), a.data(),
+                       b.data(), nullptr);
+      for (float& w : want) w = std::isnan(w) ? 0 : w;  // acosh below 1
+      ForEachLevel([&](const SimdCode& code) {
+        Output y(size), in_place(size);
+        std::copy(a.begin(), a.end(), in_place.data());
+        for (Output* to : {&y, &in_place}) {
+          LoopsOf(code).compute(opcode, kFloat, kFloat, size, to->data(),
+                                to == &y ? a.data() : to->data(), b.data(),
+                                nullptr);
+          for (int64_t i = 0; i < size; ++i) {
+            if (std::isnan(to->values[i])) to->values[i] = 0;
+          }
+          to->Check(Doubles(want.begin(), want.end()), 1e-6);
+        }
+      });
+    }
+  }
+  CHECK(functions > 30);
+}
+
+TEST_CASE("NaN, infinities and zeros have the same results in all levels") {
+  const float nan = std::nanf(""), inf = HUGE_VALF;
+  const Floats a = {nan, 1, nan, inf, 0, -0.0f, -inf, 200},
+               b = {1, nan, 0, 0, 0, 5, inf, 0};
+  const auto size = static_cast<int64_t>(a.size());
+  for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
+    if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
+    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    Floats want(a.size());
+    kGeneric.compute(opcode, kFloat, kFloat, size, want.data(), a.data(),
+                     b.data(), nullptr);
+    ForEachLevel([&](const SimdCode& code) {
+      Floats y(a.size());
+      LoopsOf(code).compute(opcode, kFloat, kFloat, size, y.data(), a.data(),
+                            b.data(), nullptr);
+      for (size_t i = 0; i < y.size(); ++i) {
+        CAPTURE(a[i]);
+        CHECK(std::isnan(y[i]) == std::isnan(want[i]));
+        CHECK(std::isinf(y[i]) == std::isinf(want[i]));
+      }
+    });
+  }
+}
+
+TEST_CASE("comparisons select, convert and multiply") {
+  const Floats a = {1, 2, 3, 4, std::nanf("")}, b = {2, 2, 2, 2, 2},
+               u = {10, 20, 30, 40, HUGE_VALF}, v = {-1, -2, -3, -4, -5};
+  const auto run = [&](const SimdCode& code, Opcode opcode, const float* u,
+                       const float* v) {
+    Floats y(5);
+    LoopsOf(code).compare(static_cast<int>(opcode), kFloat, 5, y.data(),
+                          a.data(), b.data(), u, v);
+    return y;
+  };
+  ForEachLevel([&](const SimdCode& code) {
+    CHECK(run(code, Opcode::kLt, u.data(), v.data()) ==
+          Floats{10, -2, -3, -4, -5});
+    CHECK(run(code, Opcode::kLe, nullptr, nullptr) == Floats{1, 1, 0, 0, 0});
+    CHECK(run(code, Opcode::kEq, nullptr, nullptr) == Floats{0, 1, 0, 0, 0});
+    CHECK(run(code, Opcode::kNe, nullptr, nullptr) == Floats{1, 0, 1, 1, 1});
+    const Floats scaled = run(code, Opcode::kLt, u.data(), nullptr);
+    CHECK((scaled[0] == 10 && scaled[3] == 0));
+    CHECK(std::isnan(scaled[4]));  // infinity times 0
+  });
+}
+
+TEST_CASE("all halves are converted") {
+  std::vector<uint16_t> halves(1 << 16);
+  for (size_t i = 0; i < halves.size(); ++i) {
+    halves[i] = static_cast<uint16_t>(i);
+  }
+  const auto size = static_cast<int64_t>(halves.size());
+  Floats want(halves.size());
+  kGeneric.load(kHalf, 1, size, {halves.data(), size, 1}, want.data());
+  ForEachLevel([&](const SimdCode& code) {
+    Floats floats(halves.size());
+    LoopsOf(code).load(kHalf, 1, size, {halves.data(), size, 1}, floats.data());
+    std::vector<uint16_t> stored(halves.size());
+    LoopsOf(code).store(kFloat, kHalf, 1, size, floats.data(),
+                        {stored.data(), size, 1});
+    int64_t differ = 0;
+    for (size_t i = 0; i < halves.size(); ++i) {
+      if (std::isnan(want[i])) {
+        differ += std::isnan(floats[i]) ? 0 : 1;
+      } else {
+        differ += floats[i] == want[i] && stored[i] == halves[i] ? 0 : 1;
+      }
+    }
+    CHECK(differ == 0);
+  });
+}
+
+TEST_CASE("sums over many elements keep their precision") {
+  // Sequential summation in float has an error of 1e-2.
+  constexpr int kSum = static_cast<int>(ReduceKind::kSum);
+  const int64_t rows = 200000, depth = 3;
+  const Floats x(static_cast<size_t>(rows * depth), 0.1f);
+  const double want = static_cast<double>(0.1f);
+  ForEachLevel([&](const SimdCode& code) {
+    Doubles by_column(depth), by_row(1);
+    LoopsOf(code).combine_rows(kSum, kFloat, rows, depth, x.data(), depth,
+                               by_column.data());
+    LoopsOf(code).combine_each(kSum, kFloat, 1, rows * depth, x.data(), 0,
+                               by_row.data());
+    for (const double sum : by_column) {
+      CHECK(std::abs(sum / (rows * want) - 1) < 1e-6);
+    }
+    CHECK(std::abs(by_row[0] / (rows * depth * want) - 1) < 1e-6);
+  });
+}
+
+}  // namespace
+}  // namespace cpu_sim
