@@ -11,6 +11,7 @@
 #include "minimal_device.h"
 #include "tfplug/backend/ops/activation.h"
 #include "tfplug/backend/reference_backend.h"
+#include "tfplug/ops/nn.h"
 
 namespace {
 
@@ -36,6 +37,39 @@ class Backend : public tfplug::ReferenceBackend<minimal::Stream> {
 };
 TFPLUG_REGISTER_DEVICE(minimal::Platform);
 TFPLUG_REGISTER_BACKEND(Backend, tfplug::ActivationOps);
+
+// A kernel of the library's author for an op of a family.
+struct OwnRelu6 : tfplug::Kernel {
+  absl::Status Compute(tfplug::KernelContext& /*context*/) override {
+    return absl::UnavailableError("the author's kernel");
+  }
+};
+TFPLUG_REGISTER_KERNEL(OwnRelu6, tfplug::ops::Relu6().T<float>());
+
+TEST_CASE("kernels of the author win, and all win over those of the CPU") {
+  tfplug::Fixture<minimal::Platform> fixture;
+  auto& registry = tfplug::testing::KernelRegistry::Get();
+  registry.Refill(&TF_InitKernel);
+  int made = 0, own = 0;
+  for (const auto& kernel : registry.kernels()) {
+    // TensorFlow places an op on the device whose kernel has the highest
+    // priority; those of its CPU have 0.
+    CHECK(kernel->priority >= 0);
+    if (kernel->op == "Relu6") ++(kernel->priority > 1 ? own : made);
+  }
+  CHECK(made > 0);
+  CHECK(own == 1);
+  tfplug::testing::Node node;
+  node.op = "Relu6";
+  node.name = "relu6";
+  node.attrs["T"] = tfplug::DataType::kFloat;
+  auto kernel = FakeKernel::Create(node, fixture.host().device_type());
+  REQUIRE_MESSAGE(kernel.ok(), kernel.status().ToString());
+  KernelRun run(**kernel, &fixture.device());
+  run.AddInput<float>({{2}, {-1, 1}});
+  run.AddOutput(tfplug::DataType::kFloat);
+  CHECK(absl::IsUnavailable(run.Run()));
+}
 
 TEST_CASE("a primitive that fails fails its op, and the next one works") {
   tfplug::Fixture<minimal::Platform> fixture;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/backend/internal/host_code.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -106,8 +107,8 @@ TEST_CASE("comparisons select, convert and multiply") {
   const auto run = [&](const SimdCode& code, Opcode opcode, const float* u,
                        const float* v) {
     Floats y(5);
-    LoopsOf(code).compare(static_cast<int>(opcode), kFloat, 5, y.data(),
-                          a.data(), b.data(), u, v);
+    LoopsOf(code).compare(static_cast<int>(opcode), kFloat, HostLoops::kNone, 5,
+                          y.data(), a.data(), b.data(), u, v);
     return y;
   };
   ForEachLevel([&](const SimdCode& code) {
@@ -119,6 +120,49 @@ TEST_CASE("comparisons select, convert and multiply") {
     const Floats scaled = run(code, Opcode::kLt, u.data(), nullptr);
     CHECK((scaled[0] == 10 && scaled[3] == 0));
     CHECK(std::isnan(scaled[4]));  // infinity times 0
+  });
+}
+
+TEST_CASE("arithmetic and comparisons with a value or a row") {
+  constexpr Opcode kArithmetic[] = {Opcode::kAdd, Opcode::kSub, Opcode::kMul,
+                                    Opcode::kDiv, Opcode::kMax, Opcode::kMin};
+  const int64_t rows = 3, n = 21;
+  const Floats a = Draw(rows * n), b = Draw(rows * n);
+  for (const Opcode opcode : kArithmetic) {
+    const int number = static_cast<int>(opcode);
+    CAPTURE(number);
+    for (int layout = 0; layout < 8; ++layout) {
+      const bool swapped = (layout & 4) != 0;
+      const int64_t row_stride = (layout & 2) != 0 ? n : 0, stride = layout & 1;
+      Floats spread(a.size()), want(a.size());
+      for (int64_t i = 0; i < rows * n; ++i) {
+        spread[i] = b[i / n * row_stride + i % n * stride];
+      }
+      kGeneric.compute(number, kFloat, kFloat, rows * n, want.data(),
+                       swapped ? spread.data() : a.data(),
+                       swapped ? a.data() : spread.data(), nullptr);
+      ForEachLevel([&](const SimdCode& code) {
+        Floats y(a.size()), values = b;
+        LoopsOf(code).compute_rows(number, kFloat, swapped, rows, n, y.data(),
+                                   a.data(),
+                                   {values.data(), row_stride, stride});
+        CHECK(y == want);
+      });
+    }
+  }
+  ForEachLevel([&](const SimdCode& code) {
+    Floats y(a.size());
+    const float zero = 0;
+    const auto count = [&](HostLoops::Single single) {
+      LoopsOf(code).compare(
+          static_cast<int>(Opcode::kLt), kFloat, single, rows * n, y.data(),
+          single == HostLoops::kA ? &zero : a.data(),
+          single == HostLoops::kB ? &zero : a.data(), nullptr, nullptr);
+      return std::count(y.begin(), y.end(), 1.0f);
+    };
+    CHECK(count(HostLoops::kNone) == 0);
+    CHECK(count(HostLoops::kA) > 0);
+    CHECK(count(HostLoops::kA) + count(HostLoops::kB) == rows * n);
   });
 }
 

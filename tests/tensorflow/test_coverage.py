@@ -10,20 +10,20 @@ import harness
 
 TOOL = harness.ROOT / "tools/lib/coverage/main.py"
 
-# Erfinv has a kernel on the CPU only; CrossReplicaSum has none on any device.
+# Spence has a kernel on the CPU only; CrossReplicaSum has none on any device.
 MODEL = """
 import tensorflow as tf
 
 @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32)])
 def good(x):
     rows = tf.shape(x)[0]
-    tf.raw_ops.Erfinv(x=x)  # unused: TensorFlow prunes it
+    tf.raw_ops.Spence(x=x)  # unused: TensorFlow prunes it
     return tf.nn.relu(x) / tf.cast(rows, tf.float32)
 
 @tf.function
 def bad(x):
     def body(i, y):
-        return i + 1, tf.math.erfinv(y)
+        return i + 1, tf.math.special.spence(y)
     y = tf.while_loop(lambda i, y: i < 3, body, [0, x])[1]
     with tf.device("CPU:0"):
         z = tf.math.lgamma(y)
@@ -33,18 +33,16 @@ def bad(x):
 def good_one():
     return {"good": good}
 
-@tf.function(input_signature=[tf.TensorSpec([1, 3, 8, 8], tf.float32),
-                              tf.TensorSpec([3, 3, 3, 4], tf.float32)])
-def channels_first(x, w):
-    return tf.nn.conv2d(x, w, 1, "SAME", data_format="NCHW")
+@tf.function(input_signature=[tf.TensorSpec([4], tf.float32)])
+def truncates(x):
+    return tf.raw_ops.Cast(x=x, DstT=tf.bfloat16, Truncate=True)
 
-@tf.function(input_signature=[tf.TensorSpec([1, 8, 8, 3], tf.float32),
-                              tf.TensorSpec([3, 3, 3, 4], tf.float32)])
-def channels_last(x, w):
-    return tf.nn.conv2d(x, w, 1, "SAME")
+@tf.function(input_signature=[tf.TensorSpec([4], tf.float32)])
+def rounds(x):
+    return tf.raw_ops.Cast(x=x, DstT=tf.bfloat16)
 
-def formats():
-    return {"first": channels_first, "last": channels_last}
+def casts():
+    return {"truncates": truncates, "rounds": rounds}
 
 @tf.function(input_signature=[tf.TensorSpec([4], tf.float32)], jit_compile=True)
 def compiled(x):
@@ -115,8 +113,8 @@ def test_every_kind_of_result(tmp_path):
                             "on_host", "warning", "nodes", "example"}
 
     # Ops without any kernel come first, then ops with a kernel on the CPU only. The
-    # pruned Erfinv is not counted.
-    assert [row["op"] for row in report["ops"][:2]] == ["CrossReplicaSum", "Erfinv"]
+    # pruned Spence is not counted.
+    assert [row["op"] for row in report["ops"][:2]] == ["CrossReplicaSum", "Spence"]
     none, cpu = report["ops"][:2]
     assert none["status"] == "none" and none["kernel"] == ""
     assert cpu["status"] == "cpu" and cpu["types"] == {"T": ["float32"]}
@@ -156,12 +154,12 @@ def test_all_covered(tmp_path):
 
 
 def test_rejected_attributes(tmp_path):
-    code, report, text = run_tool(tmp_path, "a_model.py:formats")
+    code, report, text = run_tool(tmp_path, "a_model.py:casts")
     assert report["constructed"]
-    [first] = rows_of(report, op="Conv2D", status="rejected")
-    assert first["nodes"] == {"first": 1} and "NCHW" in first["warning"]
-    [last] = rows_of(report, op="Conv2D", status="plugin")
-    assert last["nodes"] == {"last": 1} and not last["warning"]
+    [row] = rows_of(report, op="Cast", status="rejected")
+    assert row["nodes"] == {"truncates": 1} and "Truncate=true" in row["warning"]
+    [row] = rows_of(report, op="Cast", status="plugin")
+    assert row["nodes"] == {"rounds": 1} and not row["warning"]
     assert code == 1 and report["missing"] == 1, text
     assert "rejected by SIM" in text and "Every op has" not in text
 
@@ -199,7 +197,7 @@ def save_model(directory):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
         def __call__(self, x):
-            return tf.math.erfinv(tf.nn.relu(x))
+            return tf.math.special.spence(tf.nn.relu(x))
 
     model = Model()
     tf.saved_model.save(model, directory, signatures={"served": model.__call__})
@@ -211,7 +209,7 @@ def test_saved_model(tmp_path):
     code, report, text = run_tool(tmp_path, "saved")
     assert code == 1, text
     assert list(report["functions"]) == ["served"]
-    assert rows_of(report, op="Erfinv", status="cpu")
+    assert rows_of(report, op="Spence", status="cpu")
     assert rows_of(report, op="Relu", status="plugin")
 
 
@@ -284,8 +282,8 @@ def compare_with_tensorflow(ops, types):
 def test_agrees_with_tensorflow():
     result = harness.run(
         compare_with_tensorflow,
-        ["Abs", "Erfinv", "Exp", "Lgamma", "Neg", "Relu", "Sign", "Square",
-         "Tanh"],
+        ["Abs", "Dawsn", "Exp", "Expint", "FresnelCos", "FresnelSin", "Lgamma", "Neg",
+         "Relu", "Sign", "Spence", "Square", "Tanh"],
         ["float32", "float64", "float16", "int8", "int32", "int64"])
     assert result.ok, result
     assert result.value["differ"] == []

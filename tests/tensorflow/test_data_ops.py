@@ -170,7 +170,7 @@ INVALID = [
      "sizes 2 and 3"),
     ("Qr", dict(input=[1.0]), "must have rank >= 2"),
     ("MatrixDiagPartV3", dict(input=[[1.0]], k=5, padding_value=0.0),
-     "are not in"),
+     "k is out of bound"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=0, num_rows=1, num_cols=1,
                           padding_value=0.0), "do not fit a"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=[0, 1], num_rows=-1,

@@ -38,8 +38,9 @@ inline void HostMap(const HostLoops& loops, const Expression& expression,
   HostEvaluator evaluator(loops, expression);
   evaluator.Start(x, changing, y, tiling.tile_rows, tiling.tile_inner,
                   tiling.covers_inner());
-  if (tiling.tile_rows == 1 && evaluator.needs_no_registers()) {
-    tiling.tile_inner = tiling.inner;
+  if (evaluator.needs_no_registers()) {
+    (tiling.tile_rows == 1 ? tiling.tile_inner : tiling.tile_rows) =
+        tiling.tile_rows == 1 ? tiling.inner : tiling.rows;
   }
   HostOdometer outer(0, row);
   do {

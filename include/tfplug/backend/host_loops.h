@@ -27,15 +27,23 @@ struct HostRows {
 // stated otherwise. An output may be the same array as an input, but does not
 // overlap one otherwise.
 struct HostLoops {
+  enum Single : uint8_t { kNone, kA, kB };
+
   // y[i] = opcode(a[i], b[i], c[i]) for i < n. `type` is that of y as in
   // Instruction::type, `from` that of a.
   void (*compute)(int opcode, int type, int from, int64_t n, void* y,
                   const void* a, const void* b, const void* c);
+  // y[r][i] = opcode(a[r][i], b[r][i]), or opcode(b, a) if `swapped`, for the
+  // arithmetic of floats and doubles: kAdd, kSub, kMul, kDiv, kMax, kMin. y and
+  // a are dense; b has a stride of 0 or 1.
+  void (*compute_rows)(int opcode, int type, bool swapped, int64_t rows,
+                       int64_t n, void* y, const void* a, const HostRows& b);
   // y[i] = opcode(a[i], b[i]) ? u[i] : v[i], of `type`, float or double, which
   // is also the type of a and b; `opcode` compares. Without v, the condition is
-  // a number, 1 or 0, which is multiplied by u[i] unless u is null, too.
-  void (*compare)(int opcode, int type, int64_t n, void* y, const void* a,
-                  const void* b, const void* u, const void* v);
+  // a number, 1 or 0, which is multiplied by u[i] unless u is null, too. One of
+  // a and b may be a single value; floats only.
+  void (*compare)(int opcode, int type, Single single, int64_t n, void* y,
+                  const void* a, const void* b, const void* u, const void* v);
   // Converts rows of elements of `type` to the dense array y.
   void (*load)(int type, int64_t rows, int64_t n, const HostRows& x, void* y);
   // Converts the dense array x of `from` to rows of elements of `type`.

@@ -92,14 +92,15 @@ class Registrar {
     // node's name is in the message.
     static void (*const volatile entry_point)() = &TF_InitKernel;
     static_cast<void>(entry_point);
-    internal::RegisteredKernels().Add(
+    internal::RegisteredKernels().AddMade(
         std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
         functions);
   }
 
  private:
-  // Below the priority of other kernels.
-  static constexpr int32_t kPriority = -1, kPriorityOnHost = -2;
+  // Those of the library's author are raised above these (init_kernel.h). None
+  // is negative: TensorFlow would place ops on the CPU, whose kernels have 0.
+  static constexpr int32_t kPriority = 1, kPriorityOnHost = 0;
 
   explicit Registrar(bool on_host) : on_host_(on_host) {}
 

@@ -140,6 +140,7 @@ void Compute(int opcode, int type, int from, int64_t n, void* y, const void* a,
 
 constexpr tfplug::HostLoops kLoops = {
     &Compute,
+    &tfplug::internal::HostComputeRows,
     &tfplug::internal::HostCompare,
     Load,
     Store,

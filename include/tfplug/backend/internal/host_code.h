@@ -32,33 +32,101 @@ void SelectBits(int64_t n, void* y, const void* condition, const void* u,
   }
 }
 
-// HostLoops::compare with a comparison as a function.
-template <class T, class Compare>
-void CompareWith(int64_t n, T* y, const T* a, const T* b, const T* u,
-                 const T* v, Compare holds) {
+// y[r][i] = f(a[r][i], b[r][i]), where the stride of b is 0 or 1.
+template <class T, class F>
+void EachInRows(int64_t rows, int64_t n, T* y, const T* a, const HostRows& b,
+                F f) {
+  const T* row = static_cast<const T*>(b.data);
+  for (int64_t r = 0; r < rows; ++r, y += n, a += n, row += b.row_stride) {
+    if (b.stride == 0) {
+      Each(n, y, a, [f, value = *row](T u) { return f(u, value); });
+    } else {
+      Each(n, y, a, row, f);
+    }
+  }
+}
+
+template <class T>
+void ComputeRows(Opcode opcode, bool swapped, int64_t rows, int64_t n, T* y,
+                 const T* a, const HostRows& b) {
+  const auto each = [&](auto f) {
+    if (swapped) {
+      EachInRows(rows, n, y, a, b, [f](T u, T v) { return f(v, u); });
+    } else {
+      EachInRows(rows, n, y, a, b, f);
+    }
+  };
+  switch (opcode) {
+    case Opcode::kAdd:
+      return EachInRows(rows, n, y, a, b, [](T u, T v) { return u + v; });
+    case Opcode::kMul:
+      return EachInRows(rows, n, y, a, b, [](T u, T v) { return u * v; });
+    case Opcode::kSub:
+      return each([](T u, T v) { return u - v; });
+    case Opcode::kDiv:
+      return each([](T u, T v) { return u / v; });
+    case Opcode::kMax:
+      return each([](T u, T v) { return MaxOf(u, v); });
+    default:
+      return each([](T u, T v) { return MinOf(u, v); });
+  }
+}
+
+inline void HostComputeRows(int opcode, int type, bool swapped, int64_t rows,
+                            int64_t n, void* y, const void* a,
+                            const HostRows& b) {
+  if (static_cast<DataType>(type) == DataType::kFloat) {
+    return ComputeRows(static_cast<Opcode>(opcode), swapped, rows, n,
+                       static_cast<float*>(y), static_cast<const float*>(a), b);
+  }
+  ComputeRows(static_cast<Opcode>(opcode), swapped, rows, n,
+              static_cast<double*>(y), static_cast<const double*>(a), b);
+}
+
+// HostLoops::compare with a function for the condition of an element.
+template <class T, class Condition>
+void Choose(int64_t n, T* y, const T* u, const T* v, Condition holds) {
   if (v != nullptr) {
     TFPLUG_INTERNAL_NO_OVERLAP
     for (int64_t i = 0; i < n; ++i) {
       const T p = u[i], q = v[i];
-      y[i] = holds(a[i], b[i]) ? p : q;
+      y[i] = holds(i) ? p : q;
     }
   } else if (u != nullptr) {
     TFPLUG_INTERNAL_NO_OVERLAP
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = u[i] * (holds(a[i], b[i]) ? T(1) : T(0));
+    for (int64_t i = 0; i < n; ++i) y[i] = u[i] * (holds(i) ? T(1) : T(0));
   } else {
     TFPLUG_INTERNAL_NO_OVERLAP
-    for (int64_t i = 0; i < n; ++i) y[i] = holds(a[i], b[i]) ? T(1) : T(0);
+    for (int64_t i = 0; i < n; ++i) y[i] = holds(i) ? T(1) : T(0);
   }
 }
 
-inline void HostCompare(int opcode, int type, int64_t n, void* y_data,
-                        const void* a_data, const void* b_data,
-                        const void* u_data, const void* v_data) {
+template <class T, class Compare>
+void CompareWith(HostLoops::Single single, int64_t n, T* y, const T* a,
+                 const T* b, const T* u, const T* v, Compare holds) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (single == HostLoops::kA) {
+      return Choose(n, y, u, v, [holds, value = *a, b](int64_t i) {
+        return holds(value, b[i]);
+      });
+    }
+    if (single == HostLoops::kB) {
+      return Choose(n, y, u, v, [holds, a, value = *b](int64_t i) {
+        return holds(a[i], value);
+      });
+    }
+  }
+  Choose(n, y, u, v, [holds, a, b](int64_t i) { return holds(a[i], b[i]); });
+}
+
+inline void HostCompare(int opcode, int type, HostLoops::Single single,
+                        int64_t n, void* y_data, const void* a_data,
+                        const void* b_data, const void* u_data,
+                        const void* v_data) {
   const auto visit = [&](auto* y) {
     using T = std::remove_pointer_t<decltype(y)>;
     const auto compare = [&](auto holds) {
-      CompareWith(n, y, static_cast<const T*>(a_data),
+      CompareWith(single, n, y, static_cast<const T*>(a_data),
                   static_cast<const T*>(b_data), static_cast<const T*>(u_data),
                   static_cast<const T*>(v_data), holds);
     };
@@ -280,8 +348,9 @@ inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
 }
 
 inline constexpr HostLoops kGenericHostLoops = {
-    &HostCompute, &HostCompare, &HostLoad,        &HostStore,
-    &HostCopy,    &HostSelect,  &HostCombineRows, &HostCombineEach,
+    &HostCompute, &HostComputeRows, &HostCompare,
+    &HostLoad,    &HostStore,       &HostCopy,
+    &HostSelect,  &HostCombineRows, &HostCombineEach,
 };
 
 }  // namespace tfplug::internal

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "tfplug/backend/expression.h"
 #include "tfplug/backend/host_loops.h"
+#include "tfplug/backend/internal/host_places.h"
 #include "tfplug/backend/view.h"
 
 #pragma GCC visibility push(hidden)
@@ -51,7 +52,7 @@ class HostEvaluator {
   }
 
   HostEvaluator(const HostLoops& loops, const Expression& expression)
-      : loops_(loops), expression_(expression) {}
+      : loops_(loops), expression_(expression), places_(expression) {}
   HostEvaluator(const HostEvaluator&) = delete;
   HostEvaluator& operator=(const HostEvaluator&) = delete;
 
@@ -65,7 +66,7 @@ class HostEvaluator {
              bool same_size) {
     same_size_ = same_size;
     const auto& all = expression_.instructions();
-    places_.resize(all.size());
+    places_.Start();
     const size_t num_fixed = static_cast<size_t>(
         std::count(changing.begin(), changing.end(), false));
     const size_t count =
@@ -74,33 +75,39 @@ class HostEvaluator {
       heap_.reset(new Register[count]);
       registers_ = heap_.get();
     }
-    const int64_t size = rows * n;
+    for (size_t i = 0; i < all.size(); ++i) {
+      places_[i].data = Register_(expression_.register_of(i));
+    }
     size_t next = static_cast<size_t>(expression_.num_registers());
     for (size_t i = 0; i < all.size(); ++i) {
-      Place& place = places_[i];
-      place = {Place::kRegister, -1, Register_(expression_.register_of(i))};
+      HostPlace& place = places_[i];
       const Instruction& in = all[i];
       if (in.opcode == Opcode::kConstant) {
-        place.kind = Place::kFixed;
-        Fill(in.type, in.bits, size, place.data);
+        StartScalar(i, in.type, in.bits, rows * n);
       } else if (in.opcode == Opcode::kInput) {
         const size_t k = static_cast<size_t>(in.a);
-        if (!changing[k]) {
-          place = {Place::kFixed, -1, Register_(static_cast<int>(next++))};
-          Load(inputs[k], rows, n, place.data);
-        } else if (IsDirect(inputs[k], rows, n) && !IsOneOfOutputs(i)) {
-          place.kind = Place::kMemory;
+        const Operand& operand = *inputs[k].operand;
+        if (!places_.IsOneOfOutputs(i) &&
+            (IsDirect(inputs[k], rows, n) || StartRows(i, inputs[k], n))) {
+          place.kind = HostPlace::kMemory;
+        } else if (!changing[k]) {
+          place.data = Register_(static_cast<int>(next++));
+          if (operand.kind == Operand::Kind::kScalar) {
+            StartScalar(i, operand.type, operand.scalar, rows * n);
+          } else {
+            place.kind = HostPlace::kFixed;
+            Load(inputs[k], rows, n, place.data);
+          }
         }
       }
     }
-    for (size_t i = 0; i < all.size(); ++i) SkipUsesOfComparison(i);
     for (size_t k = 0; k < outputs.size(); ++k) {
       const auto i = static_cast<size_t>(expression_.outputs()[k].value);
       const Opcode opcode = all[i].opcode;
       if (opcode != Opcode::kConstant && opcode != Opcode::kInput &&
           i >= expression_.last_input_use() && places_[i].output < 0 &&
           IsDirect(outputs[k], rows, n) &&
-          TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type) {
+          places_.TypeOf(static_cast<int32_t>(i)) == outputs[k].operand->type) {
         places_[i].output = static_cast<int>(k);
       }
     }
@@ -109,9 +116,9 @@ class HostEvaluator {
   // Returns whether tiles may be larger than kTile, because no value is in a
   // register.
   bool needs_no_registers() const {
-    for (const Place& place : places_) {
-      if (place.kind == Place::kRegister && place.output < 0) return false;
-      if (place.kind == Place::kFixed) return false;
+    for (const HostPlace& place : places_) {
+      if (place.kind == HostPlace::kRegister && place.output < 0) return false;
+      if (place.kind == HostPlace::kFixed) return false;
     }
     return true;
   }
@@ -123,17 +130,21 @@ class HostEvaluator {
     const int64_t size = rows * n;
     for (size_t i = 0; i < all.size(); ++i) {
       const Instruction& in = all[i];
-      Place& place = places_[i];
-      if (place.kind == Place::kFixed || place.kind == Place::kSkipped)
+      HostPlace& place = places_[i];
+      if (place.kind == HostPlace::kFixed || place.kind == HostPlace::kSingle ||
+          place.kind == HostPlace::kSkipped) {
         continue;
+      }
       if (place.output >= 0) {
         place.data = outputs[static_cast<size_t>(place.output)].data();
       }
       switch (in.opcode) {
         case Opcode::kInput: {
           const HostCursor& from = inputs[static_cast<size_t>(in.a)];
-          if (place.kind == Place::kMemory) {
+          if (place.kind == HostPlace::kMemory) {
             place.data = from.data();
+            place.row_stride = from.row_stride;
+            place.stride = from.stride;
           } else {
             Load(from, rows, n, place.data);
           }
@@ -152,17 +163,22 @@ class HostEvaluator {
             Compare(in, place, size);
             break;
           }
+          if (in.b >= 0 && !(places_.IsDense(in.a) && places_.IsDense(in.b))) {
+            ComputeRows(in, place, rows, n);
+            break;
+          }
           loops_.compute(static_cast<int>(in.opcode), static_cast<int>(in.type),
-                         static_cast<int>(TypeOf(in.a)), size, place.data,
-                         value(in.a), in.b < 0 ? nullptr : value(in.b),
+                         static_cast<int>(places_.TypeOf(in.a)), size,
+                         place.data, value(in.a),
+                         in.b < 0 ? nullptr : value(in.b),
                          in.c < 0 ? nullptr : value(in.c));
       }
     }
     for (size_t k = 0; k < outputs.size(); ++k) {
       const int32_t id = expression_.outputs()[k].value;
-      const Place& place = places_[static_cast<size_t>(id)];
+      const HostPlace& place = places_[static_cast<size_t>(id)];
       if (place.output == static_cast<int>(k)) continue;
-      loops_.store(static_cast<int>(TypeOf(id)),
+      loops_.store(static_cast<int>(places_.TypeOf(id)),
                    static_cast<int>(outputs[k].operand->type), rows, n,
                    place.data, outputs[k].rows());
     }
@@ -179,54 +195,14 @@ class HostEvaluator {
   struct alignas(64) Register {
     uint64_t values[kTile + 40];
   };
-  struct Place {
-    // kSkipped: computed with a later instruction.
-    enum Kind { kRegister, kFixed, kMemory, kSkipped };
-    Kind kind;
-    int output;  // the output that the value is computed in, or -1
-    void* data;
-    int comparison = -1;  // the instruction that is computed with this one
-  };
   static constexpr size_t kStackRegisters = 6;
 
   void* Register_(int i) { return registers_[i].values; }
   const void* value(int32_t id) const {
     return places_[static_cast<size_t>(id)].data;
   }
-  DataType TypeOf(int32_t id) const {
-    return ComputeType(
-        expression_.instructions()[static_cast<size_t>(id)].type);
-  }
-  // If instruction i compares floats, lets the instruction after it compute it
-  // as well: a selection, or a conversion to a number. Nothing is between them,
-  // so the operands' registers still have their values.
-  void SkipUsesOfComparison(size_t i) {
-    const auto& all = expression_.instructions();
-    const Instruction& in = all[i];
-    const bool compares = in.opcode == Opcode::kLt ||
-                          in.opcode == Opcode::kLe ||
-                          in.opcode == Opcode::kEq || in.opcode == Opcode::kNe;
-    if (!compares || !IsFloat(TypeOf(in.a)) || !expression_.only_next_uses(i)) {
-      return;
-    }
-    const auto comparison = static_cast<int>(i);
-    size_t user = i + 1;
-    if (all[user].a != comparison || all[user].type != TypeOf(in.a)) return;
-    if (all[user].opcode == Opcode::kCast) {
-      if (expression_.only_next_uses(user) &&
-          all[user + 1].opcode == Opcode::kMul &&
-          all[user + 1].a != all[user + 1].b) {
-        places_[user++].kind = Place::kSkipped;
-      }
-    } else if (all[user].opcode != Opcode::kSelect) {
-      return;
-    }
-    places_[i].kind = Place::kSkipped;
-    places_[user].comparison = comparison;
-  }
-
   // Computes a comparison and `in`, which uses it.
-  void Compare(const Instruction& in, const Place& place, int64_t n) const {
+  void Compare(const Instruction& in, const HostPlace& place, int64_t n) const {
     const Instruction& by =
         expression_.instructions()[static_cast<size_t>(place.comparison)];
     const void *u = nullptr, *v = nullptr;
@@ -236,18 +212,57 @@ class HostEvaluator {
     } else if (in.opcode == Opcode::kMul) {
       u = value(in.a == place.comparison + 1 ? in.b : in.a);
     }
-    loops_.compare(static_cast<int>(by.opcode), static_cast<int>(in.type), n,
-                   place.data, value(by.a), value(by.b), u, v);
+    const HostLoops::Single single = !places_.IsDense(by.a) ? HostLoops::kA
+                                     : !places_.IsDense(by.b)
+                                         ? HostLoops::kB
+                                         : HostLoops::kNone;
+    loops_.compare(static_cast<int>(by.opcode), static_cast<int>(in.type),
+                   single, n, place.data, value(by.a), value(by.b), u, v);
   }
 
-  // With several outputs, a store may precede the one that reads the input.
-  bool IsOneOfOutputs(size_t id) const {
-    const auto& outputs = expression_.outputs();
-    if (outputs.size() == 1) return false;
-    for (const auto& output : outputs) {
-      if (static_cast<size_t>(output.value) == id) return true;
+  // Computes an instruction of which one operand is not dense.
+  void ComputeRows(const Instruction& in, const HostPlace& place, int64_t rows,
+                   int64_t n) const {
+    const bool swapped = !places_.IsDense(in.a);
+    const HostPlace& b = places_[static_cast<size_t>(swapped ? in.a : in.b)];
+    if (b.row_stride == 0 && b.stride == 0) {
+      n *= rows;
+      rows = 1;
     }
-    return false;
+    loops_.compute_rows(static_cast<int>(in.opcode), static_cast<int>(in.type),
+                        swapped, rows, n, place.data,
+                        value(swapped ? in.b : in.a),
+                        {b.data, b.row_stride, b.stride});
+  }
+
+  // Prepares a value that is the same for all elements.
+  void StartScalar(size_t i, DataType type, uint64_t bits, int64_t n) {
+    HostPlace& place = places_[i];
+    if (IsFloat(ComputeType(type)) &&
+        places_.CanBeRows(i, /*is_single=*/true)) {
+      place.kind = HostPlace::kSingle;
+      place.is_dense = false;
+      place.single = BitsOf(type, bits);
+      place.data = &place.single;
+      return;
+    }
+    place.kind = HostPlace::kFixed;
+    Fill(type, bits, n, place.data);
+  }
+
+  // Prepares an input that is broadcast along one of the tile's dimensions or
+  // both. Returns false if it must be copied to a register.
+  bool StartRows(size_t i, const HostCursor& cursor, int64_t n) {
+    constexpr int64_t kShortest = 16;  // a loop over fewer elements is slow
+    const Operand& operand = *cursor.operand;
+    const bool is_single = cursor.row_stride == 0 && cursor.stride == 0;
+    if (!operand.has_memory() || operand.type != ComputeType(operand.type) ||
+        !IsFloat(operand.type) || cursor.stride < 0 || cursor.stride > 1 ||
+        (!is_single && n < kShortest) || !places_.CanBeRows(i, is_single)) {
+      return false;
+    }
+    places_[i].is_dense = false;
+    return true;
   }
 
   // Returns whether a tile is an array in memory, of the type it is computed
@@ -259,8 +274,8 @@ class HostEvaluator {
            (rows == 1 || (same_size_ && cursor.row_stride == n));
   }
 
-  // Writes n equal values.
-  void Fill(DataType type, uint64_t bits, int64_t n, void* y) const {
+  // Returns the bits of a constant as its type is computed in.
+  static uint64_t BitsOf(DataType type, uint64_t bits) {
     const DataType computed = ComputeType(type);
     uint64_t value = bits;  // its first bytes are the value
     if (IsFloat(computed)) {
@@ -273,8 +288,14 @@ class HostEvaluator {
     } else if (computed == DataType::kBool) {
       value = bits != 0 ? 1 : 0;
     }
-    loops_.copy(static_cast<int>(DataTypeSize(computed)), 1, n, {&value, 0, 0},
-                {y, n, 1});
+    return value;
+  }
+
+  // Writes n equal values.
+  void Fill(DataType type, uint64_t bits, int64_t n, void* y) const {
+    uint64_t value = BitsOf(type, bits);
+    loops_.copy(static_cast<int>(DataTypeSize(ComputeType(type))), 1, n,
+                {&value, 0, 0}, {y, n, 1});
   }
 
   void Load(const HostCursor& from, int64_t rows, int64_t n, void* y) const {
@@ -319,7 +340,7 @@ class HostEvaluator {
   const HostLoops& loops_;
   const Expression& expression_;
   bool same_size_ = false;
-  absl::InlinedVector<Place, 12> places_;
+  HostPlaces places_;
   Register stack_[kStackRegisters];
   std::unique_ptr<Register[]> heap_;
   Register* registers_ = stack_;

@@ -286,13 +286,20 @@ inline void RegisterKernels() {
       if (device_type.empty() && platform_type != nullptr) {
         device_type = platform_type;
       }
-      if (!registration.def.all_in_host_memory()) {
+      const KernelDef& kernel = registration.def;
+      // Above the priorities of the kernels that tfplug makes.
+      const bool is_raised =
+          RegisteredKernels().has_made() && !registration.is_made;
+      if (!kernel.all_in_host_memory() && !is_raised) {
         RegisterKernelFor(registration, device_type, registered);
         return absl::OkStatus();
       }
-      absl::StatusOr<KernelDef> def =
-          WithArgumentsInHostMemory(registration.def, ops);
-      if (!def.ok()) return def.status();
+      absl::StatusOr<KernelDef> def = kernel;
+      if (kernel.all_in_host_memory()) {
+        def = WithArgumentsInHostMemory(kernel, ops);
+        if (!def.ok()) return def.status();
+      }
+      if (is_raised) def = (*std::move(def)).Priority(kernel.priority() + 2);
       RegisterKernelFor({*std::move(def), registration.functions}, device_type,
                         registered);
       return absl::OkStatus();

@@ -16,6 +16,8 @@ namespace tfplug::internal {
 struct KernelRegistration {
   const KernelDef def;
   const KernelFunctions functions;
+  // Whether tfplug made the kernel (see AddMade).
+  const bool is_made = false;
   const KernelRegistration* next = nullptr;
 };
 
@@ -37,18 +39,30 @@ class KernelRegistry {
   bool empty() const { return first_ == nullptr; }
 
   void Add(KernelDef def, const KernelFunctions& functions) {
-    auto* const added = new KernelRegistration{std::move(def), functions};
-    *last_next_ = added;
-    last_next_ = &added->next;
+    Append(new KernelRegistration{std::move(def), functions});
   }
+  // Adds a kernel that tfplug made from a backend's primitives: others win.
+  void AddMade(KernelDef def, const KernelFunctions& functions) {
+    Append(new KernelRegistration{std::move(def), functions, true});
+    has_made_ = true;
+  }
+  bool has_made() const { return has_made_; }
+
   void Clear() {
     while (first_ != nullptr) delete std::exchange(first_, first_->next);
     last_next_ = &first_;
+    has_made_ = false;
   }
 
  private:
+  void Append(KernelRegistration* added) {
+    *last_next_ = added;
+    last_next_ = &added->next;
+  }
+
   const KernelRegistration* first_ = nullptr;
   const KernelRegistration** last_next_ = &first_;
+  bool has_made_ = false;
 };
 
 // All kernels of this library, from all of its files.
