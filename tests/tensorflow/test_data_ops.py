@@ -172,7 +172,7 @@ INVALID = [
     ("MatrixDiagPartV3", dict(input=[[1.0]], k=5, padding_value=0.0),
      "k is out of bound"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=0, num_rows=1, num_cols=1,
-                          padding_value=0.0), "do not fit a"),
+                          padding_value=0.0), "is not consistent with"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=[0, 1], num_rows=-1,
                           num_cols=-1, padding_value=0.0), "does not hold"),
     ("MirrorPad", dict(input=[1.0, 2.0], paddings=[[2, 0]], mode="REFLECT"),

@@ -238,7 +238,7 @@ inline Value Square(Value x) { return x * x; }
 inline Value Reciprocal(Value x) { return 1 / x; }
 inline Value Sigmoid(Value x) {
   const Value e = Exp(-Abs(x));
-  return Select(x < 0, e / (1 + e), 1 / (1 + e));
+  return Select(x < 0, e, 1) / (1 + e);
 }
 inline Value Infinity(Value like) {
   return like.Like(std::numeric_limits<double>::infinity());
