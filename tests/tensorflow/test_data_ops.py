@@ -174,7 +174,7 @@ INVALID = [
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=0, num_rows=1, num_cols=1,
                           padding_value=0.0), "is not consistent with"),
     ("MatrixDiagV3", dict(diagonal=[1.0, 2.0], k=[0, 1], num_rows=-1,
-                          num_cols=-1, padding_value=0.0), "does not hold"),
+                          num_cols=-1, padding_value=0.0), "must be at least 2-dim"),
     ("MirrorPad", dict(input=[1.0, 2.0], paddings=[[2, 0]], mode="REFLECT"),
      "at most 1"),
     ("MirrorPad", dict(input=[1.0, 2.0], paddings=[[1]], mode="SYMMETRIC"),

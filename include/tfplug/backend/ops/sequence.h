@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_SEQUENCE_H_
 #define TFPLUG_BACKEND_OPS_SEQUENCE_H_
 
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/registrar.h"
 
