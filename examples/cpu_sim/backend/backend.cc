@@ -23,21 +23,26 @@ const tfplug::HostLoops& Loops() {
 
 absl::Status Backend::Map(Stream& stream, const tfplug::Expression& expression,
                           Operands inputs, Operands outputs) {
-  TFPLUG_ASSIGN_OR_RETURN(DeviceViews in, ForDevice(stream, inputs));
-  TFPLUG_ASSIGN_OR_RETURN(DeviceViews out, ForDevice(stream, outputs));
-  return stream.LaunchTask(
-      [expression, in = std::move(in), out = std::move(out)] {
-        tfplug::HostMap(Loops(), expression, in, out);
-      });
+  TFPLUG_ASSIGN_OR_RETURN(PackedViews packed,
+                          PackedViews::Make(stream, {inputs, outputs}));
+  return stream.LaunchTask([expression, packed = std::move(packed),
+                            count = inputs.size()] {
+    const DeviceViews views = packed.Unpack();
+    const Operands all = views;
+    tfplug::HostMap(Loops(), expression, all.first(count), all.subspan(count));
+  });
 }
 
 absl::Status Backend::Reduce(Stream& stream, const tfplug::Reduction& reduction,
                              Operands inputs, Operands outputs) {
-  TFPLUG_ASSIGN_OR_RETURN(DeviceViews in, ForDevice(stream, inputs));
-  TFPLUG_ASSIGN_OR_RETURN(DeviceViews out, ForDevice(stream, outputs));
+  TFPLUG_ASSIGN_OR_RETURN(PackedViews packed,
+                          PackedViews::Make(stream, {inputs, outputs}));
   return stream.LaunchTask(
-      [reduction, in = std::move(in), out = std::move(out)] {
-        tfplug::HostReduce(Loops(), reduction, in, out);
+      [reduction, packed = std::move(packed), count = inputs.size()] {
+        const DeviceViews views = packed.Unpack();
+        const Operands all = views;
+        tfplug::HostReduce(Loops(), reduction, all.first(count),
+                           all.subspan(count));
       });
 }
 

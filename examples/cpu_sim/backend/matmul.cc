@@ -129,10 +129,12 @@ absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
   }
   while (MergeBatchWithRows(x, y, z)) {
   }
-  TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views,
-                          ForDevice(stream, {x, y, z}));
-  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask(
-      [views] { MultiplyBatch(0, views[0], views[1], views[2]); }));
+  TFPLUG_ASSIGN_OR_RETURN(PackedViews packed,
+                          PackedViews::Make(stream, {{x, y, z}}));
+  TFPLUG_RETURN_IF_ERROR(stream.LaunchTask([packed = std::move(packed)] {
+    const DeviceViews views = packed.Unpack();
+    MultiplyBatch(0, views[0], views[1], views[2]);
+  }));
   return result.data == c.data ? absl::OkStatus()
                                : Convert(launcher, result, c);
 }
