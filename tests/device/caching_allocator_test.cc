@@ -110,6 +110,7 @@ TEST_CASE(
   Driver driver;
   Caching caching(driver);
   REQUIRE(caching.Init().ok());
+  CHECK(caching.Stats()->peak_bytes_reserved == 0);
   const auto nothing = caching.Allocate(0, 0);
   REQUIRE(nothing.ok());
   CHECK(nothing->is_null());
@@ -145,7 +146,16 @@ TEST_CASE(
         "out of device memory allocating 65536 bytes: 16384 bytes in use, "
         "16384 reserved in 1 region, largest free block 0: error 2");
   CHECK(driver.freed.size() == 3);
-  CHECK(caching.Allocate(48 << 10, 0).ok());
+  REQUIRE(caching.Allocate(32 << 10, 0).ok());
+  held[1] = caching.Allocate(16 << 10, 0).value();
+  const int calls = driver.allocations;
+  CHECK(caching.Allocate(16 << 10, 0).status().message().find("error 2") !=
+        std::string::npos);
+  CHECK(driver.allocations == calls + 1);  // There was nothing to release.
+  CHECK(caching.Deallocate(held[0]).ok());
+  CHECK(caching.Deallocate(held[1]).ok());
+  CHECK(caching.Allocate(32 << 10, 0).ok());
+  CHECK(driver.freed.size() == 5);
 }
 
 TEST_CASE(

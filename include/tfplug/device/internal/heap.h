@@ -124,7 +124,6 @@ class CachingHeap {
     whole.address =
         reinterpret_cast<uintptr_t>(regions_[*region].memory.opaque());
     whole.size = regions_[*region].size;
-    whole.requested = 0;
     whole.region = *region;
     whole.before = whole.after = 0;
     return chunk;
@@ -160,7 +159,6 @@ class CachingHeap {
     Chunk& back = chunks_[rest];
     back.address = front.address + size;
     back.size = front.size - size;
-    back.requested = 0;
     back.region = front.region;
     back.before = chunk;
     back.after = front.after;

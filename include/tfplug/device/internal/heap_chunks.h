@@ -44,8 +44,8 @@ class ChunkTable {
     if (unused_count_ < count) Grow();
   }
 
-  // Returns an unused record, which still holds the values of its last use.
-  // Requires Reserve.
+  // Returns an unused record, which is not in use but otherwise still holds the
+  // values of its last use. Requires Reserve.
   uint32_t New() {
     const uint32_t chunk = unused_;
     unused_ = chunks_[chunk].left;
