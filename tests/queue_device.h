@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "copy_hooks.h"
+#include "flag.h"
 #include "minimal_device.h"
 
 // A device in host memory whose streams are threads, and which can be told to
@@ -34,29 +36,6 @@ enum class Mistake {
   kSynchronizesTooShort,
 };
 inline Mistake mistake = Mistake::kNone;
-
-// Is set once; others wait for it.
-class Flag {
- public:
-  void Set() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    is_set_ = true;
-    changed_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return is_set_; });
-  }
-  bool is_set() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return is_set_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;
-};
 
 // Work that a thread does in order.
 class Queue {
@@ -112,7 +91,7 @@ class Event : public tfplug::Event {
 
 class Device;
 
-class Stream : public tfplug::Stream<Stream, Event> {
+class Stream : public CopyHooks<Stream, Event> {
  public:
   explicit Stream(Device& device);
   ~Stream() override;
@@ -138,19 +117,6 @@ class Stream : public tfplug::Stream<Stream, Event> {
       work_.Add([flag = event.flag] { flag->Wait(); });
     }
     return absl::OkStatus();
-  }
-  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
-                                uint64_t size) override {
-    return Copy(dst.opaque(), src, size);
-  }
-  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
-                                uint64_t size) override {
-    return Copy(dst, src.opaque(), size);
-  }
-  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
-                                  tfplug::DeviceMemory src,
-                                  uint64_t size) override {
-    return Copy(dst.opaque(), src.opaque(), size);
   }
   absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
                       uint64_t size) override {
@@ -181,9 +147,6 @@ class Stream : public tfplug::Stream<Stream, Event> {
     return absl::OkStatus();
   }
 
-  void Wait() { work_.Mark()->Wait(); }
-
- private:
   absl::Status Copy(void* dst, const void* src, uint64_t size) {
     if (mistake == Mistake::kCopiesAtOnce) {
       std::memcpy(dst, src, size);
@@ -193,6 +156,9 @@ class Stream : public tfplug::Stream<Stream, Event> {
     return absl::OkStatus();
   }
 
+  void Wait() { work_.Mark()->Wait(); }
+
+ private:
   Device& device_;
   Queue work_;
 };

@@ -16,59 +16,40 @@
 #include <utility>
 #include <vector>
 
+#include "copy_hooks.h"
+#include "flag.h"
+
 // A device that provokes races: each stream is a thread, each addition starts a
 // second late, and freed memory is the first to be reused. The macro
 // UPLOADS_WAIT is the value of the device's kUploadsWaitForKernels.
 namespace late {
 
-class Signal {
- public:
-  void Set() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    is_set_ = true;
-    changed_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return is_set_; });
-  }
-  bool is_set() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return is_set_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;
-};
-
 class Event : public tfplug::Event {
  public:
   absl::StatusOr<tfplug::EventStatus> Poll() override {
-    return signal()->is_set() ? tfplug::EventStatus::kComplete
-                              : tfplug::EventStatus::kPending;
+    return flag()->is_set() ? tfplug::EventStatus::kComplete
+                            : tfplug::EventStatus::kPending;
   }
   absl::Status BlockHost() override {
-    signal()->Wait();
+    flag()->Wait();
     return absl::OkStatus();
   }
 
-  std::shared_ptr<Signal> signal() {
+  std::shared_ptr<Flag> flag() {
     std::lock_guard<std::mutex> lock(mutex_);
-    return signal_;
+    return flag_;
   }
-  void set_signal(std::shared_ptr<Signal> signal) {
+  void set_flag(std::shared_ptr<Flag> flag) {
     std::lock_guard<std::mutex> lock(mutex_);
-    signal_ = std::move(signal);
+    flag_ = std::move(flag);
   }
 
  private:
   std::mutex mutex_;
-  std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+  std::shared_ptr<Flag> flag_ = std::make_shared<Flag>();
 };
 
-class Stream : public tfplug::Stream<Stream, Event> {
+class Stream : public CopyHooks<Stream, Event> {
  public:
   Stream() : thread_([this] { Run(); }) {}
   ~Stream() override {
@@ -78,25 +59,15 @@ class Stream : public tfplug::Stream<Stream, Event> {
 
   absl::Status GetStatus() override { return absl::OkStatus(); }
   absl::Status RecordEvent(Event& event) override {
-    auto signal = std::make_shared<Signal>();
-    event.set_signal(signal);
-    return Enqueue([signal] { signal->Set(); });
+    auto flag = std::make_shared<Flag>();
+    event.set_flag(flag);
+    return Enqueue([flag] { flag->Set(); });
   }
   absl::Status WaitForEvent(Event& event) override {
-    return Enqueue([signal = event.signal()] { signal->Wait(); });
+    return Enqueue([flag = event.flag()] { flag->Wait(); });
   }
-  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
-                                uint64_t size) override {
-    return Copy(dst.opaque(), src, size);
-  }
-  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
-                                uint64_t size) override {
-    return Copy(dst, src.opaque(), size);
-  }
-  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
-                                  tfplug::DeviceMemory src,
-                                  uint64_t size) override {
-    return Copy(dst.opaque(), src.opaque(), size);
+  absl::Status Copy(void* dst, const void* src, uint64_t size) {
+    return Enqueue([=] { std::memmove(dst, src, size); });
   }
   absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
                       uint64_t size) override {
@@ -116,10 +87,6 @@ class Stream : public tfplug::Stream<Stream, Event> {
   }
 
  private:
-  absl::Status Copy(void* dst, const void* src, uint64_t size) {
-    return Enqueue([=] { std::memmove(dst, src, size); });
-  }
-
   void Run() {
     for (;;) {
       std::function<void()> work;

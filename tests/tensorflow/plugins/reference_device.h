@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "copy_hooks.h"
 #include "tfplug/plugin.h"
 
 // A synchronous device in host memory.
@@ -17,23 +18,14 @@ class Event : public tfplug::Event {
   absl::Status BlockHost() override { return absl::OkStatus(); }
 };
 
-class Stream : public tfplug::Stream<Stream, Event> {
+class Stream : public CopyHooks<Stream, Event> {
  public:
   absl::Status GetStatus() override { return absl::OkStatus(); }
   absl::Status RecordEvent(Event&) override { return absl::OkStatus(); }
   absl::Status WaitForEvent(Event&) override { return absl::OkStatus(); }
-  absl::Status CopyHostToDevice(tfplug::DeviceMemory dst, const void* src,
-                                uint64_t size) override {
-    return Copy(dst.opaque(), src, size);
-  }
-  absl::Status CopyDeviceToHost(void* dst, tfplug::DeviceMemory src,
-                                uint64_t size) override {
-    return Copy(dst, src.opaque(), size);
-  }
-  absl::Status CopyDeviceToDevice(tfplug::DeviceMemory dst,
-                                  tfplug::DeviceMemory src,
-                                  uint64_t size) override {
-    return Copy(dst.opaque(), src.opaque(), size);
+  static absl::Status Copy(void* dst, const void* src, uint64_t size) {
+    std::memmove(dst, src, size);
+    return absl::OkStatus();
   }
   absl::Status Memset(tfplug::DeviceMemory dst, tfplug::BytePattern pattern,
                       uint64_t size) override {
@@ -41,12 +33,6 @@ class Stream : public tfplug::Stream<Stream, Event> {
     return absl::OkStatus();
   }
   absl::Status RunOnHost(tfplug::HostTask task) override { return task.Run(); }
-
- private:
-  static absl::Status Copy(void* dst, const void* src, uint64_t size) {
-    std::memmove(dst, src, size);
-    return absl::OkStatus();
-  }
 };
 
 }  // namespace reference

@@ -2,7 +2,9 @@
 #ifndef TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
 #define TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -23,6 +25,14 @@ class OpList {
         tensorflow.TF_GetBuffer != nullptr) {
       op_list_ = Buffer(tensorflow.TF_GetAllOpList());
     }
+    for (WireReader list(op_list_.bytes()); list.Next();) {
+      if (list.number() != 1) continue;
+      WireReader op(list.bytes());
+      if (op.Next() && op.number() == 1) {
+        ops_.emplace_back(op.bytes(), list.bytes());
+      }
+    }
+    std::sort(ops_.begin(), ops_.end());
   }
 
   // False where TensorFlow does not export the list.
@@ -46,17 +56,15 @@ class OpList {
  private:
   // Returns the serialized tensorflow.OpDef, or "".
   absl::string_view Find(absl::string_view name) const {
-    for (WireReader list(op_list_.bytes()); list.Next();) {
-      if (list.number() != 1) continue;
-      WireReader op(list.bytes());
-      if (op.Next() && op.number() == 1 && op.bytes() == name) {
-        return list.bytes();
-      }
-    }
-    return {};
+    const auto op = std::lower_bound(ops_.begin(), ops_.end(),
+                                     std::make_pair(name, absl::string_view()));
+    return op != ops_.end() && op->first == name ? op->second
+                                                 : absl::string_view();
   }
 
   Buffer op_list_;  // A serialized tensorflow.OpList.
+  // The name of each op and its serialized tensorflow.OpDef, by name.
+  std::vector<std::pair<absl::string_view, absl::string_view>> ops_;
 };
 
 }  // namespace tfplug::internal
