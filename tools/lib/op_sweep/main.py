@@ -143,7 +143,7 @@ def main(arguments=None):
                     lambda _, answer: plans.append(answer))
     if not isinstance(plans[0], tuple):
         failure = plans[0] if isinstance(plans[0], str) else (
-            f"the plug-in ends the process ({plans[0].how}):\n{plans[0].log}")
+            f"the plug-in aborts ({plans[0].how}):\n{plans[0].log}")
         print(f"{PROGRAM}: {failure}", file=sys.stderr)
         return FAILURE
     device, units, unknown = plans[0]

@@ -104,7 +104,7 @@ def run_models(python, plugin, names):
 def cell(model, cpu, device):
     """Returns the text of a cell, and whether the result is acceptable."""
     if "error" in cpu:
-        # TensorFlow's fault; but if only the plug-in ends the process, it is ours.
+        # TensorFlow's fault; but if only the run with the plug-in aborts, it is ours.
         return ("the CPU fails" + (" too" if "error" in device else ", it does not"),
                 "process" in cpu["error"] or
                 "process" not in device.get("error", ""))

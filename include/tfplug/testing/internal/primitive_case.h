@@ -220,7 +220,7 @@ inline std::string Formula(const Expression& expression) {
   return text;
 }
 
-// Returns the view in words: "float[3, 4] with strides [4, 1]".
+// Returns a description of the view: "float[3, 4] with strides [4, 1]".
 inline std::string ViewText(const Operand& view) {
   const auto list = [&](const auto& values) {
     std::string text = "[";
