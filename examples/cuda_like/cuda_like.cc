@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace cuda_like {
 namespace {
 
@@ -196,6 +198,16 @@ absl::Status Device::Init() {
   TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGet, &device_, ordinal_));
   TFPLUG_RETURN_IF_ERROR(
       driver_.Call(driver_.cuDevicePrimaryCtxRetain, &context_, device_));
+  sm_ = 10 * GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+        GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  tfplug::Target target;
+  target.dialect = tfplug::Dialect::kCuda;
+  target.name =
+      absl::StrCat(HardwareName(), " sm_", sm_, " CUDA ", driver_.version(),
+                   " NVRTC ", driver_.compiler_version());
+  target.group_size = 256;
+  target.local_memory = 48 << 10;  // what every device has
+  programs_.emplace(std::move(target));
   const std::lock_guard<std::mutex> lock(platform_.mutex_);
   for (const Device* peer : platform_.devices_) {
     EnablePeerAccess(*peer);
@@ -211,6 +223,7 @@ Device::~Device() {
   auto& devices = platform_.devices_;
   devices.erase(std::remove(devices.begin(), devices.end(), this),
                 devices.end());
+  programs_.reset();
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 

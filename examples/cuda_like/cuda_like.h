@@ -2,9 +2,11 @@
 #ifndef CUDA_LIKE_CUDA_LIKE_H_
 #define CUDA_LIKE_CUDA_LIKE_H_
 
+#include <tfplug/backend/source/program_cache.h>
 #include <tfplug/plugin.h>
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,6 +119,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
   int GetAttribute(CUdevice_attribute attribute) const;
 
   const Driver& driver() const { return driver_; }
+  // The architecture, such as 90 for sm_90.
+  int sm() const { return sm_; }
+  tfplug::ProgramCache& programs() { return *programs_; }
 
  private:
   // Lets this device and a peer copy directly between their memories.
@@ -127,6 +132,8 @@ class Device final : public tfplug::Device<Stream, Memory> {
   const int ordinal_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
+  int sm_ = 0;
+  std::optional<tfplug::ProgramCache> programs_;
 };
 
 class Platform final : public tfplug::Platform<Device> {

@@ -29,7 +29,7 @@ def train(device, optimizer, images, labels):
     """Returns a trainer and the Losses of its training."""
     trainer = Trainer(device, optimizer, images.shape[1], 10)
     words = f"{optimizer:<4} " + (
-        "on the device" if device == "SIM" else "on the CPU   ")
+        "on the CPU   " if device == "CPU" else "on the device")
     with tqdm(total=EPOCHS * (len(images) // BATCH), desc=words, unit="step",
               file=sys.stdout, ncols=78) as progress:
         def on_step(loss):
@@ -52,11 +52,13 @@ def print_devices():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("picture", help="the .png file to write")
-    path = parser.parse_args().picture
+    parser.add_argument("--type", default="SIM", help="the device's type")
+    arguments = parser.parse_args()
+    path, device = arguments.picture, arguments.type
 
     print_devices()
-    if not tf.config.list_physical_devices("SIM"):
-        sys.exit("TensorFlow has no SIM device; run tools/demo, which installs "
+    if not tf.config.list_physical_devices(device):
+        sys.exit(f"TensorFlow has no {device} device; run tools/demo, which installs "
                  "the plug-in")
 
     data = load_digits()
@@ -73,9 +75,9 @@ def main():
     runs, failures = [], []
     for optimizer in OPTIMIZERS:
         counts, cpu_ops = Trainer(
-            "SIM", optimizer, images.shape[1], 10).ops_per_step(
+            device, optimizer, images.shape[1], 10).ops_per_step(
                 images[:BATCH], labels[:BATCH])
-        trained = [train(d, optimizer, images, labels) for d in ("SIM", "CPU")]
+        trained = [train(d, optimizer, images, labels) for d in (device, "CPU")]
         predictions = [t.predict(test_images) for t, _ in trained]
         means = [np.array(l.means[:COMPARED_STEPS]) for _, l in trained]
         run = picture.Run(
@@ -89,9 +91,9 @@ def main():
         if not run.difference <= DIFFERENCE:
             failures.append(f"{optimizer}: the losses differ by more than "
                               f"{DIFFERENCE}")
-        if cpu_ops or not counts["SIM"]:
+        if cpu_ops or not counts[device]:
             failures.append(f"{optimizer}: ran on the CPU: {cpu_ops}")
-        print(f"     {counts['SIM']} ops a step on the device, {counts['CPU']} "
+        print(f"     {counts[device]} ops a step on the device, {counts['CPU']} "
               "on the CPU, which feed it; test accuracy "
               f"{run.accuracies[0]:.2%} on the device, {run.accuracies[1]:.2%} "
               "on the CPU;\n     largest relative difference of the losses in "

@@ -58,7 +58,7 @@ class Losses(keras.callbacks.Callback):
 
 
 class Trainer:
-    """Trains one model on one device, "SIM" or "CPU"."""
+    """Trains one model on one device of a type such as "SIM" or "CPU"."""
 
     def __init__(self, device, optimizer, features, classes, seed=0):
         # With the plug-in installed, its device is TensorFlow's default, so any

@@ -99,6 +99,9 @@ absl::Status Driver::LoadCompiler(tfplug::Driver driver) {
   status.Update(driver.Get(#name, &name.pointer));
   CUDA_LIKE_COMPILER_FUNCTIONS(CUDA_LIKE_GET)
 #undef CUDA_LIKE_GET
+  int major = 0, minor = 0;
+  if (status.ok()) nvrtcVersion(&major, &minor);
+  compiler_version_ = 1000 * major + 10 * minor;
   return status;
 }
 

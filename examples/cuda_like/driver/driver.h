@@ -57,6 +57,8 @@ class Driver {
 
   // The version of CUDA that the driver supports, such as 12080 for 12.8.
   int version() const { return version_; }
+  // The version of NVRTC, such as 12080; 0 if there is none.
+  int compiler_version() const { return compiler_version_; }
 
 #define CUDA_LIKE_MEMBER(name, suffix, parameters) \
   Function<CUresult parameters> name{#name};
@@ -74,7 +76,7 @@ class Driver {
 #undef CUDA_LIKE_MEMBER
 
   absl::Status compiler_;  // NOT_FOUND if there is no compiler
-  int version_ = 0;
+  int version_ = 0, compiler_version_ = 0;
 };
 
 }  // namespace cuda_like

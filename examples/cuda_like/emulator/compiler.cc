@@ -15,6 +15,7 @@
 
 #include "emulator/binary.h"
 #include "emulator/exports.h"
+#include "emulator/nvrtc_check.h"
 
 extern char** environ;
 
@@ -88,7 +89,10 @@ std::string CompilerName() {
   return name != nullptr && *name != '\0' ? name : "c++";
 }
 
-nvrtcResult Compile(_nvrtcProgram& program) {
+nvrtcResult Compile(_nvrtcProgram& program,
+                    const std::vector<std::string>& options) {
+  program.log = emulator::CheckWithNvrtc(program.source, options);
+  if (!program.log.empty()) return NVRTC_ERROR_COMPILATION;
   const ScratchDirectory scratch;
   if (!scratch.exists()) return NVRTC_ERROR_INTERNAL_ERROR;
   const std::string source = scratch.File("kernel.cc");
@@ -136,13 +140,15 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count,
                                 const char* const* options) {
-  for (int i = 0; i < count; ++i) {
-    if (std::strncmp(options[i], "-", 1) != 0) {
-      return NVRTC_ERROR_INVALID_OPTION;
-    }
-  }
   try {
-    return Compile(*program);
+    // The host has one architecture.
+    std::vector<std::string> others;
+    for (int i = 0; i < count; ++i) {
+      const std::string option = options[i];
+      if (option[0] != '-') return NVRTC_ERROR_INVALID_OPTION;
+      if (option.rfind("--gpu-architecture=", 0) != 0) others.push_back(option);
+    }
+    return Compile(*program, others);
   } catch (...) {
     return NVRTC_ERROR_INTERNAL_ERROR;
   }

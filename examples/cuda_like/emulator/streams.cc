@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated driver: streams, events, copies, kernels.
 #include <dlfcn.h>
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,15 +96,19 @@ void* LoadLibrary(const void* image) {
   if (std::memcmp(header.magic, emulator::kMagic, sizeof(header.magic)) != 0) {
     return nullptr;
   }
-  const int file = memfd_create("cuda_like module", MFD_CLOEXEC);
+  // A file of its own name: dlopen would take another for the same library.
+  const char* const parent = std::getenv("TMPDIR");
+  std::string path =
+      std::string(parent != nullptr ? parent : "/tmp") + "/cuda_like-XXXXXX";
+  const int file = mkostemp(path.data(), O_CLOEXEC);
   if (file < 0) return nullptr;
   const char* from = static_cast<const char*>(image) + sizeof(header);
   void* library = nullptr;
   if (write(file, from, header.size) == static_cast<ssize_t>(header.size)) {
-    const std::string path = "/proc/self/fd/" + std::to_string(file);
     library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   close(file);
+  unlink(path.c_str());
   return library;
 }
 

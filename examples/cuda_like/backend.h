@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef CUDA_LIKE_BACKEND_H_
+#define CUDA_LIKE_BACKEND_H_
+
+#include <tfplug/backend/compiled.h>
+
+#include <memory>
+#include <string>
+
+#include "cuda_like.h"
+
+namespace cuda_like {
+
+// A kernel that is loaded on a device.
+class Program final : public tfplug::Program {
+ public:
+  explicit Program(const Device& device) : device_(device) {}
+  ~Program() override;
+  absl::Status Load(const std::string& binary, const char* entry);
+
+  CUfunction function() const { return function_; }
+
+ private:
+  const Device& device_;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+// The primitives: sources that tfplug generates, which NVRTC compiles.
+class Backend final : public tfplug::CompiledBackend<Stream, Program> {
+ public:
+  tfplug::ProgramCache& Programs(Stream& stream) override {
+    return stream.device().programs();
+  }
+  absl::StatusOr<std::string> Compile(Stream& stream,
+                                      const std::string& source) override;
+  absl::StatusOr<std::unique_ptr<Program>> Load(Stream& stream,
+                                                const std::string& binary,
+                                                const char* entry) override;
+  absl::Status Launch(Stream& stream, Program& program,
+                      const tfplug::Grid& grid,
+                      const tfplug::KernelArguments& arguments) override;
+};
+
+}  // namespace cuda_like
+
+#endif  // CUDA_LIKE_BACKEND_H_

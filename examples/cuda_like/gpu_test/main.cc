@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks the plug-in and measures it on the driver of this machine, without
+// TensorFlow: tools/gpu-test. With an argument, the seconds of each check.
+#include <tfplug/testing.h>
+#include <tfplug/testing/backend_conformance.h>
+#include <tfplug/testing/conformance.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "backend.h"
+#include "gpu_test/benchmark.h"
+
+extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
+                              tfplug::capi::TF_Status*);
+
+namespace {
+
+bool Report(const char* name, const absl::Status& status) {
+  std::printf("%s: %s\n", name, status.ok() ? "passed" : "FAILED");
+  if (!status.ok()) std::printf("%s\n", status.ToString().c_str());
+  std::fflush(stdout);
+  return status.ok();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
+  tfplug::testing::ScopedFakeTensorFlow tensorflow;
+  auto host = tfplug::testing::Host::Register(&SE_InitPlugin);
+  if (!Report("Registration", host.status())) return 1;
+  const int count = (*host)->DeviceCount().value_or(0);
+  if (count == 0) {
+    std::printf("There is no device; the line above has the reason.\n");
+    return 1;
+  }
+  bool passed = true;
+  cuda_like::Backend backend;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    auto device = (*host)->Device(ordinal);
+    if (!Report("Creation", device.status())) return 1;
+    auto& stream = *static_cast<cuda_like::Stream*>(
+        static_cast<void*>((*device)->compute().handle()));
+    std::printf("Device %d: %s\n", ordinal,
+                backend.Programs(stream).target().name.c_str());
+    tfplug::testing::BackendConformanceOptions options;
+    options.seconds = seconds;
+    passed &= Report("Conformance of the device",
+                     tfplug::testing::CheckDevice(**device, options));
+    passed &= Report("Conformance of the backend",
+                     tfplug::testing::CheckBackend(backend, **device, options));
+  }
+  passed &= Report("Benchmarks", cuda_like::RunBenchmarks(
+                                     backend, *(*host)->Device(0).value()));
+  passed &= Report("Problems", (*host)->Problems());
+  return passed ? 0 : 1;
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/cuda_like in stock TensorFlow, on its emulated driver."""
+
+import ctypes
+import os
+import pathlib
+import sysconfig
+
+import harness
+import numpy as np
+import pytest
+from test_backend import MODELS, train
+
+BUILD = pathlib.Path(os.environ.get("TFPLUG_BUILD") or harness.ROOT / "build/gcc")
+FOLDER = BUILD.resolve() / "examples/cuda_like"
+ENVIRONMENT = {
+    "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(FOLDER / "libtfplug_cuda_like.so"),
+    "CUDA_LIKE_DRIVER": str(FOLDER / "libcuda_like.so")}
+
+
+def run(function, *arguments, **environment):
+    return harness.run(function, *arguments, plugin=False,
+                       env={**ENVIRONMENT, **environment})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_keras_trains_as_on_the_cpu(name):
+    device = run(train, name, "device")
+    assert device.ok, device
+    cpu = harness.run(train, name, "CPU", plugin=False)
+    assert cpu.ok, cpu
+    for here, there in zip(device.value, cpu.value, strict=True):
+        np.testing.assert_allclose(here, there, rtol=2e-3, atol=2e-3)
+
+
+def other_plugins(paths):
+    """Returns the sums of copies between the devices of several plug-ins."""
+    import tensorflow as tf
+    from tensorflow.python.framework import load_library
+    for path in paths:
+        load_library.load_pluggable_device_library(path)
+    tf.config.set_soft_device_placement(False)
+    devices = [d.name.split(":", 1)[1]
+               for d in tf.config.list_logical_devices() if d.device_type != "CPU"]
+    sums = []
+    for first in devices:
+        with tf.device(first):
+            x = tf.constant(np.arange(1000, dtype=np.float32)) + 1.0
+        for second in devices:
+            with tf.device(second):
+                y = tf.identity(x) * 2.0
+            sums.append([first, second, float(tf.reduce_sum(y.cpu()).numpy())])
+    return sums
+
+
+def test_copies_between_devices_of_different_plug_ins():
+    result = run(other_plugins, [str(harness.plugin_path()),
+                                 str(harness.small_plugin_path("reference_device"))])
+    assert result.ok, result
+    assert len({first for first, _, _ in result.value}) == 5  # 2 + 2 + 1
+    assert {total for _, _, total in result.value} == {1001000.0}
+
+
+def failed_kernel():
+    """Returns the error of an op whose kernel the compiler rejects, and the result of
+    an op afterwards."""
+    import os
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    good = os.environ.pop("GOOD_COMPILER")
+    with tf.device("/device:CUDA_LIKE:0"):
+        x = tf.constant([1.0, 2.0])
+        try:
+            tf.math.exp(x)
+            message = "no error"
+        except tf.errors.OpError as error:
+            message = error.message
+        os.environ["CUDA_LIKE_CXX"] = good
+        return [message, tf.math.exp(x).numpy().tolist()]
+
+
+def test_a_kernel_that_does_not_compile():
+    result = run(failed_kernel, CUDA_LIKE_CXX="false", GOOD_COMPILER="c++")
+    assert result.ok, result
+    message, values = result.value
+    assert "{{function_node __wrapped__Exp" in message, message
+    assert "The source is in " in message and "NVRTC failed" in message, message
+    np.testing.assert_allclose(values, np.exp([1.0, 2.0]), rtol=1e-6)
+
+
+def sample():
+    """Runs ops of several families and types; returns the number of those that differ
+    from the CPU."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 20, 30))
+    wrong = []
+    for dtype, compute in (
+            (tf.float32, lambda a, b: tf.tanh(a) * b),
+            (tf.float16, lambda a, b: a / (tf.abs(b) + 1)),
+            (tf.bfloat16, tf.maximum),
+            (tf.float64, lambda a, b: tf.reduce_sum(a * b, 0)),
+            (tf.float32, lambda a, b: tf.matmul(a, b, transpose_b=True)),
+            (tf.float32, lambda a, b: tf.argmax(a + b, 1)),
+            (tf.int64, lambda a, b: a // (tf.abs(b) + 1)),
+            (tf.float32, lambda a, b: tf.cumsum(a, 1)),
+            (tf.float32, lambda a, b: tf.random.stateless_normal([7], [1, 2]))):
+        results = []
+        for device in ("CUDA_LIKE", "CPU"):
+            with tf.device(f"/device:{device}:0"):
+                result = compute(tf.cast(x * 9, dtype), tf.cast(y * 9, dtype))
+                results.append(np.asarray(result.numpy(), np.float64))
+        if not np.allclose(*results, rtol=2e-2 if dtype.size == 2 else 1e-5, atol=1e-4):
+            wrong.append([dtype.name, str(results)])
+    return wrong
+
+
+def nvrtc():
+    """Returns the path of NVIDIA's compiler, which needs no driver, or None."""
+    folders = [pathlib.Path(sysconfig.get_path("purelib")) / "nvidia/cu13/lib",
+               pathlib.Path(sysconfig.get_path("purelib")) / "nvidia/cuda_nvrtc/lib",
+               pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "lib64"]
+    return next((str(p) for f in folders for p in f.glob("libnvrtc.so.1?")), None)
+
+
+def compile_with_both(source):
+    """Compiles a source with the emulated driver's compiler and the real one. Returns
+    the result of nvrtcCompileProgram and the log."""
+    library = ctypes.CDLL(str(FOLDER / "libcuda_like.so"))
+    program, log = ctypes.c_void_p(), ctypes.create_string_buffer(100_000)
+    library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"a.cu", 0, None,
+                               None)
+    result = library.nvrtcCompileProgram(program, 0, None)
+    library.nvrtcGetProgramLog(program, log)
+    return [result, log.value.decode()]
+
+
+@pytest.fixture(name="library")
+def _library():
+    library = nvrtc()
+    if library is None:
+        pytest.skip("no NVRTC: install nvidia-cuda-nvrtc in this environment")
+    return library
+
+
+def test_kernels_compile_with_nvrtc(library):
+    """Compiles them for sm_75, sm_90 and the newest architecture as well, and runs them
+    on the emulated driver."""
+    result = run(sample, CUDA_LIKE_CHECK=library)
+    assert result.ok, result
+    assert result.value == []
+
+
+def test_a_source_that_nvrtc_rejects(library):
+    source = "#ifdef __CUDACC__\n%s\n#endif\n"
+    good, bad = harness.run_each(
+        compile_with_both, [[source % "__device__ int x;"], [source % "int x = y;"]],
+        plugin=False, env={"CUDA_LIKE_CHECK": library})
+    assert good.ok and good.value == [0, ""], good
+    assert bad.ok and bad.value[0] == 6, bad  # NVRTC_ERROR_COMPILATION
+    for architecture in ("sm_75", "sm_90"):
+        assert f"NVRTC failed for {architecture}" in bad.value[1], bad
+    assert 'identifier "y" is undefined' in bad.value[1], bad
+
+
+def devices():
+    import tensorflow as tf
+    return [d.device_type for d in tf.config.list_physical_devices()]
+
+
+def test_no_driver():
+    result = run(devices, CUDA_LIKE_DRIVER="/nonexistent/libcuda.so.1")
+    assert result.ok, result
+    assert result.value == ["CPU"]
+    assert result.log.count("cannot load the driver") == 1, result.log
