@@ -51,9 +51,10 @@ struct CppProgram : tfplug::Program {
 
 class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
  public:
-  CppBackend(bool is_cpu, std::vector<DataType> types)
+  CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "")
       : types_(std::move(types)) {
     tfplug::Target target;
+    target.name = name;
     target.dialect = tfplug::Dialect::kCpp;
     target.is_cpu = is_cpu;
     target.group_size = 64;
@@ -187,6 +188,53 @@ TEST_CASE("a source that does not compile is kept for the report") {
   std::filesystem::remove(path);
   backend.fails = false;
   CHECK(AddOne(backend, x) == absl::OkStatus());
+}
+
+// Returns how many programs a new device of this name compiles.
+int CompilationsOf(const char* name) {
+  CppBackend backend(true, {}, name);
+  std::vector<float> x(2, 1);
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+  CHECK(x[1] == 2);
+  return backend.compilations;
+}
+
+TEST_CASE("programs are kept on disk, for devices of the same name") {
+  const Folder folder;
+  const std::string cache = folder.path + "/a/b";
+  setenv("TFPLUG_CACHE_DIR", cache.c_str(), 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  CHECK(CompilationsOf("driver 1") == 0);
+  CHECK(CompilationsOf("driver 2") == 1);
+  CHECK(CompilationsOf("") == 1);
+
+  // Files that were cut off or changed are replaced.
+  for (const bool is_cut : {true, false}) {
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+      ++files;
+      const auto size = std::filesystem::file_size(entry);
+      if (is_cut) {
+        std::filesystem::resize_file(entry, size - 1);
+      } else {
+        std::fstream file(entry.path(), std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(size - 100));
+        file << "damaged";
+      }
+    }
+    CHECK(files == 2);
+    CHECK(CompilationsOf("driver 1") == 1);
+    CHECK(CompilationsOf("driver 1") == 0);
+    CHECK(CompilationsOf("driver 2") == 1);
+  }
+
+  // No folder can be created in a file.
+  setenv("TFPLUG_CACHE_DIR", "/dev/null/cache", 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  setenv("TFPLUG_CACHE_DIR", "", 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  unsetenv("TFPLUG_CACHE_DIR");
 }
 
 }  // namespace

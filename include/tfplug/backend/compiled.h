@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "tfplug/backend/backend.h"
 #include "tfplug/backend/internal/views.h"
+#include "tfplug/backend/source/disk_cache.h"
 #include "tfplug/backend/source/failure.h"
 #include "tfplug/backend/source/map_source.h"
 #include "tfplug/backend/source/matmul_source.h"
@@ -116,12 +118,19 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::StatusOr<std::unique_ptr<tfplug::Program>> BuildProgram(
       StreamT& stream, const std::string& source, const char* entry) {
-    absl::StatusOr<std::string> binary = Compile(stream, source);
+    const internal::CachedBinary cached(Programs(stream).target().name, source);
+    if (const std::string binary = cached.Read(); !binary.empty()) {
+      auto program = Load(stream, binary, entry);
+      // A driver may refuse a binary of its own: it is then compiled again.
+      if (program.ok()) return *std::move(program);
+    }
+    const absl::StatusOr<std::string> binary = Compile(stream, source);
     if (!binary.ok()) {
       return internal::CompilationFailed(binary.status(), source, entry);
     }
     TFPLUG_ASSIGN_OR_RETURN(std::unique_ptr<ProgramT> program,
                             Load(stream, *binary, entry));
+    cached.Write(*binary);
     return program;
   }
 };

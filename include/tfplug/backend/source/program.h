@@ -31,7 +31,7 @@ enum class Dialect : uint8_t {
 struct Target {
   Dialect dialect = Dialect::kOpenCl;
   // Identifies the device, its driver and the driver's version: programs in the
-  // cache on disk are used only by targets of the same name.
+  // cache on disk are used only by targets of the same name. Empty: no cache.
   std::string name;
   // Items of a group, a power of two from 32 to 1024. The device must be able
   // to run groups of this size.
