@@ -61,3 +61,62 @@ def test_the_events_of_an_own_profiler_are_in_the_profile():
         assert 0.02e12 <= event["duration"] < 60e12, "picoseconds"
         assert 0 <= event["begin"] < 60e12, "counted from the profile's start"
     assert "no counters to start" in result.log
+
+
+def late_steps():
+    """Runs two steps of two additions, each of which takes the device a second."""
+    import os
+    import tensorflow as tf
+    folder = f"{os.environ['TFPLUG_SCRATCH']}/profile"
+    tf.config.set_soft_device_placement(False)
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    with tf.device("/device:LATE:0"):
+        @tf.function(jit_compile=False)
+        def step(x):
+            doubled = tf.raw_ops.AddV2(x=x, y=x, name="double")
+            return tf.raw_ops.AddV2(x=doubled, y=x, name="triple")
+
+        traced = step.get_concrete_function(
+            tf.TensorSpec([1000], tf.float32))
+        x = tf.constant([1.0] * 1000)
+        traced(x).numpy()
+        tf.profiler.experimental.start(folder)
+        for i in range(2):
+            with tf.profiler.experimental.Trace("train", step_num=i, _r=1):
+                y = traced(x)
+                y.numpy()
+        tf.profiler.experimental.stop()
+        traced(x).numpy()  # not in the profile
+    return {plane.name: events_of(plane)
+            for plane in read_profile(folder).planes}
+
+
+def test_the_kernels_copies_and_memory_of_a_device_are_in_the_profile():
+    result = harness.run(late_steps, plugin=False, env={
+        "TF_PLUGGABLE_DEVICE_LIBRARY_PATH":
+            str(harness.small_plugin_path("late_device"))})
+    assert result.ok, result
+    device = result.value["/device:GPU:0 (LATE:0)"]
+    kernels = [event for event in device["Stream #1(Compute)"]
+               if "kernel_details" in event]
+    assert [event["tf_op"] for event in kernels] == [
+        "double:AddV2", "triple:AddV2"] * 2
+    for event in kernels:
+        assert 1e12 <= event["duration"] < 1.5e12
+    host = [event for events in result.value["/host:CPU"].values()
+            for event in events]
+    for kernel in kernels:
+        launch, = [event for event in host if event.get(
+            "correlation_id") == kernel["correlation_id"]]
+        assert launch["name"] == "AddV2"
+        assert launch["duration"] < 0.5e12
+        assert 0 <= kernel["begin"] - launch["begin"] < 1.5e12
+    copies = [event for line, events in device.items() if "MemcpyD2H" in line
+              for event in events]
+    assert [event["bytes"] for event in copies] == [4000, 4000]
+    memory = [event for event in host
+              if event.get("allocator_name") == "LATE_0_tfplug"]
+    assert {event["name"] for event in memory} == {
+        "MemoryAllocation", "MemoryDeallocation"}
+    assert {event["allocation_bytes"] for event in memory
+            if event["name"] == "MemoryAllocation"} == {4000}

@@ -54,6 +54,12 @@ class Platform {
   // class to leave TensorFlow's Python functions unchanged.
   static constexpr bool kWrapsPythonUpdates = true;
 
+  // Whether the library has a profiler, which adds the device's kernels, copies
+  // and memory to TensorFlow's profiles (see docs/guide/profiler.md). Define it
+  // as false in the derived class to leave it out. TFPLUG_REGISTER_PROFILER
+  // replaces it.
+  static constexpr bool kHasProfiler = true;
+
   virtual ~Platform() = default;
 
   // Called once after construction.

@@ -11,6 +11,7 @@
 #include "tfplug/abi/tf_allocator_attributes.h"
 #include "tfplug/base/capability.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/profiling.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/tensor_size.h"
 #include "tfplug/base/internal/tensorflow.h"
@@ -37,7 +38,7 @@ class KernelContext : public RunOutputs {
       : RunOutputs(context, cache) {}
   KernelContext(const KernelContext&) = delete;
   KernelContext& operator=(const KernelContext&) = delete;
-  ~KernelContext() {
+  [[gnu::always_inline]] ~KernelContext() {
     while (ABSL_PREDICT_FALSE(deferred_ops_ > 0)) EndDeferredOp();
   }
 
@@ -60,8 +61,8 @@ class KernelContext : public RunOutputs {
                            internal::TypeTag<StreamT>())) {
       return internal::AssumeError(WrongStream());
     }
-    capi::SP_Stream stream =
-        internal::tensorflow.TF_GetStream(get(), state_.status());
+    capi::SP_Stream stream = internal::ReadChanging(
+        internal::tensorflow.TF_GetStream)(get(), state_.status());
     if (ABSL_PREDICT_FALSE(stream == nullptr)) {
       return state_.TakeFailure("TensorFlow returned no stream");
     }

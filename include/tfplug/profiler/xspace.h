@@ -115,7 +115,8 @@ class XLine {
 // A device, or the threads of the host.
 class XPlane {
  public:
-  explicit XPlane(absl::string_view name) {
+  XPlane(absl::string_view name, int64_t id) {
+    internal::AppendField(bytes_, 1, static_cast<uint64_t>(id));
     internal::AppendField(bytes_, 2, name);
   }
   XPlane(const XPlane&) = delete;
@@ -161,9 +162,10 @@ class XSpace {
   XSpace(const XSpace&) = delete;
   XSpace& operator=(const XSpace&) = delete;
 
-  // Adds a plane. The reference stays valid.
-  XPlane& AddPlane(absl::string_view name) {
-    return planes_.emplace_back(name);
+  // Adds a plane. The trace viewer merges planes of devices with the same `id`.
+  // The reference stays valid.
+  XPlane& AddPlane(absl::string_view name, int64_t id = 0) {
+    return planes_.emplace_back(name, id);
   }
 
   // Returns the serialized message. An XSpace without planes is empty.

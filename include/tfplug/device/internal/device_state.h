@@ -2,6 +2,8 @@
 #ifndef TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_
 #define TFPLUG_DEVICE_INTERNAL_DEVICE_STATE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "absl/status/status.h"
@@ -15,10 +17,21 @@
 // internal::Access::state.
 namespace tfplug::internal {
 
+// Returns the trace_id of the next stream of a device.
+inline uint32_t NextTraceId(int ordinal) {
+  static std::atomic<uint32_t> streams[64];
+  const auto device = static_cast<uint32_t>(ordinal);
+  return (device + 1) << 16 | (streams[device % 64].fetch_add(1) + 1);
+}
+
 // State of a tfplug::Stream.
 template <class EventT>
 struct StreamState {
   OrderedUpload ordered_upload;
+
+  // Identifies a stream of TensorFlow's in profiles: the device's ordinal plus
+  // one in the upper half, the stream's number on it, from 1, in the lower.
+  uint32_t trace_id = 0;
 
   // For the default of WaitForStream; null if the author overrides it.
   std::mutex fence_mutex;

@@ -9,7 +9,10 @@
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
 #include "tfplug/device/internal/class_checks.h"
+#include "tfplug/device/internal/default_profiler.h"
 #include "tfplug/device/internal/platform_table.h"
+#include "tfplug/profiler/internal/init_profiler.h"
+#include "tfplug/profiler/internal/profiler_table.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -44,6 +47,10 @@ struct PlatformRegistration {
           PlatformNames<PlatformT>::kType.text,
           TypeTag<typename PlatformT::Device::Stream>(),
           PlatformT::kWrapsPythonUpdates ? &WrapPythonUpdates : nullptr};
+      if constexpr (PlatformT::kHasProfiler) {
+        EmitInitProfiler();
+        registered_profiler.of_device = &InitDefaultProfiler;
+      }
     }
   }
 
@@ -66,6 +73,12 @@ struct PlatformRegistration {
   }
 
  private:
+  static void InitDefaultProfiler(capi::TF_ProfilerRegistrationParams* params,
+                                  capi::TF_Status* status) {
+    InitProfiler<DefaultProfiler<typename PlatformT::Device>>(
+        PlatformNames<PlatformT>::kType.text, params, status);
+  }
+
   static absl::Status Fill(capi::SE_PlatformRegistrationParams& params) {
     if (auto s = CheckStruct(params); !s.ok()) return s;
     if (params.major_version != 0) {

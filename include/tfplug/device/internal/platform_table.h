@@ -22,6 +22,7 @@
 #include "tfplug/base/internal/override.h"
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/device/device.h"
+#include "tfplug/device/internal/default_profiler.h"
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/stream_executor_table.h"
 #include "tfplug/device/internal/timer_slots.h"
@@ -115,12 +116,12 @@ struct PlatformFnsTable {
   }
 
   static void create_stream_executor(
-      const capi::SP_Platform*, capi::SE_CreateStreamExecutorParams* params,
-      capi::TF_Status* status) {
+      const capi::SP_Platform* platform,
+      capi::SE_CreateStreamExecutorParams* params, capi::TF_Status* status) {
     Guard(status, "create_stream_executor", [&] {
       return FillTable(*params,
                        &capi::SE_CreateStreamExecutorParams::stream_executor,
-                       StreamExecutorTable<DeviceT>::Make());
+                       MakeStreamExecutor(*platform));
     });
   }
 
@@ -172,6 +173,15 @@ struct PlatformFnsTable {
     }
   };
   using DeviceOwner = std::unique_ptr<DeviceT, DeviceDeleter>;
+
+  static capi::SP_StreamExecutor MakeStreamExecutor(
+      [[maybe_unused]] const capi::SP_Platform& platform) {
+    if constexpr (PlatformT::kHasProfiler) {
+      return SwitchedTable<DeviceT>::Make(platform.use_bfc_allocator != 0);
+    } else {
+      return StreamExecutorTable<DeviceT>::Make();
+    }
+  }
 
   static absl::StatusOr<int> Count(PlatformT* platform) {
     if (platform == nullptr) return 0;

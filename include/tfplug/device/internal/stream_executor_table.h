@@ -26,7 +26,7 @@ struct StreamExecutorTable : MemorySlots<DeviceT>,
                              TimerSlots<DeviceT>,
                              CopySlots<DeviceT> {
   // Slots of optional hooks that are not overridden stay null.
-  static capi::SP_StreamExecutor Make() {
+  static constexpr capi::SP_StreamExecutor Make() {
     using Self = StreamExecutorTable;
     using H = Handles<DeviceT>;
     capi::SP_StreamExecutor table = {};

@@ -32,6 +32,7 @@ struct StreamSlots {
     Guard(status, "create_stream", [&] {
       return CreateHandleOfStream(stream, H::ToDevice(device), StreamOptions());
     });
+    IdentifyStream(*device, *stream);
   }
 
   static void create_stream_with_options(const capi::SP_Device* device,
@@ -41,6 +42,7 @@ struct StreamSlots {
     Guard(status, "create_stream_with_options", [&] {
       return CreateHandleOfStream(stream, H::ToDevice(device), *options);
     });
+    IdentifyStream(*device, *stream);
   }
 
   static void destroy_stream([[maybe_unused]] const capi::SP_Device* device,
@@ -101,6 +103,13 @@ struct StreamSlots {
   }
 
  private:
+  static void IdentifyStream(const capi::SP_Device& device,
+                             capi::SP_Stream stream) {
+    if (stream == nullptr) return;
+    StreamBase& base = H::ToStream(stream);
+    Access::state(base).trace_id = NextTraceId(device.ordinal);
+  }
+
   static absl::Status CreateHandleOfStream(
       capi::SP_Stream* to, DeviceT& device,
       const capi::SP_StreamOptions& options) {

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/profiling.h"
 #include "tfplug/base/internal/wire.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
@@ -53,7 +54,10 @@ class Pipeline {
     if (!graph.ok()) return graph.status();
     const PassContext context(device_type_, graph_def, item);
     for (size_t i = 0; i < passes_.size(); ++i) {
+      HostRecord record(Activity::kGraphPass, entries_[i].name);
+      if (record) record->values[0] = static_cast<uint64_t>(graph->num_nodes());
       const absl::Status status = RunOne(*passes_[i], *graph, context);
+      if (record) record->values[1] = static_cast<uint64_t>(graph->num_nodes());
       if (!status.ok()) return Annotate(status, entries_[i].name);
     }
     if (!graph->changed()) {

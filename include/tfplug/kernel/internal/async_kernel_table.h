@@ -11,11 +11,54 @@
 #include "tfplug/kernel/internal/async_state.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/internal/kernel_lifetime.h"
+#include "tfplug/kernel/internal/profile_run.h"
 #include "tfplug/kernel/internal/report_failure.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
+
+// Runs `kernel`, a Base, through `compute`, which takes an AsyncRun&.
+template <class Base, class Compute>
+[[gnu::always_inline]] inline void RunAsync(
+    Base& kernel, capi::TF_OpKernelContext* c_context,
+    capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops,
+    Compute compute) {
+  AsyncState* const state = new (std::nothrow)
+      AsyncState(c_context, Access::run_cache<Base>(kernel), done, ops);
+  if (ABSL_PREDICT_FALSE(state == nullptr)) {
+    KernelContext context(c_context);
+    FailRun(context, absl::ResourceExhaustedError("out of host memory"), ops);
+    if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
+    return;
+  }
+  AsyncRun run(state);
+  absl::Status result;
+  TFPLUG_INTERNAL_TRY { result = compute(run); }
+  TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
+  if (run) {
+    run.Finish(result);
+  } else if (!result.ok()) {
+    LogFailure("compute_async_func", result);
+  }
+  state->ReturnToCaller();
+}
+
+// Implements compute_async_func for a kernel that is null, and while a profile
+// is recorded: see ProfileRun. Records the call, not the asynchronous run.
+template <class Base>
+[[gnu::cold, gnu::noinline]] void ProfileRunAsync(
+    Base* kernel, capi::TF_OpKernelContext* c_context,
+    capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops) {
+  if (kernel == nullptr) {
+    FailUnconstructed(c_context, ops);
+    if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
+    return;
+  }
+  const ScopedLaunch launch(c_context, ops);
+  RunAsync(*kernel, c_context, done, ops,
+           [&](AsyncRun& run) { return kernel->ComputeAsync(run); });
+}
 
 // The C functions of KernelT. Its base class tfplug::AsyncKernel, which refers
 // to this table, passes itself as Base.
@@ -25,31 +68,14 @@ struct AsyncKernelTable : KernelLifetime<KernelT> {
                                  capi::TF_OpKernelContext* c_context,
                                  capi::TF_AsyncOpKernelDoneCallback* done) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
-      FailUnconstructed(c_context, kOps);
-      if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
-      return;
+    if (ABSL_PREDICT_FALSE(IsNullOrProfiled(kernel))) {
+      return ProfileRunAsync<Base>(static_cast<KernelT*>(kernel), c_context,
+                                   done, kOps);
     }
     KernelT& self = *static_cast<KernelT*>(kernel);
-    AsyncState* const state = new (std::nothrow)
-        AsyncState(c_context, Access::run_cache<Base>(self), done, kOps);
-    if (ABSL_PREDICT_FALSE(state == nullptr)) {
-      KernelContext context(c_context);
-      FailRun(context, absl::ResourceExhaustedError("out of host memory"),
-              kOps);
-      if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
-      return;
-    }
-    AsyncRun run(state);
-    absl::Status result;
-    TFPLUG_INTERNAL_TRY { result = self.KernelT::ComputeAsync(run); }
-    TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }
-    if (run) {
-      run.Finish(result);
-    } else if (!result.ok()) {
-      LogFailure("compute_async_func", result);
-    }
-    state->ReturnToCaller();
+    RunAsync<Base>(self, c_context, done, kOps, [&](AsyncRun& run) {
+      return self.KernelT::ComputeAsync(run);
+    });
   }
 
   // For releases without asynchronous kernels: blocks until the run is

@@ -50,8 +50,10 @@ class AsyncState {
  public:
   // `done` is null if TensorFlow called compute_func, which blocks until the
   // run is finished.
-  AsyncState(capi::TF_OpKernelContext* context, RunCache& cache,
-             capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops)
+  [[gnu::always_inline]] AsyncState(capi::TF_OpKernelContext* context,
+                                    RunCache& cache,
+                                    capi::TF_AsyncOpKernelDoneCallback* done,
+                                    OpsFunction ops)
       : context_(std::in_place, context, cache), done_(done), ops_(ops) {
     if (done != nullptr && tensorflow.TF_Version != nullptr) {
       callback_ = DoneCallbackOf(tensorflow.TF_Version());

@@ -7,8 +7,10 @@
 #include "absl/status/status.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/profiling.h"
 #include "tfplug/kernel/internal/kernel_functions.h"
 #include "tfplug/kernel/internal/kernel_lifetime.h"
+#include "tfplug/kernel/internal/profile_run.h"
 #include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 
@@ -22,8 +24,8 @@ template <class KernelT, class Base>
 struct KernelTable : KernelLifetime<KernelT> {
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
-    if (ABSL_PREDICT_FALSE(kernel == nullptr)) {
-      return FailUnconstructed(c_context, kOps);
+    if (ABSL_PREDICT_FALSE(IsNullOrProfiled(kernel))) {
+      return ProfileRun<Base>(static_cast<KernelT*>(kernel), c_context, kOps);
     }
     KernelT& self = *static_cast<KernelT*>(kernel);
     KernelContext context(c_context, Access::run_cache<Base>(self));

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_DEVICE_INTERNAL_DEFAULT_PROFILER_H_
+#define TFPLUG_DEVICE_INTERNAL_DEFAULT_PROFILER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "tfplug/abi/sp_stream_executor.h"
+#include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/device/internal/profiled_slots.h"
+#include "tfplug/device/internal/stream_executor_table.h"
+#include "tfplug/profiler/internal/recorder.h"
+#include "tfplug/profiler/internal/trace_report.h"
+#include "tfplug/profiler/profiler.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// The functions of SP_StreamExecutor that are in use: the trampolines, or,
+// while a profile is recorded, those that record the calls. TensorFlow copies
+// its table once, so that table has stubs that jump to these functions. A stub
+// is one instruction.
+template <class DeviceT>
+struct SwitchedTable {
+  using Table = capi::SP_StreamExecutor;
+
+  // Returns the table for TensorFlow. If `use_bfc_allocator`, TensorFlow rarely
+  // allocates memory and itself records the use of it.
+  static Table Make(bool use_bfc_allocator) {
+    Table table = StreamExecutorTable<DeviceT>::Make();
+    Route<&Table::memcpy_dtoh, &Table::memcpy_htod, &Table::memcpy_dtod,
+          &Table::mem_zero, &Table::memset32, &Table::create_stream_dependency,
+          &Table::wait_for_event, &Table::sync_memcpy_dtoh,
+          &Table::sync_memcpy_htod, &Table::sync_memcpy_dtod,
+          &Table::record_event, &Table::block_host_for_event,
+          &Table::block_host_until_done, &Table::synchronize_all_activity,
+          &Table::host_callback>(table);
+    if (!use_bfc_allocator) {
+      Route<&Table::allocate, &Table::deallocate>(table);
+    }
+    return table;
+  }
+
+  [[gnu::cold]] static void SetProfiled(bool is_profiled) {
+    Table table = StreamExecutorTable<DeviceT>::Make();
+    if (is_profiled) ProfiledSlots<DeviceT>::Fill(table);
+    Store<&Table::memcpy_dtoh, &Table::memcpy_htod, &Table::memcpy_dtod,
+          &Table::mem_zero, &Table::memset32, &Table::create_stream_dependency,
+          &Table::wait_for_event, &Table::sync_memcpy_dtoh,
+          &Table::sync_memcpy_htod, &Table::sync_memcpy_dtod,
+          &Table::record_event, &Table::block_host_for_event,
+          &Table::block_host_until_done, &Table::synchronize_all_activity,
+          &Table::host_callback, &Table::allocate, &Table::deallocate>(table);
+  }
+
+ private:
+  template <auto field, class = decltype(field)>
+  struct Stub;
+  template <auto field, class Result, class... Arguments>
+  struct Stub<field, Result (*Table::*)(Arguments...)> {
+    static Result Jump(Arguments... arguments) {
+      return __atomic_load_n(&(active_.*field), __ATOMIC_RELAXED)(arguments...);
+    }
+  };
+
+  template <auto... fields>
+  static void Route(Table& table) {
+    ((table.*fields = table.*fields == nullptr ? nullptr : &Stub<fields>::Jump),
+     ...);
+  }
+  template <auto... fields>
+  static void Store(const Table& from) {
+    (__atomic_store_n(&(active_.*fields), from.*fields, __ATOMIC_RELEASE), ...);
+  }
+
+  [[gnu::visibility("hidden")]] static inline Table active_ =
+      StreamExecutorTable<DeviceT>::Make();
+};
+
+// The profiler that comes with a device.
+template <class DeviceT>
+class DefaultProfiler : public Profiler {
+ public:
+  [[gnu::cold]] absl::Status Start() override {
+    Recorder::Start(ProfiledSlots<DeviceT>::kStreams);
+    SwitchedTable<DeviceT>::SetProfiled(true);
+    return absl::OkStatus();
+  }
+  [[gnu::cold]] absl::Status Stop() override {
+    SwitchedTable<DeviceT>::SetProfiled(false);
+    Recorder::Stop();
+    return absl::OkStatus();
+  }
+  [[gnu::cold]] absl::Status Collect(XSpace& space) override {
+    TraceReport(registered_platform.device_type, space).Write();
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_DEVICE_INTERNAL_DEFAULT_PROFILER_H_

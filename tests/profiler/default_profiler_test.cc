@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tfplug/plugin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+#include "profiler/xspace_reader.h"
+#include "queue_device.h"
+
+namespace {
+
+// Takes 5 ms on the stream and nearly no time on the host.
+class Slow : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext& context) override {
+    auto stream = context.GetStream<queue::Stream>();
+    if (!stream.ok()) return stream.status();
+    queue::Event event;
+    event.flag = std::make_shared<queue::Flag>();
+    auto status = (*stream)->WaitForEvent(event);
+    if (!status.ok()) return status;
+    std::thread([flag = event.flag] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      flag->Set();
+    }).detach();
+    return absl::OkStatus();
+  }
+};
+class OnHost : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext&) override {
+    return absl::OkStatus();
+  }
+};
+class Failing : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext&) override {
+    return absl::InternalError("failed on purpose");
+  }
+};
+
+class Platform : public tfplug::Platform<queue::Device> {
+ public:
+  static constexpr char kName[] = "QUEUE", kType[] = "QUEUE";
+  absl::StatusOr<int> DeviceCount() override { return 1; }
+  tfplug::PlatformOptions Options() override {
+    tfplug::PlatformOptions options;
+    options.use_bfc_allocator = false;
+    return options;
+  }
+};
+
+}  // namespace
+
+TFPLUG_REGISTER_DEVICE(Platform);
+TFPLUG_REGISTER_KERNEL(Slow, tfplug::KernelDef("Slow"));
+TFPLUG_REGISTER_KERNEL(OnHost, tfplug::KernelDef("OnHost"));
+TFPLUG_REGISTER_KERNEL(Failing, tfplug::KernelDef("Failing"));
+
+namespace tfplug {
+namespace {
+
+using testing::FakeKernel;
+using testing::KernelRun;
+using testing::ProfilerHost;
+
+class Profiled : public Fixture<::Platform> {
+ public:
+  Profiled() {
+    TF_InitKernel();
+    auto registered = ProfilerHost::Register(&TF_InitProfiler);
+    REQUIRE_MESSAGE(registered.ok(), registered.status().ToString());
+    profiler = *std::move(registered);
+  }
+
+  absl::Status Launch(const std::string& op, const std::string& node) {
+    auto kernel = FakeKernel::Create({op, node, {}, {}}, "QUEUE");
+    REQUIRE(kernel.ok());
+    KernelRun run(**kernel, &device());
+    run.context()->step_id = 42;
+    return run.Run();
+  }
+  std::vector<xspace::Plane> Collect() {
+    auto collected = profiler->Collect();
+    REQUIRE_MESSAGE(collected.ok(), collected.status().ToString());
+    return xspace::Read(*collected);
+  }
+
+  std::unique_ptr<ProfilerHost> profiler;
+};
+
+const xspace::Plane* Find(const std::vector<xspace::Plane>& planes,
+                          const std::string& name) {
+  for (const xspace::Plane& plane : planes) {
+    if (plane.name == name) return &plane;
+  }
+  return nullptr;
+}
+// Returns the line "Stream #n" + `kind`: the numbers go on with each fixture.
+const xspace::Line* FindStream(const xspace::Plane& plane,
+                               const std::string& kind) {
+  for (const xspace::Line& line : plane.lines) {
+    const size_t number = line.name.find('#') + 1;
+    const size_t end = line.name.find_first_not_of("0123456789", number);
+    if (line.name.substr(end) == kind) return &line;
+  }
+  return nullptr;
+}
+
+constexpr char kDevice[] = "/device:GPU:0 (QUEUE:0)";
+constexpr char kHost[] = "/host:CUPTI";
+
+TEST_CASE(
+    "Launches appear on the host and, with their duration, on the stream") {
+  Profiled fixture;
+  REQUIRE(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("Slow", "layer/a").ok());
+  CHECK(fixture.Launch("Slow", "layer/b").ok());
+  CHECK(fixture.Launch("OnHost", "layer/c").ok());
+  CHECK(fixture.Launch("Failing", "layer/d").code() ==
+        absl::StatusCode::kInternal);
+  REQUIRE(fixture.profiler->Stop().ok());
+
+  const auto planes = fixture.Collect();
+  const xspace::Plane* const device = Find(planes, kDevice);
+  const xspace::Plane* const host = Find(planes, kHost);
+  REQUIRE((device != nullptr && host != nullptr));
+  const xspace::Line* const line = FindStream(*device, "(Compute)");
+  REQUIRE(line != nullptr);
+  REQUIRE_MESSAGE(line->events.size() == 2, "only Slow uses the stream");
+  const auto on_host = host->Events("Slow");
+  REQUIRE(on_host.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    const xspace::Event& event = line->events[i];
+    CHECK(event.name == "Slow");
+    CHECK(event.stats.at("tf_op") ==
+          (i == 0 ? "layer/a:Slow" : "layer/b:Slow"));
+    CHECK(event.duration_ps >= 5000000000);
+    CHECK(event.stats.at("correlation_id") ==
+          on_host[i].stats.at("correlation_id"));
+    CHECK(on_host[i].stats.at("step") == "42");
+    CHECK(event.begin_ps >= on_host[i].begin_ps);
+  }
+  CHECK(line->events[1].begin_ps >=
+        line->events[0].begin_ps + line->events[0].duration_ps);
+  CHECK(host->Events("OnHost").size() == 1);
+  CHECK(host->Events("OnHost")[0].stats.count("correlation_id") == 0);
+  CHECK(host->Events("Failing").size() == 1);
+}
+
+TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
+  Profiled fixture;
+  testing::FakeDevice& device = fixture.device();
+  REQUIRE(fixture.profiler->Start().ok());
+  char bytes[256] = {};
+  const DeviceMemory memory = device.Allocate(256);
+  CHECK(device.host_to_device().WaitForStream(device.compute()).ok());
+  CHECK(device.host_to_device().CopyHostToDevice(memory, bytes, 256).ok());
+  CHECK(device.compute().Memset32(memory, {0x01020304}, 256).ok());
+  CHECK(device.CopyDeviceToHost(bytes, memory, 128).ok());
+  CHECK(device.host_to_device().BlockHostUntilDone().ok());
+  CHECK(device.compute().BlockHostUntilDone().ok());
+  device.Deallocate(memory);
+  REQUIRE(fixture.profiler->Stop().ok());
+
+  const auto planes = fixture.Collect();
+  const xspace::Plane* const on_device = Find(planes, kDevice);
+  const xspace::Plane* const host = Find(planes, kHost);
+  REQUIRE((on_device != nullptr && host != nullptr));
+  const xspace::Line* const copies = FindStream(*on_device, "(MemcpyH2D)");
+  REQUIRE(copies != nullptr);
+  REQUIRE(copies->events.size() == 1);
+  CHECK(copies->events[0].name == "MemcpyH2D");
+  CHECK(copies->events[0].stats.at("memcpy_details") ==
+        "kind_src:pageable kind_dst:device size:256 dest:0 async:1");
+  CHECK(FindStream(*on_device, " waits") != nullptr);
+  CHECK(FindStream(*on_device, "(Memset)") != nullptr);
+  CHECK(FindStream(*on_device, "(MemcpyD2H)") != nullptr);
+  CHECK(host->Events("memcpy_htod")[0].stats.at("bytes") == "256");
+  CHECK(host->Events("create_stream_dependency").size() == 1);
+  const auto allocated = host->Events("MemoryAllocation");
+  REQUIRE(allocated.size() == 1);
+  CHECK(allocated[0].stats.at("allocation_bytes") == "256");
+  CHECK(host->Events("MemoryDeallocation")[0].stats.at("addr") ==
+        allocated[0].stats.at("addr"));
+}
+
+TEST_CASE("A profile has the events between its start and its stop") {
+  Profiled fixture;
+  CHECK(fixture.profiler->Stop().ok());
+  CHECK(fixture.Launch("OnHost", "before").ok());
+  CHECK(fixture.profiler->Start().ok());
+  CHECK(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("OnHost", "first").ok());
+  CHECK_MESSAGE(Find(fixture.Collect(), kHost)->Events("OnHost").size() == 1,
+                "collected without a stop");
+  CHECK(fixture.profiler->Stop().ok());
+  CHECK(fixture.profiler->Stop().ok());
+  CHECK(fixture.Launch("OnHost", "between").ok());
+  CHECK(Find(fixture.Collect(), kHost)->Events("OnHost").size() == 1);
+  CHECK(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("OnHost", "second").ok());
+  CHECK(fixture.profiler->Stop().ok());
+  const auto planes = fixture.Collect();
+  const auto events = Find(planes, kHost)->Events("OnHost");
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].stats.at("node") == "second");
+}
+
+TEST_CASE("Memory is bounded, and dropped events are reported") {
+  Profiled fixture;
+  constexpr uint64_t kEvents = 10000000;
+  CHECK(fixture.profiler->Start().ok());
+  internal::Record record = {};
+  record.kind = internal::Activity::kHostCall;
+  record.name = "event";
+  record.begin_ns = record.end_ns = internal::Recorder::NowNs();
+  for (uint64_t i = 0; i < kEvents; ++i) internal::Recorder::Add(record, "");
+  CHECK(internal::trace_bytes.load() <= internal::kMaxTraceBytes);
+  CHECK(fixture.profiler->Stop().ok());
+  uint64_t kept = 0;
+  const uint64_t dropped = internal::Recorder::ForEach(
+      [&](int64_t, const internal::Record&) { ++kept; });
+  CHECK(kept > 1000000);
+  CHECK(kept + dropped == kEvents);
+  CHECK(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("OnHost", "after").ok());
+  CHECK(fixture.profiler->Stop().ok());
+  const auto planes = fixture.Collect();
+  CHECK(Find(planes, kHost)->Events("OnHost").size() == 1);
+  CHECK_MESSAGE(Find(planes, kHost)->Events("dropped events").empty(),
+                "the buffers are reused");
+}
+
+TEST_CASE("Profiles start and stop while kernels run") {
+  Profiled fixture;
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      auto kernel = FakeKernel::Create({"OnHost", "node", {}, {}}, "QUEUE");
+      while (!is_done) {
+        KernelRun run(**kernel, nullptr);
+        if (!run.Run().ok()) std::abort();
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    char bytes[16] = {};
+    const DeviceMemory memory = fixture.device().Allocate(16);
+    while (!is_done) {
+      if (!fixture.stream().CopyHostToDevice(memory, bytes, 16).ok()) {
+        std::abort();
+      }
+      fixture.stream().BlockHostUntilDone().IgnoreError();
+    }
+    fixture.device().Deallocate(memory);
+  });
+  std::vector<std::thread> profilers;
+  for (int i = 0; i < 2; ++i) {
+    profilers.emplace_back([&] {
+      for (int round = 0; round < 1000; ++round) {
+        if (!fixture.profiler->Start().ok()) std::abort();
+        if (!fixture.profiler->Stop().ok()) std::abort();
+        if (round % 100 != 0) continue;
+        const auto collected = fixture.profiler->Collect();
+        if (!collected.ok()) continue;  // The other thread's took its place.
+        xspace::Read(*collected);       // throws if it is malformed
+      }
+    });
+  }
+  for (std::thread& thread : profilers) thread.join();
+  is_done = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace tfplug
