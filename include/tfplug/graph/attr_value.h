@@ -150,6 +150,22 @@ struct AttrCodec<std::vector<T>> {
   }
 };
 
+// The size of a ListValue of strings in bytes, and a function that writes it as
+// an AttrValue. Passes set lists of strings, such as fused_ops, in many nodes.
+inline size_t ListedSize(const std::vector<std::string>& values) {
+  size_t size = 0;
+  for (const std::string& value : values) size += BytesFieldSize(value.size());
+  return size;
+}
+inline void WriteList(char* to, size_t size,
+                      const std::vector<std::string>& values) {
+  to = WriteVarint(to, MakeTag(kAttrList, kBytesType));
+  to = WriteVarint(to, size);
+  for (const std::string& value : values) {
+    to = WriteField(to, kAttrString, value);
+  }
+}
+
 // The type to which SetAttr() converts a T: std::string for strings, int64_t
 // for integers, float for floating-point numbers, and T for other types.
 template <class T>

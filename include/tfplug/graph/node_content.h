@@ -94,6 +94,10 @@ class NodeContent {
       const char* const end = Codec::Write(bytes, Stored(value));
       return SetRawAttr(
           attr, absl::string_view(bytes, static_cast<size_t>(end - bytes)));
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      const size_t size = internal::ListedSize(value);
+      Edit().SetAttr(id_, attr, internal::BytesFieldSize(size),
+                     [&](char* to) { internal::WriteList(to, size, value); });
     } else {
       std::string& bytes = state_->scratch();
       bytes.clear();

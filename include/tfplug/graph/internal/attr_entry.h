@@ -89,9 +89,12 @@ class AttrEntry {
 };
 static_assert(sizeof(AttrEntry) <= 16);
 
-inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
-                               Arena& arena) {
-  const size_t small = 4 + name.size() + value.size();
+// Makes an attribute in `arena`. Its value has `value_size` bytes, which
+// write(to) writes.
+template <class F>
+AttrEntry MakeAttrEntry(absl::string_view name, size_t value_size,
+                        const F& write, Arena& arena) {
+  const size_t small = 4 + name.size() + value_size;
   if (ABSL_PREDICT_TRUE(name.size() < 0x80 && small < 0x80)) {
     char* const field = arena.Allocate(2 + small);  // All sizes take one byte.
     field[0] = kAttrTag;
@@ -100,23 +103,28 @@ inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
     field[3] = static_cast<char>(name.size());
     char* const to = WriteBytes(field + 4, name);
     to[0] = MakeTag(2, kBytesType);
-    to[1] = static_cast<char>(value.size());
-    WriteBytes(to + 2, value);
+    to[1] = static_cast<char>(value_size);
+    write(to + 2);
     return AttrEntry::Short(field, static_cast<uint32_t>(2 + small),
                             static_cast<uint32_t>(name.size()));
   }
   const size_t header = 1 + VarintSize(name.size());
-  const size_t entry = header + name.size() + BytesFieldSize(value.size());
+  const size_t entry = header + name.size() + BytesFieldSize(value_size);
   const size_t begin = 1 + VarintSize(entry);
   char* const field = arena.Allocate(begin + entry);
   char* to = field;
   *to++ = kAttrTag;
   to = WriteField(WriteVarint(to, entry), 1, name);
   *to++ = MakeTag(2, kBytesType);
-  to = WriteVarint(to, value.size());
-  WriteBytes(to, value);
+  to = WriteVarint(to, value_size);
+  write(to);
   return AttrEntry(field, begin + entry,
                    absl::string_view(field + begin + header, name.size()), to);
+}
+inline AttrEntry MakeAttrEntry(absl::string_view name, absl::string_view value,
+                               Arena& arena) {
+  const auto write = [&](char* to) { WriteBytes(to, value); };
+  return MakeAttrEntry(name, value.size(), write, arena);
 }
 
 // PassAttr() for an attribute whose size may take several bytes.

@@ -30,8 +30,9 @@ class AttrList {
   // Appends the attributes of a node's tail; see ReadAttrs().
   bool Read(absl::string_view tail, Arena& arena, uint32_t* device_size) {
     entries_.Reserve(arena, kTypical);
-    const auto add = [&](const AttrEntry& attr)
-                         ABSL_ATTRIBUTE_ALWAYS_INLINE { Push(attr, arena); };
+    const auto add = [&](const AttrEntry& attr) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      Push(attr, BitOf(attr.name()), arena);
+    };
     const bool all = ReadAttrs(tail, arena, add, device_size);
     IndexMany(arena);
     return all;
@@ -46,16 +47,16 @@ class AttrList {
     return slot == kUnused ? nullptr : &entries_[table_[slot]];
   }
   void Set(const AttrEntry& attr, Arena& arena) {
-    const AttrEntry* const found = Find(attr.name());
-    if (found != nullptr) return Replace(found, attr);
-    Add(attr, arena);
+    const uint64_t bit = BitOf(attr.name());
+    if ((names_ & bit) != 0) {
+      const AttrEntry* const found = Find(attr.name());
+      if (found != nullptr) return Replace(found, attr);
+    }
+    Add(attr, bit, arena);
   }
   // Adds an attribute whose name is not in the list.
   void Add(const AttrEntry& attr, Arena& arena) {
-    Push(attr, arena);
-    if (ABSL_PREDICT_TRUE(table_ == nullptr)) return IndexMany(arena);
-    if (2 * ++num_used_ > mask_) return BuildTable(arena);
-    table_[FreeSlot(attr.name())] = entries_.size() - 1;
+    Add(attr, BitOf(attr.name()), arena);
   }
   void Erase(absl::string_view name) {
     if (ABSL_PREDICT_FALSE(table_ != nullptr)) return EraseFromTable(name);
@@ -113,8 +114,17 @@ class AttrList {
     const size_t last = name.size() - 1;
     return uint64_t{1} << (byte(0) ^ (last + 4 * byte(last))) % 64;
   }
-  ABSL_ATTRIBUTE_ALWAYS_INLINE void Push(const AttrEntry& attr, Arena& arena) {
-    names_ |= BitOf(attr.name());
+  // Add() for a name with this bit.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(const AttrEntry& attr, uint64_t bit,
+                                        Arena& arena) {
+    Push(attr, bit, arena);
+    if (ABSL_PREDICT_TRUE(table_ == nullptr)) return IndexMany(arena);
+    if (2 * ++num_used_ > mask_) return BuildTable(arena);
+    table_[FreeSlot(attr.name())] = entries_.size() - 1;
+  }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Push(const AttrEntry& attr, uint64_t bit,
+                                         Arena& arena) {
+    names_ |= bit;
     byte_size_ += attr.size();
     entries_.PushBack(arena, attr);
   }
@@ -152,9 +162,7 @@ class AttrList {
       const AttrEntry* const found = FindAmong(attr.name(), before.size);
       if (found != nullptr) return Replace(found, attr);
     }
-    names_ |= bit;
-    byte_size_ += attr.size();
-    entries_.PushBack(arena, attr);
+    Push(attr, bit, arena);
   }
 
   // ---- The table ----

@@ -88,8 +88,13 @@ class GraphEditor {
 
   // Copies `name` and `value`.
   void SetAttr(uint32_t n, absl::string_view name, absl::string_view value) {
-    AttrList& attrs = EditAttrs(n);
-    attrs.Set(MakeAttrEntry(name, value, arena()), arena());
+    EditAttrs(n).Set(MakeAttrEntry(name, value, arena()), arena());
+  }
+  // Sets an attribute to a value of `size` bytes, which write(to) writes.
+  template <class F>
+  void SetAttr(uint32_t n, absl::string_view name, size_t size,
+               const F& write) {
+    EditAttrs(n).Set(MakeAttrEntry(name, size, write, arena()), arena());
   }
   void RemoveAttr(uint32_t n, absl::string_view name) {
     EditAttrs(n).Erase(name);

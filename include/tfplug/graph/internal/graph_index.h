@@ -75,7 +75,10 @@ class InputSink {
   }
 
   uint32_t size() const { return static_cast<uint32_t>(next_ - edges_.data()); }
-  void Truncate(uint32_t size) { next_ = edges_.data() + size; }
+  void Truncate(uint32_t size) {
+    next_ = edges_.data() + size;
+    if (kIsHashed) next_hash_ = hashes_.edges.data() + size;
+  }
   // Ignores an input that extends beyond `end`.
   ABSL_ATTRIBUTE_ALWAYS_INLINE void Add(absl::string_view text,
                                         const char* end) {
@@ -86,8 +89,10 @@ class InputSink {
     }
     if constexpr (kIsHashed) {
       if (ABSL_PREDICT_FALSE(text.data() + text.size() > end)) return;
-      const Reference reference = ParseReference(text, &num_controls_);
-      hashes_.edges[size()] = HashInline(reference.name, key_);
+      uint32_t num_controls = 0;
+      const Reference reference = ParseReference(text, &num_controls);
+      num_controls_ += num_controls;
+      *next_hash_++ = HashInline(reference.name, key_);
       *next_++ = {kNoNode, reference.port};
     } else {
       *next_++ = {static_cast<uint32_t>(text.data() - base_),
@@ -113,7 +118,7 @@ class InputSink {
     hashes.edges.Reserve(edges.capacity());
   }
   void Continue(uint32_t count) {
-    next_ = edges_.data() + count;
+    Truncate(count);
     end_ = edges_.data() + edges_.capacity();
   }
 
@@ -124,6 +129,7 @@ class InputSink {
   uint32_t num_controls_ = 0;
   Edge* next_;
   const Edge* end_;
+  uint64_t* next_hash_;
 };
 
 // The result of one pass over the graph's bytes: arrays indexed by node.
