@@ -79,6 +79,21 @@ TEST_CASE("a run is finished when ComputeAsync returns") {
   CHECK(absl::IsUnavailable(seen.status));
 }
 
+TEST_CASE("a run of a kernel that was not constructed fails, once") {
+  LeakCheckedFake fake;
+  TF_OpKernelContext context;
+  int calls = 0;
+  testing::CallAsync([&] { ++calls; },
+                     [&](capi::TF_AsyncOpKernelDoneCallback* done) {
+                       Table::compute_async_func(nullptr, &context, done);
+                     });
+  CHECK(calls == 1);
+  CHECK(context.failure.message().find("construct") != std::string::npos);
+  TF_OpKernelContext blocking;
+  Table::compute_func(nullptr, &blocking);
+  CHECK(blocking.failure == context.failure);
+}
+
 #if defined(__cpp_exceptions)
 TEST_CASE("an exception fails the run, once") {
   LeakCheckedFake fake;
