@@ -20,7 +20,7 @@ class Slow : public tfplug::Kernel {
     auto stream = context.GetStream<queue::Stream>();
     if (!stream.ok()) return stream.status();
     queue::Event event;
-    event.flag = std::make_shared<queue::Flag>();
+    event.flag = std::make_shared<::Flag>();
     auto status = (*stream)->WaitForEvent(event);
     if (!status.ok()) return status;
     std::thread([flag = event.flag] {
@@ -209,6 +209,21 @@ TEST_CASE("A profile has the events between its start and its stop") {
   const auto events = Find(planes, kHost)->Events("OnHost");
   REQUIRE(events.size() == 1);
   CHECK(events[0].stats.at("node") == "second");
+}
+
+TEST_CASE("Threads have the ids that they have in TensorFlow's profiles") {
+  CHECK(internal::ThreadIdsHave32Bits("2.12.1"));
+  CHECK(internal::ThreadIdsHave32Bits("2.18.0"));
+  CHECK_FALSE(internal::ThreadIdsHave32Bits("2.21.0"));
+  CHECK_FALSE(internal::ThreadIdsHave32Bits("2.22.0-rc0"));
+  Profiled fixture;  // 2.18
+  CHECK(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("OnHost", "node").ok());
+  CHECK(fixture.profiler->Stop().ok());
+  const auto planes = fixture.Collect();
+  const std::hash<std::thread::id> hash;
+  CHECK(Find(planes, kHost)->lines[0].id ==
+        (hash(std::this_thread::get_id()) & 0xffffffff));
 }
 
 TEST_CASE("Memory is bounded, and dropped events are reported") {

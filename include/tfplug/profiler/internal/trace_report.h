@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -11,12 +12,21 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/log.h"
+#include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/profiler/internal/recorder.h"
 #include "tfplug/profiler/xspace.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
+
+// Returns whether TensorFlow `version` keeps only 32 bits of the ids of
+// threads, which are std::hash<std::thread::id>.
+inline bool ThreadIdsHave32Bits(const char* version) {
+  char* rest = nullptr;
+  const long major = std::strtol(version, &rest, 10);
+  return major == 2 && *rest == '.' && std::strtol(rest + 1, nullptr, 10) < 20;
+}
 
 // Writes the records of the last profile to an XSpace: the host's activities
 // and, for each device, the work on its streams.
@@ -73,6 +83,7 @@ class TraceReport {
   }
 
   [[gnu::cold]] XLine& Thread(int64_t thread) {
+    if (has_32_bits_) thread &= 0xffffffff;
     auto [found, is_new] = threads_.emplace(thread, nullptr);
     if (is_new) {
       found->second = &Host().AddLine(
@@ -264,6 +275,8 @@ class TraceReport {
 
   const char* const device_type_;
   XSpace& space_;
+  const bool has_32_bits_ = tensorflow.TF_Version != nullptr &&
+                            ThreadIdsHave32Bits(tensorflow.TF_Version());
   XPlane* host_ = nullptr;
   uint64_t dropped_ = 0;
   std::vector<std::pair<int64_t, Record>> memory_;  // with the thread
