@@ -11,7 +11,7 @@ all dependencies of tfplug. Headers of other projects count as system headers.
 
 tfplug/proto/proto.h needs protobuf and generated code and is tested by
 tests/proto/proto_test.cc instead. Headers that include Eigen are tested by
-tests/tensorflow/test_backend_families.py.
+tests/tensorflow/test_op_sweep.py.
 """
 
 import json

@@ -45,6 +45,13 @@ def test_it_finds_planted_mistakes():
     assert report["mismatches"][0]["arguments"] == crash["arguments"]
 
 
+def test_the_reference_device_agrees_with_the_cpu():
+    status, report = _sweep("reference_device", "--seconds", "30")
+    assert status == 0, json.dumps(report["mismatches"], indent=1)
+    assert report["cases"] > 1000
+    assert not report["no_valid_arguments"] and not report["not_drawn"]
+
+
 def test_arguments():
     for options in ([], ["--plugin", "missing.so"], ["--unknown"]):
         result = subprocess.run([sys.executable, "-B", str(TOOL), *options],

@@ -11,14 +11,11 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes, op_def_registry
 
 from op_sweep import plan
+from op_sweep.values import GRADIENT, INVALID, NORMAL_SIZE, VALID, Numbers
 
-VALID, INVALID, GRADIENT = "valid", "invalid", "gradient"
-NORMAL_SIZE = 2
-_PROFILES = ("plain", "plain", "ties", "special")
 # Words in the names of arguments that determine how much memory an op needs.
 _SIZES = ("shape", "dims", "size", "multiples", "padding", "num", "depth", "limit",
           "stop", "crops", "block", "length", "rows", "cols", "shift")
-
 
 # The type of the parts of complex numbers.
 _PARTS = {types_pb2.DT_COMPLEX64: types_pb2.DT_FLOAT,
@@ -53,21 +50,16 @@ def numpy_type(number):
     return dtypes.as_dtype(number).as_numpy_dtype
 
 
-class Draw:
+class Draw(Numbers):
     """The random choices of one case; the rows of the tables call its methods."""
 
     def __init__(self, unit, seed, number):
         index, _, size = str(number).partition(".")
         self.unit, self.op, self.number = unit, unit.op, number
-        self.size = int(size) if size else NORMAL_SIZE
-        self.kind = kind_of(number)
-        self.random = np.random.default_rng([seed, unit.id, int(index), self.size])
+        size = int(size) if size else NORMAL_SIZE
+        super().__init__([seed, unit.id, int(index), size], kind_of(number), size)
         self.definition = op_def_registry.get(unit.op)
-        self.profile = self.choice(_PROFILES)
-        if self.kind == GRADIENT:  # a Jacobian has a row for each element
-            self.profile, self.size = "plain", 0
         self.args, self.attrs = {}, {}
-        self.references = None  # a row may name another op as the reference
         self.types = dict(unit.types)
         for attr in self.definition.attr:
             if attr.type == "type" and attr.name not in self.types:
@@ -99,102 +91,6 @@ class Draw:
             fitting = [number for number in fitting if number in indices]
         return fitting or plan.allowed_types(self.op, attr)
 
-    # ---- Choices -----------------------------------------------------------------
-
-    def choice(self, values):
-        return values[int(self.random.integers(len(values)))]
-
-    def chance(self, probability):
-        return bool(self.random.random() < probability)
-
-    def integer(self, low, high):
-        """Returns an integer from low to high, both included."""
-        return int(self.random.integers(low, max(low, high) + 1))
-
-    def shape(self, low=0, high=8, empty=True, most=7):
-        """Returns a shape whose rank is from low to high: scalars, empty tensors,
-        dimensions of 1, high ranks, long dimensions, or ordinary ones."""
-        if self.size < NORMAL_SIZE:
-            rank = self.integer(low, max(low, min(high, self.size + 1)))
-            return [self.integer(1, min(most, 2 + self.size)) for _ in range(rank)]
-        dice = self.random.random()
-        if dice < .08 and low == 0:
-            return []
-        rank = self.integer(low, max(low, min(high, 8 if dice > .85 else 4)))
-        limit = most if rank <= 4 else 3 if rank <= 6 else 2
-        shape = [self.integer(1, limit) for _ in range(rank)]
-        if rank and dice < .18 and empty:
-            shape[self.integer(0, rank - 1)] = 0
-        elif dice < .3:
-            shape = [1 if self.chance(.5) else size for size in shape]
-        elif rank and dice < .34 and most >= 7:
-            shape[self.integer(0, rank - 1)] = self.integer(500, 20000 // 7**(rank - 1) + 500)
-        return shape
-
-    def broadcast(self, shape):
-        """Returns a shape that broadcasts to a shape."""
-        shape = [1 if self.chance(.25) else size for size in shape]
-        return shape[self.integer(0, len(shape)) if self.chance(.5) else 0:]
-
-    def permutation(self, count):
-        return [int(i) for i in self.random.permutation(count)]
-
-    def axis(self, rank):
-        """Returns an axis, negative or not."""
-        return self.integer(-rank, rank - 1) if rank else 0
-
-    # ---- Values ------------------------------------------------------------------
-
-    def values(self, dtype, shape, low=None, high=None, profile=None):
-        """Returns an array; low and high, both included, bound its elements."""
-        kind, dtype = np.dtype(dtype).kind, np.dtype(dtype)
-        profile = profile or self.profile
-        if dtype == bool:
-            return self.random.integers(0, 2, shape).astype(bool)
-        if kind in "iu":
-            return self._integers(dtype, shape, low, high, profile)
-        if kind == "c":
-            part = np.dtype(f"float{dtype.itemsize * 4}")
-            result = np.empty(shape, dtype)
-            result.real = self.values(part, shape, low, high, profile)
-            result.imag = self.values(part, shape, low, high, profile)
-            return result
-        if kind in "OSU":
-            letters = np.array([b"", b"a", b"tensor", b"\xc3\xa9"], dtype=object)
-            return letters[self.random.integers(0, len(letters), shape)]
-        if low is not None:
-            return np.asarray(self.random.uniform(low, high, shape)).astype(dtype)
-        if profile == "ties":
-            x = self.random.integers(-3, 4, shape)
-        else:
-            x = self.random.normal(size=shape)
-            if self.chance(.3) and self.kind != GRADIENT:
-                x = x * 10.0**self.integer(-3, 2)
-        x = np.asarray(x, "float64")
-        if profile == "special":
-            info = dtypes.as_dtype(dtype)
-            tiny = {"float64": 2.0**-1022, "float16": 2.0**-14}.get(
-                dtype.name, 2.0**-126)
-            # TensorFlow's CPU replaces denormal numbers by 0 at times; whether a double
-            # was replaced cannot be seen in a wider type.
-            denormal = tiny if dtype.name == "float64" else tiny / 4
-            special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, tiny,
-                                denormal, float(info.max), float(info.min)])
-            x = np.where(self.random.random(shape) < .2, special[
-                self.random.integers(0, len(special), shape)], x)
-        with np.errstate(all="ignore"):
-            return x.astype(dtype)
-
-    def _integers(self, dtype, shape, low, high, profile):
-        info = np.iinfo(dtype)
-        if low is not None:
-            return self.random.integers(low, high, shape, endpoint=True).astype(dtype)
-        x = np.asarray(self.random.integers(max(-9, info.min), 10, shape)).astype(dtype)
-        if profile == "special":
-            for extreme in (info.min, info.max):
-                x = np.where(self.random.random(shape) < .1, dtype.type(extreme), x)
-        return np.asarray(x, dtype)
-
     # ---- Arguments ---------------------------------------------------------------
 
     def arg_def(self, name):
@@ -215,6 +111,12 @@ class Draw:
         with np.errstate(all="ignore"):
             self.args[name] = np.asarray(value).astype(self.dtype(name))
         return self.args[name]
+
+    def put_all(self, **values):
+        """Sets those of these arguments that the op has."""
+        for arg in self.definition.input_arg:
+            if arg.name in values:
+                self.put(arg.name, values[arg.name])
 
     def variable(self, name, shape, low=None, high=None, dtype=None):
         """Draws a variable; dtype names an argument of its type, if the attribute
@@ -309,9 +211,10 @@ class Draw:
         if way == "value" and value.dtype.kind == "i" and value.size:
             value = value.copy()
             info = np.iinfo(value.dtype)
-            # TensorFlow's CPU takes the lower half of the k of TopKV2.
-            extremes = [] if name == "k" or any(word in name for word in _SIZES) else [
-                info.min, info.max]
+            # TensorFlow's CPU takes the lower half of the k of TopKV2 and of the
+            # dimension of ArgMax.
+            extremes = [] if name in ("k", "dimension") or any(
+                word in name for word in _SIZES) else [info.min, info.max]
             value.reshape(-1)[self.integer(0, value.size - 1)] = self.choice(
                 [-1, -2, 9, 100, *extremes])
         elif way == "rank" or not value.ndim:

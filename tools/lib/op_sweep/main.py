@@ -115,7 +115,22 @@ def serve(pipe, options):
         pipe.send(("answer", verdicts))
 
 
-def _tasks(options, units, deadline):
+class _Clock:
+    """Limits the time in which cases run, from the first answer of a process on: TensorFlow
+    and the plug-in have then been loaded."""
+
+    def __init__(self, seconds):
+        self._seconds, self._begin = seconds, None
+
+    def start(self):
+        self._begin = self._begin or time.monotonic()
+
+    def is_over(self):
+        return self._begin is not None and (
+            time.monotonic() > self._begin + self._seconds)
+
+
+def _tasks(options, units, clock):
     """Generates (unit's index, case numbers), all units before the next numbers."""
     if options.case:
         yield from ((at, [options.case], "") for at in range(len(units)))
@@ -124,7 +139,7 @@ def _tasks(options, units, deadline):
         for at in range(len(units)):
             numbers = [n for n in range(start, start + _CASES_PER_TASK)
                        if options.cases is None or n < options.cases]
-            if not numbers or time.monotonic() > deadline:
+            if not numbers or clock.is_over():
                 return
             yield at, numbers, ""
 
@@ -152,8 +167,13 @@ def main(arguments=None):
               file=sys.stderr)
         return FAILURE
     found = report.Report(options, device, units, unknown)
-    workers.run_all(_tasks(options, units, begin + options.seconds), serve, options,
-                    min(options.jobs, len(units)), found.add)
+    clock = _Clock(options.seconds)
+
+    def on_answer(task, answer):
+        clock.start()
+        return found.add(task, answer)
+    workers.run_all(_tasks(options, units, clock), serve, options,
+                    min(options.jobs, len(units)), on_answer)
     document = found.document(tensorflow=tf.__version__,
                               seconds=round(time.monotonic() - begin, 1))
     if options.json:

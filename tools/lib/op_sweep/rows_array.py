@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of ops that move elements: slices, paddings, joins, gathers, scatters."""
+"""Arguments of ops that move elements: slices, paddings, joins."""
 
 import numpy as np
 
-from op_sweep.draw import TensorList, Undrawable
 from op_sweep.rows import row
 
 
@@ -149,6 +148,7 @@ def _mirror_pad(g):
     paddings = _paddings(g, [n - (mode == b"REFLECT") for n in shape])
     g.put("paddings", np.reshape(paddings, [-1, 2]))
     if g.op == "MirrorPadGrad":
+        g.finite()
         shape = [n + sum(p) for n, p in zip(shape, paddings)]
     g.tensor("input", shape)
 
@@ -261,160 +261,6 @@ def _select(g):
     g.tensor("e", shape)
 
 
-@row("Where")
-def _where(g):
-    g.tensor("input", g.shape(low=1), profile="ties")
-
-
-@row("Unique UniqueV2 UniqueWithCounts")
-def _unique(g):
-    g.tensor("x", [g.integer(0, 30)], profile="ties")
-    if g.op == "UniqueV2":
-        g.put("axis", [])
-
-
-@row("Gather ResourceGather GatherV2")
-def _gather(g):
-    shape = g.shape(low=1, high=5, empty=False)
-    indices = g.shape(high=3, most=5)
-    axis = 0
-    if g.op == "GatherV2":
-        batch = g.integer(0, len(shape) - 1) if g.chance(.4) else 0
-        axis = g.integer(batch, len(shape) - 1)
-        g.attrs["batch_dims"] = batch
-        indices = shape[:batch] + indices
-        g.put("axis", axis - (len(shape) if g.chance(.3) else 0))
-    if g.op == "ResourceGather":
-        g.variable("resource", shape)
-        g.attrs["batch_dims"] = 0
-    else:
-        g.tensor("params", shape)
-    g.tensor("indices", indices, 0, shape[axis] - 1)
-
-
-def _ordered(g):
-    """Leaves out NaN where the result depends on the order of comparisons."""
-    if g.op.endswith(("Max", "Min", "MaxV2", "MinV2")) and g.profile == "special":
-        g.profile = "ties"
-
-
-def _rows_of(g, shape, repeat=True):
-    """Draws indices of slices of a shape; returns them with the shape of updates."""
-    depth = g.integer(1, len(shape))
-    outer = g.shape(low=1, high=2, most=5)  # the CPU rejects updates without dimensions
-    if repeat:
-        indices = np.stack([g.random.integers(0, size, outer) for size in shape[:depth]],
-                           -1)
-    else:  # each at most once: the order of updates is undefined
-        count = int(np.prod(shape[:depth]))
-        outer = [g.integer(0, count)]
-        flat = g.random.permutation(count)[:outer[0]]
-        indices = np.stack(np.unravel_index(flat, shape[:depth]), -1)
-    return indices, [*outer, *shape[depth:]]
-
-
-@row("GatherNd ResourceGatherNd")
-def _gather_nd(g):
-    shape = g.shape(low=1, high=5, empty=False)
-    if g.op == "GatherNd":
-        g.tensor("params", shape)
-    else:
-        g.variable("resource", shape)
-    g.put("indices", _rows_of(g, shape)[0])
-
-
-@row("ScatterNd TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub "
-     "TensorScatterUpdate ResourceScatterNdAdd ResourceScatterNdSub "
-     "ResourceScatterNdUpdate ResourceScatterNdMax ResourceScatterNdMin "
-     "ScatterNdNonAliasingAdd")
-def _scatter_nd(g):
-    _ordered(g)
-    shape = g.shape(low=1, high=5, empty=False)
-    indices, updates = _rows_of(g, shape, not g.op.endswith("Update"))
-    g.put("indices", indices)
-    g.tensor("updates", updates)
-    if g.op == "ScatterNd":
-        g.put("shape", shape)
-    elif g.op.startswith("Resource"):
-        g.variable("ref", shape)
-    else:
-        g.tensor("input" if "Aliasing" in g.op else "tensor", shape)
-
-
-@row("ResourceScatterAdd ResourceScatterSub ResourceScatterMul ResourceScatterDiv "
-     "ResourceScatterMin ResourceScatterMax ResourceScatterUpdate")
-def _resource_scatter(g):
-    _ordered(g)
-    shape = g.shape(low=1, high=4, empty=False)
-    g.variable("resource", shape, dtype="updates")
-    count = g.integer(0, shape[0])
-    rows = (g.random.permutation(shape[0])[:count] if g.op.endswith("Update")
-            else g.random.integers(0, shape[0], count))
-    g.put("indices", rows)
-    g.tensor("updates", [] if g.chance(.2) else [count, *shape[1:]])
-
-
-@row("SegmentSum SegmentMean SegmentProd SegmentMin SegmentMax SegmentSumV2 "
-     "SegmentProdV2 SegmentMinV2 SegmentMaxV2 UnsortedSegmentSum UnsortedSegmentProd "
-     "UnsortedSegmentMin UnsortedSegmentMax")
-def _segments(g):
-    _ordered(g)
-    shape = g.shape(low=1, high=4, empty=False)
-    g.tensor("data", shape)
-    count = g.integer(1, 6)
-    if g.op.startswith("Unsorted"):
-        ids = shape[:g.integer(1, len(shape))]
-        g.tensor("segment_ids", ids, -1, count - 1)
-    else:
-        g.put("segment_ids", np.sort(g.random.integers(0, count, shape[0])))
-    if any(arg.name == "num_segments" for arg in g.definition.input_arg):
-        g.put("num_segments", count)
-
-
-@row("SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments "
-     "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments")
-def _sparse_segments(g):
-    shape = g.shape(low=1, high=4, empty=False)
-    g.tensor("data", shape)
-    rows, count = g.integer(1, 8), g.integer(1, 6)
-    g.tensor("indices", [rows], 0, shape[0] - 1)
-    g.put("segment_ids", np.sort(g.random.integers(0, count, rows)))
-    if g.op.endswith("NumSegments"):
-        g.put("num_segments", count)
-
-
-@row("SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad "
-     "SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2")
-def _sparse_segment_grad(g):
-    shape = g.shape(low=1, high=4, empty=False)
-    g.tensor("grad", shape)
-    rows, dim = g.integer(1, 8), g.integer(1, 6)
-    g.tensor("indices", [rows], 0, dim - 1)
-    g.put("segment_ids", np.sort(g.random.integers(0, shape[0], rows)))
-    g.put("dense_output_dim0" if g.op.endswith("V2") else "output_dim0", dim)
-
-
-@row("DynamicPartition")
-def _dynamic_partition(g):
-    shape = g.shape(low=1, high=4)
-    g.tensor("data", shape)
-    g.attrs["num_partitions"] = count = g.integer(1, 4)
-    g.tensor("partitions", shape[:g.integer(1, len(shape))], 0, count - 1)
-
-
-@row("DynamicStitch ParallelDynamicStitch")
-def _dynamic_stitch(g):
-    inner, count = g.shape(high=2), g.integer(1, 4)
-    sizes = [g.integer(0, 4) for _ in range(count - 1)] + [g.integer(1, 4)]
-    order = g.permutation(sum(sizes))
-    g.attrs["N"] = count
-    g.args["indices"], g.args["data"] = [], []
-    for size in sizes:
-        rows, order = order[:size], order[size:]
-        g.args["indices"].append(np.array(rows, "int32"))
-        g.args["data"].append(g.values(g.dtype("data"), [size, *inner]))
-
-
 @row("BroadcastArgs BroadcastGradientArgs")
 def _broadcast_args(g):
     shape = g.shape()
@@ -447,34 +293,3 @@ def _format_permute(g):
 @row("DataFormatDimMap")
 def _format_map(g):
     g.tensor("x", g.shape(high=2), -4, 3)
-
-
-# ---- Lists of tensors -----------------------------------------------------------
-
-
-@row("TensorListFromTensor")
-def _list_from(g):
-    shape = g.shape(low=1, high=4, empty=False)
-    g.tensor("tensor", shape)
-    g.put("element_shape", shape[1:])
-
-
-@row("TensorListStack TensorListPopBack TensorListGetItem TensorListSetItem "
-     "TensorListGather TensorListPushBack TensorListConcat TensorListConcatV2")
-def _list(g):
-    shape = g.shape(low=1, high=4, empty=False)
-    if "element_dtype" not in g.types:
-        raise Undrawable("element_dtype")
-    from op_sweep.draw import numpy_type  # pylint: disable=import-outside-toplevel
-    kind = numpy_type(g.types["element_dtype"])
-    g.args["input_handle"] = TensorList(g.values(kind, shape))
-    names = {arg.name for arg in g.definition.input_arg}
-    if "element_shape" in names:
-        g.put("element_shape", shape[1:])
-    if "index" in names:
-        g.put("index", g.integer(0, shape[0] - 1))
-    if "indices" in names:
-        g.put("indices", [g.integer(0, shape[0] - 1) for _ in range(g.integer(1, 4))])
-    for name in ("item", "tensor"):
-        if name in names:
-            g.tensor(name, shape[1:])

@@ -12,7 +12,9 @@ from tensorflow.python.framework import op_def_registry, ops
 from op_sweep.draw import TensorList, Variable
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-_NO_NUMBERS = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
+# The error of a case whose inputs the device cannot have: TensorFlow permits variables of
+# int32 only on the host.
+NO_INPUTS = "no inputs"
 
 
 @dataclasses.dataclass
@@ -88,6 +90,9 @@ def run(case, device, host=()):
     """Returns the Outcome of a case on a device."""
     try:
         inputs = _Inputs(case, device, host)
+    except tf.errors.InvalidArgumentError as error:
+        return Outcome(error=NO_INPUTS, message=error.message)
+    try:
         with tf.device(device):
             outputs = call(case.op, inputs.tensors, case.attrs)
         arrays = [_numbers(each, inputs) for each in outputs or []

@@ -2,5 +2,5 @@
 """Imports the modules that fill rows.ROWS."""
 
 # pylint: disable=unused-import
-from op_sweep import (rows_array, rows_cells, rows_elementwise, rows_nn,
-                      rows_state)
+from op_sweep import (rows_array, rows_cells, rows_elementwise, rows_image,
+                      rows_index, rows_lists, rows_nn, rows_state, rows_window)

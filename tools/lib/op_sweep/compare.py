@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a result with TensorFlow's, within the tolerances of the op."""
+
+import copy
+import re
+
+import numpy as np
+
+from op_sweep import draw, plan, run, tolerances
+
+_DIGITS = {"float64": 52, "float32": 23, "float16": 10, "bfloat16": 7}
+_LOWEST = {"float64": -1022, "float32": -126, "float16": -14, "bfloat16": -126}
+
+
+def all_types(case):
+    return {attr.name: case.attrs[attr.name] for attr in case.definition.attr
+            if attr.type in ("type", "list(type)")}
+
+
+def widen(case, types):
+    """Returns the case in wider types."""
+    def wide(array, number):
+        target = draw.numpy_type(number)
+        return array.astype(target) if array.dtype != target else array
+
+    result = copy.copy(case)
+    result.types = {name: value for name, value in types.items()
+                    if not isinstance(value, list)}
+    result.attrs = {**case.attrs, **types}
+    result.args = {}
+    for arg in case.definition.input_arg:
+        value = case.args[arg.name]
+        number = types.get(arg.type_attr) or arg.type
+        if isinstance(value, (draw.Variable, draw.TensorList)):
+            number = types.get("dtype", types.get("T", types.get("element_dtype")))
+            value = type(value)(wide(value.value, number))
+        elif arg.type_list_attr:
+            value = [wide(x, n) for x, n in zip(value, types[arg.type_list_attr])]
+        elif isinstance(value, list):
+            value = [wide(x, number) for x in value]
+        else:
+            value = wide(value, number)
+        result.args[arg.name] = value
+    return result
+
+
+def absolute(case):
+    """Returns the case with the absolute values of all numbers."""
+    def positive(value):
+        if isinstance(value, list):
+            return [positive(each) for each in value]
+        if isinstance(value, draw.Variable):
+            return draw.Variable(positive(value.value))
+        return np.abs(value) if value.dtype.kind in "fcV" else value
+    result = copy.copy(case)
+    result.args = {name: positive(value) for name, value in case.args.items()}
+    return result
+
+
+def _ulp(x, name):
+    """Returns the unit in the last place of each number, in the type of this name."""
+    _, exponent = np.frexp(np.abs(x))
+    exponent = np.where(x == 0, _LOWEST[name], exponent - 1)
+    return 2.0**(np.maximum(exponent, _LOWEST[name]) - _DIGITS[name])
+
+
+class References:
+    """TensorFlow's results for a case, each computed when it is needed first."""
+
+    def __init__(self, case, cpu):
+        self._case, self._cpu = case, cpu
+        wide = (None if re.fullmatch(tolerances.NO_WIDER, case.op) else
+                plan.wider(case.op, all_types(case)))
+        self._wide = widen(case, wide) if wide else None
+        self._cache = {}
+
+    def arrays(self):
+        """Generates the results with which a device may agree, as Outcomes."""
+        if self._cpu.error != "none":
+            yield self._cpu
+        if self._wide is not None:
+            yield self._get("wide", lambda: self._wide)
+        yield self._get("flushed", lambda: _flush(self._case))
+
+    def is_wide(self, outcome):
+        return outcome is self._cache.get("wide")
+
+    def _get(self, name, make):
+        if name not in self._cache:
+            case = make()
+            self._cache[name] = (run.run(case, run.CPU) if case is not None
+                                 else run.Outcome(error="none"))
+        return self._cache[name]
+
+    def terms(self, i):
+        """Returns the sums of the absolute values of the terms of output i."""
+        found = self._get("terms", lambda: absolute(self._wide or self._case))
+        return None if found.error else np.abs(found.arrays[i])
+
+
+def _flush(case):
+    """Returns the case with zeros for denormal numbers; None if it has none."""
+    result, any_denormal = copy.copy(case), False
+    result.args = dict(case.args)
+    for name, x in case.args.items():
+        kind = getattr(getattr(x, "dtype", None), "name", "")
+        if kind in _LOWEST:
+            with np.errstate(all="ignore"):
+                small = (x != 0) & (np.abs(x.astype("float64")) < 2.0**_LOWEST[kind])
+            if small.any():
+                any_denormal = True
+                result.args[name] = np.where(small, x * 0, x).astype(x.dtype)
+    return result if any_denormal else None
+
+
+def _tolerance(op, name, want, terms):
+    """Returns the allowed absolute difference of each element."""
+    units = tolerances.ULPS[name]
+    if op in tolerances.TENSOR:
+        units = tolerances.TENSOR_ULPS
+    if name in ("float32", "float64"):
+        units = tolerances.OP_ULPS.get(op, units)
+    base = np.where(np.isfinite(want), want, 0)
+    if op in tolerances.ONE:
+        base = np.maximum(np.abs(base), 1)
+    elif op in tolerances.TENSOR and base.size:
+        base = np.full_like(base, np.abs(base).max())
+    allowed = units * _ulp(base, name)
+    if terms is not None and terms.shape == want.shape:
+        terms = np.where(np.isfinite(terms), terms, 0).astype("float64")
+        compute = "float64" if name == "float64" else "float32"
+        allowed = allowed + tolerances.TERMS_ULPS * _ulp(terms, compute)
+    return allowed
+
+
+def _parts(x):
+    """Returns an array as real numbers, with the name of their type."""
+    if x.dtype.kind == "c":
+        name = {"complex64": "float32", "complex128": "float64"}[x.dtype.name]
+        return np.stack([x.real, x.imag], -1).astype("float64"), name
+    return x.astype("float64"), x.dtype.name
+
+
+def _computed_in(case, name):
+    """Returns the type in which an output of float64 has been computed."""
+    narrow = any(getattr(getattr(x, "dtype", None), "name", "") == "float32"
+                 for x in case.args.values())
+    return "float32" if name == "float64" and narrow else name
+
+
+def compare(case, got, references, i):
+    """Returns (kind, text) of the worst difference of output i, or None. Each element
+    may agree with another one of the references."""
+    best, different = None, True
+    for reference in references.arrays():
+        if reference.error or i >= len(reference.arrays):
+            continue
+        want = reference.arrays[i]
+        if references.is_wide(reference) and want.dtype.kind in "iuf":
+            with np.errstate(all="ignore"):
+                want = want.astype(got.dtype)
+        if got.shape != want.shape:
+            best = best or ("shape", f"got {list(got.shape)}, want {list(want.shape)}")
+            continue
+        if got.dtype.name not in _DIGITS and got.dtype.kind != "c":
+            if got.dtype != want.dtype:
+                return "type", f"got {got.dtype}, want {want.dtype}"
+            found, ulps = got != want, None
+        else:
+            found, ulps = _compare_floats(case, got, want, references, i)
+        different = found & different
+        if not np.any(different):
+            return None
+        best = best or _worst(got, want, found, ulps)
+    return best
+
+
+def _compare_floats(case, got, want, references, i):
+    """Returns which elements differ, and how many ulps they are apart."""
+    if got.tobytes() == want.tobytes() and got.dtype == want.dtype:
+        return np.zeros(got.shape, bool), None
+    with np.errstate(all="ignore"):
+        want = want.astype(got.dtype)
+        x, name = _parts(got)
+        y, _ = _parts(want)
+        small = 2.0**_LOWEST[name]
+        same = (x == y) | (np.isnan(x) & np.isnan(y)) | (
+            (np.abs(x) <= small) & (np.abs(y) <= small))
+        terms = references.terms(i) if case.op in tolerances.LINEAR else None
+        name = _computed_in(case, name)
+        if terms is not None and got.dtype.kind == "c":
+            terms = np.stack([terms, terms], -1)
+        allowed = _tolerance(case.op, name, y, terms)
+        apart = np.abs(x - y)
+        different = ~same & ~(apart <= allowed)
+        ulps = np.where(different, apart / _ulp(np.where(np.isfinite(y), y, 0), name), 0)
+    if got.dtype.kind == "c":
+        # Which part of an infinite complex number is infinite is defined nowhere.
+        different = different.any(-1) & (np.isfinite(got) | np.isfinite(want))
+        ulps = ulps.max(-1)
+    return different, ulps
+
+
+def _worst(got, want, different, ulps):
+    order = (different if ulps is None else np.nan_to_num(ulps, nan=np.inf)).astype(float)
+    at = np.unravel_index(int(np.argmax(np.where(different, order, -1))), got.shape)
+    apart = "" if ulps is None else f", {ulps[at]:.3g} ulps"
+    return "value", (f"{int(np.sum(different))} of {got.size} elements differ; at "
+                     f"{[int(a) for a in at]} got {got[at]}, want {want[at]}{apart}")
+
+
+def moments(got, want):
+    """Compares random numbers with the CPU's by their mean and deviation."""
+    if got.shape != want.shape:
+        return "shape", f"got {list(got.shape)}, want {list(want.shape)}"
+    if got.size < 200:
+        return None
+    x, y = got.astype("float64").ravel(), want.astype("float64").ravel()
+    spread = max(y.std(), 1e-6)
+    if (abs(x.mean() - y.mean()) > 9 * spread / np.sqrt(x.size) or
+            abs(x.std() - y.std()) > 9 * spread / np.sqrt(x.size)):
+        return "value", (f"mean {x.mean():.4g}, deviation {x.std():.4g}; "
+                         f"want {y.mean():.4g}, {y.std():.4g}")
+    return None
