@@ -5,6 +5,7 @@
 #include <tfplug/backend/ops/scatter.h>
 #include <tfplug/backend/ops/segment.h>
 #include <tfplug/backend/ops/sparse.h>
+#include <tfplug/backend/ops/sparse_segment.h>
 #include <tfplug/backend/ops/where.h>
 #include <tfplug/backend/register.h>
 
@@ -13,4 +14,5 @@
 TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::GatherOps,
                         tfplug::ResourceSliceOps, tfplug::ScanOps,
                         tfplug::ScatterOps, tfplug::SegmentOps,
-                        tfplug::SparseOps, tfplug::WhereOps);
+                        tfplug::SparseOps, tfplug::SparseSegmentOps,
+                        tfplug::WhereOps);

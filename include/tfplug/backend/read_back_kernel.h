@@ -57,16 +57,18 @@ class Continuations {
 
 }  // namespace internal
 
-// A kernel made from primitives whose output's shape depends on a number that
+// A kernel made from primitives whose outputs' shapes depend on numbers that
 // the device computes. No thread waits for the stream.
 class ReadBackKernel : public AsyncKernel {
  public:
-  // Enqueues the computation of an int64 vector, whose last element is the
-  // number. It may be empty: the number is then 0.
+  // Returns how many numbers are read.
+  virtual int NumNumbers() const { return 1; }
+  // Enqueues the computation of an int64 vector, whose last elements are the
+  // numbers. It may be empty: the numbers are then 0.
   virtual absl::StatusOr<Operand> Begin(OpRun& run) const = 0;
   // Sets the outputs; `vector` is the result of Begin.
   virtual absl::Status End(OpRun& run, const Operand& vector,
-                           int64_t number) const = 0;
+                           absl::Span<const int64_t> numbers) const = 0;
 
   absl::Status ComputeAsync(AsyncRun& run) final {
     const internal::RegisteredBackend& backend = internal::registered_backend;
@@ -81,17 +83,19 @@ class ReadBackKernel : public AsyncKernel {
     TFPLUG_RETURN_IF_ERROR(state->op.Start(/*on_host=*/false));
     TFPLUG_ASSIGN_OR_RETURN(state->vector, Begin(state->op));
     const int64_t n = state->vector.num_elements();
-    if (n == 0) return End(state->op, state->vector, 0);
+    state->numbers.resize(static_cast<size_t>(NumNumbers()));
+    if (n == 0) return End(state->op, state->vector, state->numbers);
     Operand last = state->vector;
-    last.Advance(n - 1);
+    last.Advance(n - NumNumbers());
     TFPLUG_RETURN_IF_ERROR(backend.host_access->copy_to_host(
-        stream, &state->number, DeviceMemory(last.data, sizeof(int64_t))));
+        stream, state->numbers.data(),
+        DeviceMemory(last.data, sizeof(int64_t) * state->numbers.size())));
     state->run = std::make_unique<AsyncRun>(std::move(run));
     const absl::Status status = backend.host_access->run(stream, [this, state] {
       internal::Continuations::Add([this, state] { Continue(*state); });
     });
     if (!status.ok()) {
-      // The copy may still write to the number, so it is not freed.
+      // The copy may still write to the numbers, so they are not freed.
       static_cast<void>(new std::shared_ptr<State>(state));
       state->run->Finish(status);
     }
@@ -106,11 +110,11 @@ class ReadBackKernel : public AsyncKernel {
     std::unique_ptr<AsyncRun> run;
     OpRun op;
     Operand vector;
-    int64_t number = 0;
+    Ints numbers;
   };
 
   void Continue(State& state) const {
-    const absl::Status status = End(state.op, state.vector, state.number);
+    const absl::Status status = End(state.op, state.vector, state.numbers);
     state.op.FreeTemporaries();
     state.run->Finish(status);
   }

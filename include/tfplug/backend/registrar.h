@@ -33,6 +33,8 @@ inline constexpr uint64_t kComplexTypes =
 // The types of ops that only move elements of up to 8 bytes.
 inline constexpr uint64_t kMovedTypes =
     kAllTypes | internal::SetOf(DataType::kComplex64);
+// The types of ops that only copy views: complex128 is copied as two words.
+inline constexpr uint64_t kCopiedTypes = kMovedTypes | kComplexTypes;
 inline constexpr uint64_t kInt32Type = internal::SetOf(DataType::kInt32);
 inline constexpr uint64_t kIndexTypes =
     internal::SetOf(DataType::kInt32, DataType::kInt64);

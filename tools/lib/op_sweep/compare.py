@@ -51,7 +51,8 @@ def absolute(case):
             return [positive(each) for each in value]
         if isinstance(value, draw.Variable):
             return draw.Variable(positive(value.value))
-        return np.abs(value) if value.dtype.kind in "fcV" else value
+        return (np.abs(value).astype(value.dtype) if value.dtype.kind in "fcV" else
+                value)
     result = copy.copy(case)
     result.args = {name: positive(value) for name, value in case.args.items()}
     return result

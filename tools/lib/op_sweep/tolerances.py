@@ -73,6 +73,8 @@ EXPLAINED = [
      _ON_HOST + "; the result is 0"),
     (r"Stateless.*", r"Philox is the only random algorithm",
      "TensorFlow's CPU ignores the algorithm of an empty result"),
+    (r"Stateless.*V2", r"counter shape",
+     "TensorFlow's CPU does not check the size of the counter"),
     (r"AvgPool.*Grad", r"Expected grad shape",
      "TensorFlow's CPU does not check the shape of the gradient"),
     (r"Cast", r"Truncate=true is not implemented", "No Python function truncates"),

@@ -53,14 +53,14 @@ inline absl::StatusOr<const Expression*> ConversionOf(DataType from,
 // Copies the elements of one view to another of the same type.
 inline absl::Status Copy(Launcher& launcher, const Operand& from,
                          const Operand& to) {
-  const Operand bits = AsBits(to);
+  const Operand words = AsWords(to);
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
-                          ConversionOf(bits.type, bits.type));
-  return launcher.Map(*copy, {AsBits(from)}, {bits});
+                          ConversionOf(words.type, words.type));
+  return launcher.Map(*copy, {AsWords(from)}, {words});
 }
 // Sets all elements of `to`. Zero is the same for all types of a size.
 inline absl::Status Fill(Launcher& launcher, const Operand& to, double value) {
-  const Operand view = value == 0 ? AsBits(to) : to;
+  const Operand view = value == 0 ? AsWords(to) : to;
   TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
                           ConversionOf(view.type, view.type));
   return launcher.Map(*copy, {ScalarOf(view.type, value, view)}, {view});

@@ -117,6 +117,15 @@ inline Operand AsBits(Operand view) {
   return view;
 }
 
+// The same, with two elements for each one of 16 bytes, in a last dimension.
+inline Operand AsWords(Operand view) {
+  if (DataTypeSize(view.type) == 16) {
+    for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
+    view.AddDim(2, 1);
+  }
+  return AsBits(view);
+}
+
 }  // namespace tfplug::internal
 
 #pragma GCC visibility pop

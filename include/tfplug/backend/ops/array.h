@@ -81,7 +81,11 @@ class ReverseKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(1));
+    // TensorFlow's CPU does not check the rank of axes if there is nothing to
+    // do.
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, x.num_elements() == 0
+                                                 ? run.GetInts(1)
+                                                 : run.GetVector(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     uint64_t used = 0;
     for (int64_t axis : axes) {
@@ -163,19 +167,19 @@ class RollKernel final : public BackendKernel {
 inline void ArrayOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   registrar.Add<TransposeKernel>(KernelDef("Transpose").HostMemory("perm"), "T",
-                                 kMovedTypes);
+                                 kCopiedTypes);
   registrar.Add<TileKernel>(KernelDef("Tile").HostMemory("multiples"), "T",
                             kMovedTypes);
   registrar.Add<ReverseKernel>(KernelDef("ReverseV2").HostMemory("axis"), "T",
-                               kMovedTypes);
+                               kCopiedTypes);
   registrar.Add<BroadcastToKernel>(KernelDef("BroadcastTo").HostMemory("shape"),
-                                   "T", kMovedTypes);
+                                   "T", kCopiedTypes);
   registrar.Add<RollKernel>(KernelDef("Roll")
                                 .TypeConstraint<int32_t, int64_t>("Tshift")
                                 .TypeConstraint<int32_t, int64_t>("Taxis")
                                 .HostMemory("shift")
                                 .HostMemory("axis"),
-                            "T", kMovedTypes);
+                            "T", kCopiedTypes);
 }
 
 }  // namespace tfplug

@@ -44,8 +44,9 @@ class CheckNumericsKernel final : public ReadBackKernel {
     return count;
   }
 
-  absl::Status End(OpRun& run, const Operand& /*count*/,
-                   int64_t count) const override {
+  absl::Status End(OpRun& run, const Operand& /*vector*/,
+                   absl::Span<const int64_t> numbers) const override {
+    const int64_t count = numbers[0];
     if (count != 0) {
       const char* const found = count < kNan        ? "Inf"
                                 : count % kNan == 0 ? "NaN"

@@ -22,21 +22,6 @@ struct ComplexValue {
 };
 using ComplexValues = std::vector<ComplexValue>;
 
-// Returns the type of the parts of a complex type, or `type` itself.
-constexpr DataType PartType(DataType type) {
-  return type == DataType::kComplex64    ? DataType::kFloat
-         : type == DataType::kComplex128 ? DataType::kDouble
-                                         : type;
-}
-constexpr bool IsComplex(DataType type) { return PartType(type) != type; }
-
-// Returns the view of the real parts (0) or the imaginary parts (1).
-inline Operand PartOf(Operand view, int part) {
-  view.type = PartType(view.type);
-  for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
-  return view.Advance(part);
-}
-
 inline ComplexValue operator+(ComplexValue a, ComplexValue b) {
   return {a.re + b.re, a.im + b.im};
 }

@@ -76,8 +76,13 @@ class SplitKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     const int n = run.context().num_outputs();
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, has_sizes_ ? 0 : 1));
-    TFPLUG_ASSIGN_OR_RETURN(const int axis,
-                            GetAxis(run, has_sizes_ ? 2 : 0, x.rank));
+    // TensorFlow's CPU accepts the axis of SplitV as a vector of one element.
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(has_sizes_ ? 2 : 0));
+    if (!has_sizes_) TFPLUG_RETURN_IF_ERROR(run.GetScalar(0).status());
+    if (axes.size() != 1) {
+      return absl::InvalidArgumentError("split_dim must be a scalar");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axes[0], x.rank));
     const int64_t size = x.dim(axis);
     Ints sizes(static_cast<size_t>(n), size / n);
     if (has_sizes_) {
@@ -199,16 +204,16 @@ class UnpackKernel final : public BackendKernel {
 inline void ConcatOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   UseHostBackend();
-  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
+  const uint64_t without_int32 = kCopiedTypes & ~kInt32Type;
   registrar.Add<ConcatKernel>(KernelDef("ConcatV2").HostMemory("axis"), "T",
                               without_int32);
   registrar.Add<ConcatKernel>(KernelDef("Concat").HostMemory("concat_dim"), "T",
                               without_int32);
   registrar.Add<SplitKernel>(KernelDef("Split").HostMemory("split_dim"), "T",
-                             kMovedTypes);
+                             kCopiedTypes);
   registrar.Add<SplitKernel>(
       KernelDef("SplitV").HostMemory("size_splits").HostMemory("split_dim"),
-      "T", kMovedTypes);
+      "T", kCopiedTypes);
   registrar.Add<PackKernel>(KernelDef("Pack"), "T", without_int32);
   registrar.Add<OnHost<PackKernel>>(
       KernelDef("Pack").HostMemory("values").HostMemory("output"), "T",

@@ -308,9 +308,8 @@ inline void ConvertOps(const Registrar& registrar) {
     registrar.Add<CastKernel>(KernelDef("Cast").TypeConstraint("SrcT", {from}),
                               "DstT", kAllTypes);
   }
-  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
   registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
-                            without_int32);
+                            kCopiedTypes & ~kInt32Type);
   registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);
   registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kNumberTypes & ~kInt32Type);
   registrar.Add<RangeKernel>(

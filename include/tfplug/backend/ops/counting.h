@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/registrar.h"
 
@@ -42,6 +43,7 @@ class BincountKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(1));
+    if (!is_dense_) TFPLUG_RETURN_IF_ERROR(run.GetScalar(1).status());
     TFPLUG_ASSIGN_OR_RETURN(const Operand weights, GetView(run, 2));
     if (size.size() != 1 || size[0] < 0 || (is_dense_ && x.rank > 2)) {
       return absl::InvalidArgumentError(
@@ -50,7 +52,10 @@ class BincountKernel final : public BackendKernel {
           ShapeOf(x).ToString());
     }
     const bool is_weighted = weights.num_elements() > 0;
-    if (is_weighted && ShapeOf(weights) != ShapeOf(x)) {
+    // TensorFlow's CPU compares only the sizes for Bincount.
+    if (is_weighted &&
+        (is_dense_ ? ShapeOf(weights) != ShapeOf(x)
+                   : weights.num_elements() != x.num_elements())) {
       return absl::InvalidArgumentError(
           "weights must be empty, or have the shape of the input, " +
           ShapeOf(x).ToString() + ", not " + ShapeOf(weights).ToString());
@@ -85,6 +90,73 @@ class BincountKernel final : public BackendKernel {
 
  private:
   bool is_dense_ = false, is_binary_ = false;
+  Expression place_;
+};
+
+// HistogramFixedWidth: how many values are in each of `nbins` equal parts of a
+// range. Values outside are counted in the first or the last one.
+class HistogramKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    constexpr DataType kDouble = DataType::kDouble;
+    TFPLUG_ASSIGN_OR_RETURN(
+        place_,
+        MakeExpression({type, kDouble, kDouble, kDouble}, {DataType::kInt64},
+                       [](Value x, Value low, Value step, Value last) {
+                         const Value above =
+                             Max(Cast(x, DataType::kDouble), low) - low;
+                         return Cast(Min(above / step, last), DataType::kInt64);
+                       }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor range, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t bins, run.GetScalar(2));
+    if (range.shape() != Shape{2} || bins <= 0) {
+      return absl::InvalidArgumentError(
+          "value_range should be a vector of 2 elements, and nbins positive, "
+          "got shape " +
+          range.shape().ToString() + " and " + std::to_string(bins));
+    }
+    double bounds[2] = {};
+    VisitStored(range.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (int i = 0; i < 2; ++i) {
+        bounds[i] = static_cast<double>(static_cast<const T*>(range.data())[i]);
+      }
+    });
+    if (bounds[0] >= bounds[1]) {
+      return absl::InvalidArgumentError(
+          "value_range should satisfy value_range[0] < value_range[1], but got "
+          "[" +
+          std::to_string(bounds[0]) + ", " + std::to_string(bounds[1]) + "]");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {bins}));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
+    const int64_t n = x.num_elements();
+    if (n == 0) return absl::OkStatus();
+    const Operand values = Operand::Dense(x.data, x.type, {n});
+    const auto scalar = [&](double value) {
+      return ScalarOf(DataType::kDouble, value, values);
+    };
+    TFPLUG_ASSIGN_OR_RETURN(const Operand places,
+                            run.launcher().Allocate(DataType::kInt64, {n}));
+    const auto count = static_cast<double>(bins);
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
+        place_,
+        {values, scalar(bounds[0]), scalar((bounds[1] - bounds[0]) / count),
+         scalar(count - 1)},
+        {places}));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand ones,
+                            run.launcher().Allocate(y.type, {n}));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, ones, 1));
+    return run.launcher().Scatter(ScatterKind::kAdd, places, ones, y);
+  }
+
+ private:
   Expression place_;
 };
 
@@ -252,6 +324,14 @@ inline void CountingOps(const Registrar& registrar) {
                                     .TypeConstraint<int32_t, int64_t>("Tidx")
                                     .HostMemory("size"),
                                 "T", kWeights);
+  if (!registrar.Supported(SetOf(DataType::kDouble)).empty()) {
+    registrar.Add<HistogramKernel>(
+        KernelDef("HistogramFixedWidth")
+            .TypeConstraint<int32_t, int64_t>("dtype")
+            .HostMemory("value_range")
+            .HostMemory("nbins"),
+        "T", kWeights);
+  }
   registrar.Add<BucketizeKernel>(KernelDef("Bucketize"), "T", kWeights);
   for (const char* op : {"LowerBound", "UpperBound"}) {
     registrar.Add<BoundKernel>(

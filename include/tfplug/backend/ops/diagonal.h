@@ -205,7 +205,8 @@ class MatrixDiagKernel final : public BackendKernel {
   absl::Status SetPadding(OpRun& run, int i, const Operand& to) const {
     if (!has_k_) return Fill(run, AsBits(to), 0);
     TFPLUG_ASSIGN_OR_RETURN(Operand value, GetView(run, i));
-    if (value.rank != 0) {
+    // TensorFlow's CPU accepts a vector for MatrixDiagPart.
+    if (value.num_elements() != 1 || (value.rank != 0 && i != 2)) {
       return absl::InvalidArgumentError("padding_value must be a scalar");
     }
     for (int d = 0; d < to.rank; ++d) value.AddDim(to.dim(d), 0);

@@ -47,7 +47,7 @@ class FourierKernel final : public BackendKernel {
     // starts from.
     Shape size = ShapeOf(x), out = size;
     if (from_real_ || to_real_) {
-      TFPLUG_ASSIGN_OR_RETURN(const Ints length, run.GetInts(1));
+      TFPLUG_ASSIGN_OR_RETURN(const Ints length, run.GetVector(1));
       if (length.size() != static_cast<size_t>(rank_)) {
         return absl::InvalidArgumentError("fft_length must have shape [" +
                                           std::to_string(rank_) + "]");

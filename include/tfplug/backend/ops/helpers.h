@@ -61,11 +61,50 @@ inline absl::StatusOr<Operand> GetView(OpRun& run, int i) {
   return ViewOf(tensor);
 }
 
+// Returns the type of the parts of a complex type, or `type` itself.
+constexpr DataType PartType(DataType type) {
+  return type == DataType::kComplex64    ? DataType::kFloat
+         : type == DataType::kComplex128 ? DataType::kDouble
+                                         : type;
+}
+constexpr bool IsComplex(DataType type) { return PartType(type) != type; }
+
+// Returns the view of the real parts (0) or the imaginary parts (1).
+inline Operand PartOf(Operand view, int part) {
+  view.type = PartType(view.type);
+  for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
+  return view.Advance(part);
+}
+
+// Returns a dense matrix of complex numbers as one of their parts, with twice
+// as many columns; others unchanged.
+inline Operand AsParts(const Operand& rows) {
+  if (!IsComplex(rows.type)) return rows;
+  return Operand::Dense(rows.data, PartType(rows.type),
+                        {rows.dim(0), 2 * rows.dim(1)});
+}
 inline absl::Status Fill(OpRun& run, const Operand& to, double value) {
   return Fill(run.launcher(), to, value);
 }
 inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
   return Copy(run.launcher(), from, to);
+}
+
+// Returns memory for the sums that `output` shall hold: a temporary array if
+// its type is narrower than the one that is computed in, so that a sum is
+// rounded once, by Convert.
+inline absl::StatusOr<Operand> AllocateSums(OpRun& run, const Operand& output) {
+  const DataType type = ComputeType(output.type);
+  if (type == output.type) return output;
+  return run.launcher().Allocate(type, DimsOf(output));
+}
+// Copies elements to a view of another type, unless both are the same memory.
+inline absl::Status Convert(OpRun& run, const Operand& from,
+                            const Operand& to) {
+  if (from.data == to.data) return absl::OkStatus();
+  TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
+                          ConversionOf(from.type, to.type));
+  return run.launcher().Map(*convert, {from}, {to});
 }
 
 }  // namespace tfplug::internal

@@ -79,10 +79,10 @@ inline void IdentityOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   registrar.Add<BitcastKernel>(KernelDef("Bitcast"));
   for (const char* op : {"DeepCopy", "Snapshot"}) {
-    registrar.Add<CopyKernel>(KernelDef(op), "T", kMovedTypes);
+    registrar.Add<CopyKernel>(KernelDef(op), "T", kCopiedTypes);
   }
   registrar.Add<EmptyKernel>(KernelDef("Empty").HostMemory("shape"), "dtype",
-                             kMovedTypes);
+                             kCopiedTypes);
 }
 
 }  // namespace tfplug

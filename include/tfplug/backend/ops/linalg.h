@@ -35,7 +35,7 @@ namespace internal {
 }
 
 struct MatrixOp {
-  static constexpr bool kIsSquare = true;
+  static constexpr bool kIsSquare = true, kBroadcasts = false;
 
   absl::Status Init(KernelConstruction& construction) {
     for (const auto& [attr, value] :
@@ -105,6 +105,7 @@ struct SolveOp : MatrixOp {
 };
 
 struct TriangularSolveOp : MatrixOp {
+  static constexpr bool kBroadcasts = true;
   std::vector<Shape> Shapes(const MatrixSizes& s) const {
     return {{s.columns, s.right_columns}};
   }

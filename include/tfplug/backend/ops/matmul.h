@@ -39,6 +39,16 @@ class MatMulKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         transpose_b_,
         construction.GetAttr<bool>(is_batch ? "adj_y" : "transpose_b"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto type,
+        construction.GetAttr<DataType>(op == "BatchMatMulV3" ? "Tout" : "T"));
+    if (!IsComplex(type)) return absl::OkStatus();
+    const DataType part = PartType(type);
+    TFPLUG_ASSIGN_OR_RETURN(
+        combine_, MakeExpression({part, part, part, part}, {part},
+                                 [](Value x, Value y, Value a, Value b) {
+                                   return x * a + y * b;
+                                 }));
     return absl::OkStatus();
   }
 
@@ -80,10 +90,38 @@ class MatMulKernel : public BackendKernel {
  protected:
   virtual absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
                                 const Operand& c) {
-    return run.launcher().MatMul(a, b, c);
+    return IsComplex(c.type) ? MultiplyComplex(run, a, b, c)
+                             : run.launcher().MatMul(a, b, c);
   }
 
  private:
+  // Computes the products of real and imaginary parts. adj_x and adj_y
+  // conjugate as well.
+  absl::Status MultiplyComplex(OpRun& run, const Operand& a, const Operand& b,
+                               const Operand& c) const {
+    const double sign_a = transpose_a_ && !is_matrix_ ? -1 : 1;
+    const double sign_b = transpose_b_ && !is_matrix_ ? -1 : 1;
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand other,
+        run.launcher().Allocate(PartType(c.type), DimsOf(c)));
+    for (int part = 0; part < 2; ++part) {
+      const Operand to = PartOf(c, part);
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().MatMul(PartOf(a, 0), PartOf(b, part), to));
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().MatMul(PartOf(a, 1), PartOf(b, 1 - part), other));
+      const auto scalar = [&](double value) {
+        return ScalarOf(to.type, value, to);
+      };
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(combine_,
+                             {to, other, scalar(part == 0 ? 1 : sign_b),
+                              scalar(part == 0 ? -sign_a * sign_b : sign_a)},
+                             {to}));
+    }
+    return absl::OkStatus();
+  }
+
   // Returns `view` with its batch dimensions repeated to `batch`.
   static Operand WithBatch(const Operand& view, const Shape& batch) {
     const int last = view.rank - 2;
@@ -96,6 +134,7 @@ class MatMulKernel : public BackendKernel {
 
   bool is_matrix_ = false, broadcasts_ = false;
   bool transpose_a_ = false, transpose_b_ = false;
+  Expression combine_;  // of products of complex numbers
 };
 
 class BiasAddKernel final : public BackendKernel {
@@ -173,10 +212,11 @@ class BiasAddGradKernel final : public BackendKernel {
 
 inline void MatMulOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
+  constexpr uint64_t kTypes = kFloatTypes | kIndexTypes | kComplexTypes;
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"}) {
-    registrar.Add<MatMulKernel>(KernelDef(op), "T", kFloatTypes | kIndexTypes);
+    registrar.Add<MatMulKernel>(KernelDef(op), "T", kTypes);
   }
-  for (DataType type : registrar.Supported(kFloatTypes | kIndexTypes)) {
+  for (DataType type : registrar.Supported(kTypes)) {
     registrar.Add<MatMulKernel>(KernelDef("BatchMatMulV3")
                                     .TypeConstraint("Ta", {type})
                                     .TypeConstraint("Tb", {type}),

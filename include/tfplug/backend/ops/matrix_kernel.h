@@ -3,6 +3,7 @@
 #define TFPLUG_BACKEND_OPS_MATRIX_KERNEL_H_
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "tfplug/backend/host_kernel.h"
+#include "tfplug/backend/ops/elementwise.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -29,8 +31,9 @@ struct MatrixSizes {
   int64_t right_rows = 0, right_columns = 0;
 };
 
-// The kernel of an op on batches of matrices. Op has kIsSquare, Init, Shapes
-// (of the outputs of one matrix) and Run.
+// The kernel of an op on batches of matrices. Op has kIsSquare, kBroadcasts
+// (whether batches are broadcast), Init, Shapes (of the outputs of one matrix)
+// and Run.
 template <class Op>
 class MatrixKernel final : public HostKernel {
  public:
@@ -51,7 +54,9 @@ class MatrixKernel final : public HostKernel {
       }
       Shape outer(x.dims().first(static_cast<size_t>(x.rank()) - 2));
       if (i == 0) batch = outer;
-      if (outer != batch) {
+      if (Op::kBroadcasts) {
+        TFPLUG_RETURN_IF_ERROR(BroadcastShape(outer, &batch));
+      } else if (outer != batch) {
         return absl::InvalidArgumentError(
             "the inputs must have equal batch dimensions, not " +
             batch.ToString() + " and " + outer.ToString());
@@ -79,15 +84,19 @@ class MatrixKernel final : public HostKernel {
 
   absl::Status Compute(absl::Span<const HostArray> inputs,
                        absl::Span<const HostArray> outputs) const override {
-    const Shape& x = inputs[0].shape;
-    const int batch_rank = x.rank() - 2;
+    int batch_rank = 0;
+    for (const HostArray& array : inputs) {
+      batch_rank = std::max(batch_rank, array.shape.rank() - 2);
+    }
+    const absl::Span<const int64_t> batch =
+        outputs[0].shape.dims().first(static_cast<size_t>(batch_rank));
     int64_t count = 1;
-    for (int d = 0; d < batch_rank; ++d) count *= x.dim(d);
+    for (int64_t size : batch) count *= size;
     for (int64_t i = 0; i < count; ++i) {
       Matrices in, out;
       for (const HostArray& array : inputs) {
-        in.push_back(NewMatrix(array, batch_rank));
-        Visit(array, i, in.back(),
+        in.push_back(NewMatrix(array, array.shape.rank() - 2));
+        Visit(array, IndexIn(array.shape, batch, i), in.back(),
               [](auto& from, double& to) { to = static_cast<double>(from); });
       }
       for (const HostArray& array : outputs) {
@@ -104,6 +113,20 @@ class MatrixKernel final : public HostKernel {
   }
 
  private:
+  // Returns the index in `shape`, which broadcasts to the batch, of matrix `i`
+  // of the batch.
+  static int64_t IndexIn(const Shape& shape, absl::Span<const int64_t> batch,
+                         int64_t i) {
+    int64_t index = 0, stride = 1;
+    const auto rank = static_cast<int>(batch.size());
+    for (int d = rank, own = shape.rank() - 2; --own >= 0;) {
+      const int64_t size = batch[static_cast<size_t>(--d)];
+      if (shape.dim(own) > 1) index += i % size * stride;
+      i /= size;
+      stride *= shape.dim(own);
+    }
+    return index;
+  }
   static Matrix NewMatrix(const HostArray& array, int batch_rank) {
     const int rank = array.shape.rank() - batch_rank;
     return Matrix::Zero(rank > 0 ? array.shape.dim(batch_rank) : 1,

@@ -150,7 +150,8 @@ class MirrorPadGradKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("T"));
     edge_ = mode == "REFLECT" ? 1 : 0;
     TFPLUG_ASSIGN_OR_RETURN(
-        add_, MakeExpression({type, type}, {type},
+        add_, MakeExpression({ComputeType(type), ComputeType(type)},
+                             {ComputeType(type)},
                              [](Value a, Value b) { return a + b; }));
     return absl::OkStatus();
   }
@@ -165,9 +166,9 @@ class MirrorPadGradKernel final : public BackendKernel {
       shape.add_dim(size);
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx, run.AllocateOutput(0, shape));
-    TFPLUG_ASSIGN_OR_RETURN(Operand sum,
-                            run.launcher().Allocate(dy.type, DimsOf(dy)));
-    TFPLUG_RETURN_IF_ERROR(Copy(run, dy, sum));
+    TFPLUG_ASSIGN_OR_RETURN(
+        Operand sum, run.launcher().Allocate(ComputeType(dy.type), DimsOf(dy)));
+    TFPLUG_RETURN_IF_ERROR(Convert(run, dy, sum));
     for (int d = dy.rank; d-- > 0;) {
       const auto [before, after] = paddings[d];
       const int64_t end = before + shape.dim(d);
@@ -183,7 +184,7 @@ class MirrorPadGradKernel final : public BackendKernel {
       }
       sum = Range(sum, d, before, end);
     }
-    return Copy(run, sum, dx);
+    return Convert(run, sum, dx);
   }
 
  private:
@@ -196,13 +197,13 @@ class MirrorPadGradKernel final : public BackendKernel {
 inline void PadOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   registrar.Add<PadKernel>(KernelDef("Pad").HostMemory("paddings"), "T",
-                           kMovedTypes);
+                           kCopiedTypes);
   registrar.Add<PadKernel>(KernelDef("PadV2").HostMemory("paddings"), "T",
-                           kMovedTypes);
+                           kCopiedTypes);
   registrar.Add<MirrorPadGradKernel>(
       KernelDef("MirrorPadGrad").HostMemory("paddings"), "T", kFloatTypes);
   registrar.Add<MirrorPadKernel>(KernelDef("MirrorPad").HostMemory("paddings"),
-                                 "T", kMovedTypes);
+                                 "T", kCopiedTypes);
 }
 
 }  // namespace tfplug

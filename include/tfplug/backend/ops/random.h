@@ -42,6 +42,31 @@ inline absl::StatusOr<PhiloxState> GetSeed(OpRun& run, int i) {
                                     std::to_string(seed.size()) + "]");
 }
 
+// Returns the state of the attributes seed and seed2, or a random one if both
+// are 0.
+inline absl::StatusOr<PhiloxState> InitialState(
+    KernelConstruction& construction) {
+  TFPLUG_ASSIGN_OR_RETURN(int64_t seed, construction.GetAttr<int64_t>("seed"));
+  TFPLUG_ASSIGN_OR_RETURN(int64_t seed2,
+                          construction.GetAttr<int64_t>("seed2"));
+  if (seed == 0 && seed2 == 0) {
+    std::random_device device;
+    const auto random = [&] {
+      return static_cast<int64_t>(uint64_t{device()} << 32 | device());
+    };
+    seed = random();
+    seed2 = random();
+  }
+  return PhiloxState{static_cast<uint64_t>(seed), 0,
+                     static_cast<uint64_t>(seed2)};
+}
+
+// Advances the counter by this many blocks.
+inline void Skip(PhiloxState& state, uint64_t blocks) {
+  state.low += blocks;
+  if (state.low < blocks) ++state.high;
+}
+
 // The base of the ops that fill a tensor.
 class RandomKernel : public BackendKernel {
  public:
@@ -59,19 +84,7 @@ class RandomKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         type_, construction.GetAttr<DataType>(is_int ? "Tout" : "dtype"));
     if (!is_stateless_) {
-      TFPLUG_ASSIGN_OR_RETURN(int64_t seed,
-                              construction.GetAttr<int64_t>("seed"));
-      TFPLUG_ASSIGN_OR_RETURN(int64_t seed2,
-                              construction.GetAttr<int64_t>("seed2"));
-      if (seed == 0 && seed2 == 0) {
-        std::random_device device;
-        const auto random = [&] {
-          return static_cast<int64_t>(uint64_t{device()} << 32 | device());
-        };
-        seed = random();
-        seed2 = random();
-      }
-      state_ = {static_cast<uint64_t>(seed), 0, static_cast<uint64_t>(seed2)};
+      TFPLUG_ASSIGN_OR_RETURN(state_, InitialState(construction));
     }
     return BuildExpression();
   }
@@ -187,7 +200,8 @@ class RandomKernel : public BackendKernel {
         return absl::InvalidArgumentError(
             "Philox is the only random algorithm on this device");
       }
-      if (key.num_elements() != 1 || counter.num_elements() < 2) {
+      if (key.rank != 1 || key.dim(0) != 1 || counter.rank != 1 ||
+          counter.dim(0) < 2) {
         return absl::InvalidArgumentError(
             "key must have shape [1] and counter shape [2], not " +
             ShapeOf(key).ToString() + " and " + ShapeOf(counter).ToString());
@@ -201,9 +215,7 @@ class RandomKernel : public BackendKernel {
     // Reserves as many blocks as TensorFlow's kernels do.
     const std::lock_guard<std::mutex> lock(mutex_);
     const PhiloxState now = state_;
-    const uint64_t used = static_cast<uint64_t>(n) * kReserved;
-    state_.low += used;
-    if (state_.low < used) ++state_.high;
+    Skip(state_, static_cast<uint64_t>(n) * kReserved);
     return PhiloxOperands::Of(now);
   }
 

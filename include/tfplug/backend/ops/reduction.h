@@ -16,7 +16,8 @@
 namespace tfplug {
 namespace internal {
 
-// Sum, Mean, Prod, Max, Min, All, Any.
+// Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any. Of complex numbers, both
+// parts are summed.
 class ReductionKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
@@ -27,6 +28,7 @@ class ReductionKernel : public BackendKernel {
     if (construction.HasAttr("T")) {
       TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
     }
+    type = PartType(type);
     is_mean_ = op == "Mean";
     reduction_.kind = op == "Prod"                 ? ReduceKind::kProduct
                       : op == "Max" || op == "Any" ? ReduceKind::kMax
@@ -38,6 +40,15 @@ class ReductionKernel : public BackendKernel {
           type == DataType::kUint8 || type == DataType::kUint16 ||
           type == DataType::kUint32 || type == DataType::kUint64;
       computed = is_unsigned ? DataType::kUint64 : DataType::kInt64;
+    }
+    if (op == "EuclideanNorm") {
+      TFPLUG_ASSIGN_OR_RETURN(
+          reduction_.map,
+          MakeExpression({type}, {computed}, [](Value x) { return x * x; }));
+      TFPLUG_ASSIGN_OR_RETURN(
+          reduction_.finish,
+          MakeExpression({computed}, {type}, [](Value x) { return Sqrt(x); }));
+      return absl::OkStatus();
     }
     TFPLUG_ASSIGN_OR_RETURN(reduction_.map, CastExpression(type, computed));
     if (!is_mean_) {
@@ -104,8 +115,17 @@ class ReductionKernel : public BackendKernel {
       inputs[n++] =
           ScalarOf(reduction_.type(), static_cast<double>(count), inputs[0]);
     }
-    return run.launcher().Reduce(reduction_, absl::MakeSpan(inputs.data(), n),
-                                 absl::MakeSpan(&y, 1));
+    const auto reduce = [&](Operand from, Operand to) {
+      inputs[0] = from;
+      return run.launcher().Reduce(reduction_, absl::MakeSpan(inputs.data(), n),
+                                   absl::MakeSpan(&to, 1));
+    };
+    if (!IsComplex(x.type)) return reduce(inputs[0], y);
+    // As on TensorFlow's CPU, the mean of no complex numbers is 0.
+    if (count == 0) return Fill(run, y, 0);
+    const Operand complex = inputs[0];
+    TFPLUG_RETURN_IF_ERROR(reduce(PartOf(complex, 0), PartOf(y, 0)));
+    return reduce(PartOf(complex, 1), PartOf(y, 1));
   }
 
  private:
@@ -216,6 +236,10 @@ inline void ReductionOps(const Registrar& registrar) {
     registrar.Add<OnHost<ReductionKernel>>(
         def(op).HostMemory("input").HostMemory("output"), "T", kInt32Type);
   }
+  for (const char* op : {"Sum", "Mean"}) {
+    registrar.Add<ReductionKernel>(def(op), "T", kComplexTypes);
+  }
+  registrar.Add<ReductionKernel>(def("EuclideanNorm"), "T", kFloatTypes);
   registrar.Add<ReductionKernel>(def("All"));
   registrar.Add<ReductionKernel>(def("Any"));
   registrar.Add<internal::L2LossKernel>(KernelDef("L2Loss"), "T", kFloatTypes);
@@ -224,7 +248,7 @@ inline void ReductionOps(const Registrar& registrar) {
         KernelDef(op)
             .TypeConstraint<int32_t, int64_t>("output_type")
             .HostMemory("dimension"),
-        "T", kNumberTypes);
+        "T", kAllTypes);
   }
 }
 

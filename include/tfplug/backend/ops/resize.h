@@ -25,9 +25,10 @@ inline absl::StatusOr<std::array<int64_t, 2>> GetImageSize(OpRun& run, int i) {
   }
   return std::array<int64_t, 2>{size[0], size[1]};
 }
-inline absl::Status CheckImage(const Operand& image) {
+// As on TensorFlow's CPU, only some ops take an image without channels.
+inline absl::Status CheckImage(const Operand& image, bool has_channels = true) {
   if (image.rank == 4 && image.dim(1) > 0 && image.dim(2) > 0 &&
-      image.dim(3) > 0) {
+      (image.dim(3) > 0 || !has_channels)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -171,7 +172,7 @@ class ResizeGradKernel final : public BackendKernel {
 
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 0));
-    TFPLUG_RETURN_IF_ERROR(CheckImage(dy));
+    TFPLUG_RETURN_IF_ERROR(CheckImage(dy, rule_.is_bilinear()));
     std::array<int64_t, 2> size;
     if (rule_.is_bilinear()) {
       TFPLUG_ASSIGN_OR_RETURN(const Operand image, GetView(run, 1));

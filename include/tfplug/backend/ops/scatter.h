@@ -53,20 +53,27 @@ class ScatterNdKernel final : public BackendKernel {
           "followed by a slice of the output, and at least one dimension: " +
           want.ToString() + ", not " + ShapeOf(updates).ToString());
     }
+    if (shape.num_elements() == 0 &&
+        (indices.num_elements() > 0 || updates.num_elements() > 0)) {
+      return absl::InvalidArgumentError(
+          "Indices and updates specified for empty output shape " +
+          shape.ToString());
+    }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(is_new_ ? Fill(run, y, 0) : Copy(run, x, y));
     TFPLUG_ASSIGN_OR_RETURN(const Operand at,
                             FlattenIndices(run, indices, shape, depth));
-    const Operand slices = AsSlices(y, depth);
     const int64_t n = at.num_elements();
+    const Operand slices = AsParts(AsSlices(y, depth));
     Operand changes =
-        Operand::Dense(updates.data, updates.type, {n, slices.dim(1)});
+        Operand::Dense(updates.data, slices.type, {n, slices.dim(1)});
     if (negates_) {
+      TFPLUG_ASSIGN_OR_RETURN(const Expression negate,
+                              MakeExpression({slices.type}, {slices.type},
+                                             [](Value v) { return -v; }));
       TFPLUG_ASSIGN_OR_RETURN(
-          const Expression negate,
-          MakeExpression({y.type}, {y.type}, [](Value v) { return -v; }));
-      TFPLUG_ASSIGN_OR_RETURN(const Operand negated,
-                              run.launcher().Allocate(y.type, DimsOf(changes)));
+          const Operand negated,
+          run.launcher().Allocate(slices.type, DimsOf(changes)));
       TFPLUG_RETURN_IF_ERROR(run.launcher().Map(negate, {changes}, {negated}));
       changes = negated;
     }
@@ -79,6 +86,36 @@ class ScatterNdKernel final : public BackendKernel {
   bool negates_ = false;
   ScatterKind kind_ = ScatterKind::kAdd;
 };
+
+// Sets all elements of `y` to the number that an update of this kind replaces:
+// the smallest or largest of its type for maxima and minima.
+inline absl::Status FillIdentity(OpRun& run, ScatterKind kind,
+                                 const Operand& y) {
+  if (kind == ScatterKind::kAdd) return Fill(run, y, 0);
+  if (kind == ScatterKind::kMultiply) return Fill(run, y, 1);
+  Operand value = ScalarOf(y.type, 0, y);
+  const bool is_max = kind == ScatterKind::kMax;
+  VisitStored(y.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    double real = 0;
+    int64_t integer = 0;
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      integer = static_cast<int64_t>(is_max ? Limits::lowest() : Limits::max());
+    } else {
+      real = std::is_same_v<T, double> ? std::numeric_limits<double>::max()
+             : std::is_same_v<T, Half> ? 65504
+             : std::is_same_v<T, BFloat16>
+                 ? 3.3895313892515355e38
+                 : double{std::numeric_limits<float>::max()};
+      if (is_max) real = -real;
+    }
+    value.scalar = ConstantBits(y.type, real, integer);
+  });
+  TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                          CastExpression(y.type, y.type));
+  return run.launcher().Map(copy, {value}, {y});
+}
 
 // UnsortedSegmentSum, -Prod, -Max and -Min.
 class UnsortedSegmentKernel final : public BackendKernel {
@@ -106,42 +143,14 @@ class UnsortedSegmentKernel final : public BackendKernel {
     Shape shape = {segments};
     for (int d = ids.rank; d < x.rank; ++d) shape.add_dim(x.dim(d));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    TFPLUG_RETURN_IF_ERROR(FillIdentity(run, y));
-    const Operand from = AsSlices(x, ids.rank);
+    TFPLUG_RETURN_IF_ERROR(FillIdentity(run, kind_, y));
+    const Operand from = AsParts(AsSlices(x, ids.rank));
     return run.launcher().Scatter(
         kind_, Operand::Dense(ids.data, ids.type, {from.dim(0)}), from,
-        AsSlices(y, 1));
+        AsParts(AsSlices(y, 1)));
   }
 
  private:
-  absl::Status FillIdentity(OpRun& run, const Operand& y) const {
-    if (kind_ == ScatterKind::kAdd) return Fill(run, y, 0);
-    if (kind_ == ScatterKind::kMultiply) return Fill(run, y, 1);
-    Operand value = ScalarOf(y.type, 0, y);
-    const bool is_max = kind_ == ScatterKind::kMax;
-    VisitStored(y.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      double real = 0;
-      int64_t integer = 0;
-      if constexpr (std::is_integral_v<T>) {
-        using Limits = std::numeric_limits<T>;
-        integer =
-            static_cast<int64_t>(is_max ? Limits::lowest() : Limits::max());
-      } else {
-        real = std::is_same_v<T, double> ? std::numeric_limits<double>::max()
-               : std::is_same_v<T, Half> ? 65504
-               : std::is_same_v<T, BFloat16>
-                   ? 3.3895313892515355e38
-                   : double{std::numeric_limits<float>::max()};
-        if (is_max) real = -real;
-      }
-      value.scalar = ConstantBits(y.type, real, integer);
-    });
-    TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
-                            CastExpression(y.type, y.type));
-    return run.launcher().Map(copy, {value}, {y});
-  }
-
   ScatterKind kind_ = ScatterKind::kAdd;
 };
 
@@ -153,20 +162,27 @@ inline void ScatterOps(const Registrar& registrar) {
     return KernelDef(op).TypeConstraint<int32_t, int64_t>("Tindices");
   };
   registrar.Add<ScatterNdKernel>(indexed("ScatterNd").HostMemory("shape"), "T",
-                                 kAllTypes);
-  for (const char* op : {"TensorScatterAdd", "TensorScatterSub",
-                         "TensorScatterMax", "TensorScatterMin"}) {
+                                 kAllTypes | kComplexTypes);
+  for (const char* op :
+       {"TensorScatterAdd", "TensorScatterSub", "ScatterNdNonAliasingAdd"}) {
+    registrar.Add<ScatterNdKernel>(indexed(op), "T",
+                                   kNumberTypes | kComplexTypes);
+  }
+  for (const char* op : {"TensorScatterMax", "TensorScatterMin"}) {
     registrar.Add<ScatterNdKernel>(indexed(op), "T", kNumberTypes);
   }
   registrar.Add<ScatterNdKernel>(indexed("TensorScatterUpdate"), "T",
-                                 kAllTypes);
+                                 kAllTypes | kComplexTypes);
   for (const char* op : {"UnsortedSegmentSum", "UnsortedSegmentProd",
                          "UnsortedSegmentMax", "UnsortedSegmentMin"}) {
     registrar.Add<UnsortedSegmentKernel>(
         indexed(op)
             .TypeConstraint<int32_t, int64_t>("Tnumsegments")
             .HostMemory("num_segments"),
-        "T", kNumberTypes);
+        "T",
+        op == absl::string_view("UnsortedSegmentSum")
+            ? kNumberTypes | kComplexTypes
+            : kNumberTypes);
   }
 }
 

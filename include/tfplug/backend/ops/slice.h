@@ -121,7 +121,7 @@ class StridedSliceUpdateKernel final : public BackendKernel {
 inline void SliceOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
   UseHostBackend();
-  const uint64_t without_int32 = kMovedTypes & ~kInt32Type;
+  const uint64_t without_int32 = kCopiedTypes & ~kInt32Type;
   registrar.Add<SliceKernel>(
       KernelDef("Slice").HostMemory("begin").HostMemory("size"), "T",
       without_int32);

@@ -63,7 +63,8 @@ class SparseMatMulKernel final : public BackendKernel {
     ExpressionBuilder builder;
     const Value at = Cast(builder.Input(index), DataType::kInt64);
     const Value a = builder.Input(type);
-    builder.Output(a * builder.Element(builder.AxisInput(type), at), type);
+    builder.Output(a * builder.Element(builder.AxisInput(type), at),
+                   ComputeType(type));
     TFPLUG_ASSIGN_OR_RETURN(multiply_, std::move(builder).Build());
     return absl::OkStatus();
   }
@@ -87,8 +88,9 @@ class SparseMatMulKernel final : public BackendKernel {
     const int64_t n = a.dim(0), columns = b.dim(1);
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand y, run.AllocateOutput(0, {a_shape[1 - inner], columns}));
-    TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
-    if (n == 0 || y.num_elements() == 0) return absl::OkStatus();
+    if (n == 0 || y.num_elements() == 0) return Fill(run, y, 0);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand sums, AllocateSums(run, y));
+    TFPLUG_RETURN_IF_ERROR(Fill(run, sums, 0));
     const auto coordinate = [&](size_t k) {
       const auto column = static_cast<int64_t>(k);
       Operand view = Range(indices, 1, column, column + 1);
@@ -96,14 +98,15 @@ class SparseMatMulKernel final : public BackendKernel {
       return view;
     };
     TFPLUG_ASSIGN_OR_RETURN(const Operand products,
-                            run.launcher().Allocate(y.type, {n, columns}));
+                            run.launcher().Allocate(sums.type, {n, columns}));
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         multiply_,
         {WithDim(coordinate(inner), 1, columns), WithDim(a, 1, columns),
          WithDim(WithAxis(b, 0), 0, n)},
         {products}));
-    return run.launcher().Scatter(ScatterKind::kAdd, coordinate(1 - inner),
-                                  products, y);
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(
+        ScatterKind::kAdd, coordinate(1 - inner), products, sums));
+    return Convert(run, sums, y);
   }
 
  private:

@@ -3,11 +3,13 @@
 #define TFPLUG_BACKEND_OPS_SPECIAL_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <unsupported/Eigen/SpecialFunctions>
 #include <vector>
 
 #include "tfplug/backend/host_kernel.h"
+#include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/registrar.h"
 
@@ -25,15 +27,20 @@ struct SpecialFunction {
   double (*function)(double a, double b, double c);
 };
 
+// Returns NaN outside [0, 1], unlike some versions of Eigen.
+inline double InverseNormal(double x) {
+  return x >= 0 && x <= 1 ? Eigen::numext::ndtri(x)
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
 inline constexpr SpecialFunction kSpecialFunctions[] = {
     {"Digamma", 1,
      [](double x, double, double) { return Eigen::numext::digamma(x); }},
-    {"Ndtri", 1,
-     [](double x, double, double) { return Eigen::numext::ndtri(x); }},
+    {"Ndtri", 1, [](double x, double, double) { return InverseNormal(x); }},
     // ndtri((x + 1) / 2) / sqrt(2)
     {"Erfinv", 1,
      [](double x, double, double) {
-       return Eigen::numext::ndtri((x + 1) / 2) * 0.70710678118654752440;
+       return InverseNormal((x + 1) / 2) * 0.70710678118654752440;
      }},
     {"BesselI0", 1,
      [](double x, double, double) { return Eigen::numext::bessel_i0(x); }},
@@ -109,10 +116,15 @@ class SpecialKernel final : public HostKernel {
 
   absl::Status Compute(absl::Span<const HostArray> inputs,
                        absl::Span<const HostArray> outputs) const override {
-    if (outputs[0].type == DataType::kDouble) {
-      ComputeAs<double>(inputs, outputs[0]);
-    } else {
-      ComputeAs<float>(inputs, outputs[0]);
+    switch (outputs[0].type) {
+      case DataType::kDouble:
+        ComputeAs<double>(inputs, outputs[0]);
+        break;
+      case DataType::kFloat:
+        ComputeAs<float>(inputs, outputs[0]);
+        break;
+      default:
+        ComputeAs<Half>(inputs, outputs[0]);
     }
     return absl::OkStatus();
   }
@@ -136,9 +148,9 @@ class SpecialKernel final : public HostKernel {
           if (shape.dim(own) > 1) at += index * stride;
           stride *= shape.dim(own);
         }
-        x[k] = static_cast<double>(inputs[k].as<T>()[at]);
+        x[k] = Convert<double>(inputs[k].as<T>()[at]);
       }
-      output.as<T>()[i] = static_cast<T>(function_->function(x[0], x[1], x[2]));
+      output.as<T>()[i] = Convert<T>(function_->function(x[0], x[1], x[2]));
     }
   }
 
@@ -151,7 +163,7 @@ inline void SpecialOps(const Registrar& registrar) {
   for (const internal::SpecialFunction& op : internal::kSpecialFunctions) {
     registrar.Add<internal::SpecialKernel>(
         KernelDef(op.name), "T",
-        internal::SetOf(DataType::kFloat, DataType::kDouble));
+        internal::SetOf(DataType::kFloat, DataType::kDouble, DataType::kHalf));
   }
 }
 

@@ -100,7 +100,7 @@ class ProjectiveTransformKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand transforms, GetView(run, 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(2));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetVector(2));
     if (x.rank != 4 || transforms.rank != 2 ||
         transforms.dim(1) != kParameters ||
         (transforms.dim(0) != 1 && transforms.dim(0) != x.dim(0)) ||

@@ -52,7 +52,8 @@ class WhereKernel final : public ReadBackKernel {
   }
 
   absl::Status End(OpRun& run, const Operand& counts,
-                   int64_t count) const override {
+                   absl::Span<const int64_t> numbers) const override {
+    const int64_t count = numbers[0];
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, {count, x.rank}));

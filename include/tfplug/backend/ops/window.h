@@ -41,7 +41,9 @@ class WindowAttrs {
                             construction.GetAttr<std::string>("padding"));
     for (auto [name, list] : {std::make_pair("strides", &strides_),
                               std::make_pair("dilations", &dilations_),
-                              std::make_pair("ksize", &sizes_)}) {
+                              std::make_pair("rates", &dilations_),
+                              std::make_pair("ksize", &sizes_),
+                              std::make_pair("ksizes", &sizes_)}) {
       if (!construction.HasAttr(name)) continue;
       TFPLUG_ASSIGN_OR_RETURN(*list,
                               construction.GetAttr<std::vector<int64_t>>(name));
