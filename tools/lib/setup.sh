@@ -77,6 +77,8 @@ missing_packages() {
   while read -r probe package; do
     case $probe in
       python) find_python >/dev/null ;;
+      /*) [ -e "$probe" ] ;;
+      *.so.*) compgen -G "/usr/lib/*/$probe" >/dev/null ;;
       */*) [ -e "/usr/include/$probe" ] || [ -e "/usr/local/include/$probe" ] ;;
       *) command -v "$probe" >/dev/null ;;
     esac || echo "$package"
@@ -93,6 +95,9 @@ protoc protobuf-compiler
 dot graphviz
 doctest/doctest.h doctest-dev
 eigen3/Eigen/Core libeigen3-dev
+CL/cl.h opencl-c-headers
+/etc/OpenCL/vendors/pocl.icd pocl-opencl-icd
+libOpenCL.so.1 ocl-icd-libopencl1
 python python3-venv
 EOF
 }

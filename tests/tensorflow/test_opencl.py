@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests examples/opencl on the OpenCL driver of this machine: Debian's PoCL, which runs
+on the CPU."""
+
+import harness
+import numpy as np
+import opencl_cases as cases
+import pytest
+
+PLUGIN = harness.plugin_path().parents[1] / "opencl/libtfplug_opencl.so"
+pytestmark = pytest.mark.skipif(
+    not PLUGIN.exists(), reason="opencl-c-headers is not installed")
+
+
+def run(function, *arguments, **env):
+    [result] = harness.run_each(
+        function, [list(arguments)], plugin=False,
+        env={"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PLUGIN), **env})
+    assert result.ok, result
+    return result.value
+
+
+def test_training_equals_the_cpu():
+    count, device, cpu = run(cases.both, 10)
+    assert count > 0, "there is no OpenCL driver (Debian: pocl-opencl-icd)"
+    assert device[0][-1] < 0.8 * device[0][0]
+    np.testing.assert_allclose(device[0], cpu[0], rtol=1e-5)
+    for on_device, on_cpu in zip(device[1], cpu[1]):
+        np.testing.assert_allclose(on_device, on_cpu, rtol=1e-4, atol=1e-5)
+    assert "OPENCL" in device[2] or device[2] == "", device[2]
+
+
+def test_out_of_memory():
+    error, total = run(cases.fill_memory)
+    assert error == "ResourceExhaustedError"
+    assert total == 2000
+
+
+def test_no_driver():
+    # The loader finds no driver in an empty folder.
+    count, _, _ = run(cases.both, 2, OCL_ICD_VENDORS="/nonexistent")
+    assert count == 0
