@@ -165,10 +165,8 @@ class HostReducer {
 
   void SetIdentity(int64_t n) {
     uint64_t bits = ReduceIdentity(reduction_.kind, type());
-    const size_t size = total_size();
-    for (int64_t i = 0; i < n; ++i) {
-      std::memcpy(totals_ + static_cast<size_t>(i) * size, &bits, size);
-    }
+    loops_.copy(static_cast<int>(total_size()), 1, n, {&bits, 0, 0},
+                {totals_, n, 1});
   }
 
   const HostLoops& loops_;
