@@ -19,7 +19,7 @@ struct Program final : tfplug::Program {
 };
 
 // tfplug generates OpenCL C for each kernel.
-class Backend : public tfplug::CompiledBackend<Stream, Program> {
+class Backend final : public tfplug::CompiledBackend<Stream, Program> {
  public:
   tfplug::ProgramCache& Programs(Stream& stream) override {
     return stream.device().programs();
