@@ -66,6 +66,33 @@ def check_cmake(where, build, *arguments, **variables):
     check_symbols(build / "libminimal_device.so")
 
 
+def check_new_projects(tfplug, work):
+    """Writes projects with `tfplug new`; builds the tests of one and runs them."""
+    refused = ("Upper", "1st", "my-device", "my_cpu", "gpu", "class")
+    for name in refused:
+        try:
+            tfplug("new", name, "--directory", work / name)
+        except AssertionError as error:
+            assert not (work / name).exists()
+            assert f"tfplug new {name}: " in str(error), error
+        else:
+            raise AssertionError(f"tfplug new {name} succeeded")
+
+    meson, cmake = work / "with_meson", work / "with_cmake"
+    tfplug("new", "acme", "--directory", meson)
+    tfplug("new", "acme", "--build", "cmake", "--directory", cmake)
+    for project in (meson, cmake):
+        for path in project.rglob("*.*"):
+            assert not path.is_file() or "my_device" not in path.read_text().lower()
+    path = f"{tfplug('--pkgconfigdir')}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    run(MESON, "setup", meson / "build", meson, PKG_CONFIG_PATH=path)
+    run(MESON, "compile", "-C", meson / "build", "conformance")
+    run(meson / "build/conformance")
+    run("cmake", "-G", "Ninja", "-S", cmake, "-B", cmake / "build",
+        f"-Dtfplug_DIR={tfplug('--cmakedir')}",
+        f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
+
+
 class ConsumerTest(unittest.TestCase):
     def test_subproject(self):
         project = WORK / "project"
@@ -112,6 +139,7 @@ class ConsumerTest(unittest.TestCase):
         self.assertIn(tfplug("--version"), wheel.name)
         header = pathlib.Path(tfplug("--includes")[2:]) / "tfplug/plugin.h"
         self.assertTrue(header.is_file())
+        check_new_projects(tfplug, site)
         for command in ("coverage", "op-sweep"):
             usage = tfplug(command, "--help").split("\n", 1)[0]
             self.assertIn(f"usage: tfplug {command} ", usage)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import tfplug
+from tfplug import doctor, new
 
 _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 # The tools in tools/, which parse their own arguments.
@@ -72,6 +73,9 @@ def _parser():
     abseil.add_argument("--pkgconfigdir", action="store_true",
                         help="print the directory for PKG_CONFIG_PATH instead")
     abseil.set_defaults(run=_abseil)
+
+    new.add_parser(commands)
+    doctor.add_parser(commands)
 
     # Their options, also --help, are their own.
     for name, text in _TOOLS.items():

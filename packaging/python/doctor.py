@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tfplug doctor: which plug-ins TensorFlow finds here, which work, and why not.
+
+Nothing is loaded into this process: each plug-in is tried in a process of its own,
+which it may crash.
+"""
+
+import collections
+import dataclasses
+import importlib.metadata
+import itertools
+import json
+import os
+import pathlib
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+
+_OLDEST = (2, 12)
+_CHILD = pathlib.Path(__file__).resolve().parent / "doctor_child.py"
+_SECONDS = 300  # for one child
+
+# What a message of the loader or of TensorFlow means, and what to do.
+_REMEDIES = {
+    "GLIBC": "The library was built for a newer Linux. Build it on the oldest one "
+             "that your users have, or in a manylinux image.",
+    "CXXABI": "The library needs a newer libstdc++. Build it with an older g++.",
+    "cannot open shared object file": "Install the library that is named, or link it "
+        "statically. A vendor's driver is better loaded at run time: see "
+        "tfplug::LoadDriver.",
+    "undefined symbol": "The library needs a symbol that this TensorFlow does not "
+        "export. Link it with -Wl,--no-undefined and without TensorFlow; tfplug looks "
+        "up TensorFlow's functions at run time.",
+    "invalid ELF header": "The file is not a shared library. TensorFlow loads every "
+        "file in this directory: remove it.",
+    "file too short": "The file is damaged. Install its package again.",
+}
+
+
+@dataclasses.dataclass
+class Finding:
+    level: str  # ok, warning, error
+    text: str
+    remedy: str = ""
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "doctor", help="report on TensorFlow and its plug-ins in this environment",
+        description="Reports which TensorFlow is installed, which plug-ins it loads, "
+        "which of them work, and what to do about those that do not.",
+        epilog="Exit status: 0 without errors, 1 with errors.")
+    parser.add_argument("--json", action="store_true",
+                        help="print the findings as JSON")
+    parser.set_defaults(run=run)
+
+
+# ---- TensorFlow and the directories in which it looks --------------------------
+
+def tensorflow_packages():
+    """Returns the installed distributions that contain TensorFlow: {name: version}."""
+    found = {}
+    for each in importlib.metadata.distributions():
+        name = (each.metadata["Name"] or "").lower().replace("_", "-")
+        if name in ("tensorflow", "tf-nightly") or name.startswith(
+                ("tensorflow-cpu", "tensorflow-macos", "tf-nightly-cpu",
+                 "tensorflow-rocm", "intel-tensorflow")):
+            found[name] = each.version
+    return found
+
+
+def check_tensorflow():
+    packages = tensorflow_packages()
+    if not packages:
+        yield Finding("error", "TensorFlow is not installed in "
+                      f"{sys.prefix} (Python {sys.version.split()[0]}).",
+                      "pip install tensorflow-cpu, or run the tfplug of the "
+                      "environment that has TensorFlow.")
+        return
+    names = ", ".join(f"{name} {version}" for name, version in packages.items())
+    versions = set(packages.values())
+    if len(packages) > 1 and ("tensorflow-intel" not in packages or len(versions) > 1):
+        yield Finding("warning", f"Several packages contain TensorFlow: {names}.",
+                      "They overwrite each other's files. Uninstall all of them, and "
+                      "install one.")
+    for version in versions:
+        release = tuple(int(part) for part in version.split(".")[:2])
+        if release < _OLDEST:
+            yield Finding("error", f"TensorFlow {version} is too old for plug-ins "
+                          "made with tfplug.", "Install 2.12 or newer.")
+    yield Finding("ok", f"{names}, Python {sys.version.split()[0]}, {sys.prefix}")
+
+
+def plugin_directories():
+    """Returns the directories named tensorflow-plugins that TensorFlow's __init__.py
+    searches, as it spells them."""
+    places = []
+    if site.ENABLE_USER_SITE and site.USER_SITE is not None:
+        places.append(site.USER_SITE)
+    places += [path for path in sys.path if "site-packages" in path]
+    places += site.getsitepackages()
+    for scheme in sysconfig.get_scheme_names():
+        places += [sysconfig.get_path(name, scheme) for name in ("purelib", "platlib")]
+    found = (os.path.join(place, "tensorflow-plugins") for place in set(places))
+    return sorted(path for path in found if os.path.isdir(path))
+
+
+def find_libraries():
+    """Returns the files that TensorFlow loads, and Findings about their places."""
+    findings, libraries = [], []
+    directories = plugin_directories()
+    by_place = collections.defaultdict(list)
+    for directory in directories:
+        by_place[os.path.realpath(directory)].append(directory)
+    for names in by_place.values():
+        if len(names) > 1:
+            findings.append(Finding(
+                "error", f"{' and '.join(names)} are one directory: TensorFlow loads "
+                "each plug-in in it twice, and aborts.",
+                "Install into an environment without such a link (python -m venv), or "
+                "start Python with TF_PLUGGABLE_DEVICE_LIBRARY_PATH and an empty "
+                "tensorflow-plugins."))
+        libraries += sorted(os.path.join(names[0], name)
+                            for name in os.listdir(names[0]))
+    variable = os.environ.get("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "")
+    if variable and not os.path.exists(variable):
+        findings.append(Finding(
+            "error", f"TF_PLUGGABLE_DEVICE_LIBRARY_PATH names {variable}, which does "
+            "not exist.", "Correct or unset the variable."))
+    elif os.path.isdir(variable):
+        libraries += sorted(os.path.join(variable, name)
+                            for name in os.listdir(variable))
+    elif variable:
+        libraries.append(variable)
+    if not libraries:
+        where = ", ".join(directories) or os.path.join(
+            sysconfig.get_path("platlib"), "tensorflow-plugins")
+        findings.append(Finding(
+            "warning", f"There is no plug-in in {where}.", "Install its wheel, or set "
+            "TF_PLUGGABLE_DEVICE_LIBRARY_PATH to the library."))
+    return libraries, findings
+
+
+# ---- Trials in processes of their own ------------------------------------------
+
+def _try(*libraries):
+    """Returns what doctor_child.py printed, a dictionary, with "failure" set if it
+    did not come to its end."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "1"}
+    environment.pop("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", None)
+    try:
+        child = subprocess.run(
+            [sys.executable, "-B", str(_CHILD), *libraries], text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+            timeout=_SECONDS, errors="replace")
+    except subprocess.TimeoutExpired:
+        return {"failure": f"it did not end within {_SECONDS} s"}
+    result = {}
+    for line in child.stdout.splitlines():
+        if line.startswith("{"):
+            result.update(json.loads(line))
+    if child.returncode < 0:
+        last = child.stderr.strip().splitlines()[-1:] or [""]
+        name = signal.Signals(-child.returncode).name
+        result["failure"] = f"the process was ended by {name}. {last[0]}".strip()
+    elif child.returncode:
+        result.setdefault("failure", (child.stderr.strip().splitlines()[-1:] or
+                                      [f"exit status {child.returncode}"])[0])
+    return result
+
+
+def remedy_for(message):
+    return next((remedy for text, remedy in _REMEDIES.items() if text in message), "")
+
+
+def check_library(library):
+    """Tries one plug-in. Returns Findings and its device types."""
+    result = _try(library)
+    step = result.get("step", "import of TensorFlow")
+    failure = result.get("failure", "")
+    if failure:
+        advice = remedy_for(failure) or (
+            "Report it to the author of the plug-in; tools/abi-matrix of tfplug shows "
+            "which releases a library supports." if step != "import of TensorFlow"
+            else "Import TensorFlow without plug-ins first: python -c 'import "
+            "tensorflow'.")
+        return [Finding("error", f"{library}: {step} failed: {failure}", advice)], []
+    types = result.get("types", [])
+    text = (f"{library}: {', '.join(result.get('entry_points', []))}; "
+            f"{result.get('kernels', 0)} kernels; ")
+    if not types:
+        return [Finding("warning", text + "no device.", "A device appears only if its "
+                        "driver reports one: see the driver's own tools. A plug-in of "
+                        "graph passes or kernels needs none.")], []
+    findings = [Finding("ok", text + "devices: " + ", ".join(
+        f"{name} x {count}" for name, count in result["devices"].items()))]
+    for name, problem in result.get("problems", {}).items():
+        findings.append(Finding(
+            "warning", f"{library}: on {name}, {problem}", "tfplug coverage lists the "
+            "kernels that a model needs; tf.config.set_soft_device_placement(True) "
+            "lets the CPU compute ops without a kernel."))
+    for name, kind in result.get("trained", {}).items():
+        findings.append(Finding("ok", f"{library}: Keras trains on {name} ({kind})"))
+    return findings, types
+
+
+def check_together(working):
+    """Tries the plug-ins that work alone in one process. `working` is
+    {library: types}."""
+    owners = collections.defaultdict(list)
+    for library, types in working.items():
+        for name in types:
+            owners[name].append(library)
+    for name, libraries in owners.items():
+        if len(libraries) > 1:
+            yield Finding("error", f"{' and '.join(libraries)} both register the device "
+                          f"type {name}.", "Uninstall one of them.")
+    if len(working) < 2 or any(len(each) > 1 for each in owners.values()):
+        return
+    result = _try(*working)
+    if "failure" not in result:
+        yield Finding("ok", "All plug-ins work in one process.")
+        return
+    culprits = next((pair for pair in itertools.combinations(working, 2)
+                     if "failure" in _try(*pair)), tuple(working))
+    yield Finding("error", f"{' and '.join(culprits)} do not work in one process: "
+                  f"{result.get('step')} failed: {result['failure']}",
+                  "Uninstall one of them, or ask its author for a version built with "
+                  "hidden symbols and default settings for TensorFlow's rewriters.")
+
+
+# ---- The report ----------------------------------------------------------------
+
+def examine():
+    findings = list(check_tensorflow())
+    if any(each.level == "error" for each in findings):
+        return findings
+    libraries, about_places = find_libraries()
+    findings += about_places
+    working = {}
+    for library in libraries:
+        about, types = check_library(library)
+        findings += about
+        if not any(each.level == "error" for each in about):
+            working[library] = types
+    return findings + list(check_together(working))
+
+
+def run(options):
+    findings = examine()
+    if options.json:
+        print(json.dumps([dataclasses.asdict(each) for each in findings], indent=2))
+    else:
+        for each in findings:
+            print(f"{each.level:>7}  {each.text}")
+            if each.remedy:
+                print(f"{'':>7}  -> {each.remedy}")
+    return int(any(each.level == "error" for each in findings))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries plug-ins in this process and prints JSON, one object per step:
+see doctor.py.
+
+  doctor_child.py LIBRARY...
+"""
+
+import ctypes
+import json
+import os
+import sys
+
+ENTRY_POINTS = ("SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitGraphPlugin",
+                "TF_InitProfiler")
+
+
+def say(**what):
+    print(json.dumps(what), flush=True)
+
+
+def train(tf, device):
+    """Trains a small model with a plain compile(); returns what went wrong, or ""."""
+    inputs = tf.random.stateless_normal([32, 4], seed=[1, 2])
+    labels = tf.reduce_sum(inputs, 1)
+    try:
+        with tf.device(device):
+            model = tf.keras.Sequential([tf.keras.layers.Dense(8, activation="relu"),
+                                         tf.keras.layers.Dense(1)])
+            model.compile("adam", "mse")
+            model.fit(inputs, labels, verbose=0)
+    except Exception as error:  # pylint: disable=broad-except
+        return f"Keras cannot train: {reason(str(error))}"
+    return ""
+
+
+def reason(message):
+    """Returns the line of TensorFlow's message that says what is wrong: the last one
+    that is neither a place nor a list of devices."""
+    lines = [line.strip() for line in message.splitlines()]
+    lines = [line for line in lines if len(line) > 25 and not line.startswith(
+        ("[[", "Detected at", "<stack", "File ", "tf2xla", "Graph execution"))]
+    return lines[-1] if lines else message.strip()[:200]
+
+
+def main(libraries):
+    say(step="loading")
+    entry_points = set()
+    for library in libraries:
+        try:
+            handle = ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
+            entry_points |= {name for name in ENTRY_POINTS if hasattr(handle, name)}
+        except OSError as error:
+            # Those of old plug-ins need symbols that only TensorFlow has.
+            if "undefined symbol" not in str(error):
+                sys.exit(str(error))
+    say(entry_points=sorted(entry_points))
+
+    say(step="import of TensorFlow")
+    exists = os.path.exists
+    os.path.exists = lambda path: (
+        os.path.basename(path) != "tensorflow-plugins" and exists(path))
+    import tensorflow as tf  # pylint: disable=import-outside-toplevel
+    from tensorflow.python.framework import kernels, load_library
+    os.path.exists = exists
+
+    count = len(kernels.get_all_registered_kernels().kernel)
+    say(step="registration with TensorFlow")
+    for library in libraries:
+        load_library.load_pluggable_device_library(library)
+    # Loaded later than usual, so TensorFlow does not look for devices by itself.
+    say(kernels=len(kernels.get_all_registered_kernels().kernel) - count)
+
+    say(step="start of the devices")
+    devices = {}
+    for device in tf.config.list_physical_devices():
+        if device.device_type not in ("CPU", "GPU", "TPU"):
+            devices[device.device_type] = devices.get(device.device_type, 0) + 1
+    say(devices=devices, types=sorted(devices))
+
+    say(step="training with Keras")
+    problems, trained = {}, {}
+    for name in devices:
+        problem = train(tf, f"/device:{name}:0")
+        if problem:
+            problems[name] = problem
+        else:
+            trained[name] = f"Keras {tf.keras.__version__}, plain compile()"
+    say(problems=problems, trained=trained)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

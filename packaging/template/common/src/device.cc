@@ -1,0 +1,6 @@
+#include "device.h"
+
+#include "passes.h"
+
+TFPLUG_REGISTER_DEVICE(my_device::Platform);
+TFPLUG_REGISTER_GRAPH_PASSES("MY_DEVICE", my_device::FuseRsqrt);

@@ -1,0 +1,38 @@
+// Checks the device and its backend without TensorFlow.
+#include "tfplug/testing/conformance.h"
+
+#include <cstdio>
+
+#include "../src/backend.h"
+#include "tfplug/testing.h"
+#include "tfplug/testing/backend_conformance.h"
+
+namespace testing = tfplug::testing;
+
+extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
+                              tfplug::capi::TF_Status*);
+
+namespace {
+
+int failures = 0;
+
+void Check(const char* what, const absl::Status& status) {
+  std::printf("%s: %s\n", what, status.ToString().c_str());
+  if (!status.ok()) ++failures;
+}
+
+}  // namespace
+
+int main() {
+  testing::ScopedFakeTensorFlow tensorflow;
+  auto host = testing::Host::Register(&SE_InitPlugin);
+  Check("registration", host.status());
+  if (!host.ok()) return 1;
+  testing::FakeDevice& device = *(*host)->Device(0).value();
+  Check("device", testing::CheckDevice(device, {/*seed=*/1, /*seconds=*/2}));
+  my_device::Backend backend;
+  testing::BackendConformanceOptions options;
+  options.seconds = 2;
+  Check("backend", testing::CheckBackend(backend, device, options));
+  return failures;
+}

