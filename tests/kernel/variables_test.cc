@@ -293,10 +293,11 @@ TEST_CASE("sums and zeros of variants succeed with an untouched status") {
 }
 
 TEST_CASE("TensorFlow deletes the tensors of lists from 2.22 on") {
-  CHECK(!internal::DeletesTensorsOfLists("2.18.1"));
-  CHECK(internal::DeletesTensorsOfLists("2.22.0-rc0"));
-  CHECK(internal::DeletesTensorsOfLists("2.23.0-dev20261026"));
-  CHECK(internal::DeletesTensorsOfLists("3.0.0"));
+  CHECK(!internal::DeletesTensorsOfLists(internal::ParseRelease("2.18.1")));
+  CHECK(internal::DeletesTensorsOfLists(internal::ParseRelease("2.22.0-rc0")));
+  CHECK(internal::DeletesTensorsOfLists(
+      internal::ParseRelease("2.23.0-dev20261026")));
+  CHECK(internal::DeletesTensorsOfLists(internal::ParseRelease("3.0.0")));
   LeakCheckedFake fake({{2, 22}, {}});
   for (auto* compute : {&AddNVariant<Code>, &ZerosLikeVariant<Code>}) {
     testing::FailEachCall([=] {

@@ -212,10 +212,11 @@ TEST_CASE("A profile has the events between its start and its stop") {
 }
 
 TEST_CASE("Threads have the ids that they have in TensorFlow's profiles") {
-  CHECK(internal::ThreadIdsHave32Bits("2.12.1"));
-  CHECK(internal::ThreadIdsHave32Bits("2.18.0"));
-  CHECK_FALSE(internal::ThreadIdsHave32Bits("2.19.0"));
-  CHECK_FALSE(internal::ThreadIdsHave32Bits("2.22.0-rc0"));
+  CHECK(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.12.1")));
+  CHECK(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.18.0")));
+  CHECK_FALSE(internal::ThreadIdsHave32Bits(internal::ParseRelease("2.19.0")));
+  CHECK_FALSE(
+      internal::ThreadIdsHave32Bits(internal::ParseRelease("2.22.0-rc0")));
   Profiled fixture;  // 2.18
   CHECK(fixture.profiler->Start().ok());
   CHECK(fixture.Launch("OnHost", "node").ok());

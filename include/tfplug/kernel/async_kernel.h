@@ -4,8 +4,10 @@
 
 #include "absl/status/status.h"
 #include "tfplug/base/internal/access.h"
+#include "tfplug/base/internal/release.h"
 #include "tfplug/kernel/async_run.h"
 #include "tfplug/kernel/internal/async_kernel_table.h"
+#include "tfplug/kernel/internal/async_state.h"
 #include "tfplug/kernel/internal/run_cache.h"
 #include "tfplug/kernel/kernel_construction.h"
 
@@ -41,6 +43,8 @@ class AsyncKernel {
  private:
   friend struct internal::Access;
   internal::RunCache run_cache_;
+  const internal::DoneCallback done_callback_ =
+      internal::DoneCallbackOf(internal::CurrentRelease());
 };
 
 }  // namespace tfplug

@@ -105,7 +105,7 @@ class Tensor {
   // throws std::invalid_argument, which fails the run with INTERNAL; in a build
   // without exceptions, aborts.
   template <class T>
-  absl::Span<T> flat() const {
+  [[gnu::always_inline]] absl::Span<T> flat() const {
     CheckType(DataTypeOf<T>());
     return absl::Span<T>(static_cast<T*>(data()),
                          static_cast<size_t>(num_elements()));
@@ -187,10 +187,13 @@ class Tensor {
   capi::TF_Tensor* release() { return std::exchange(tensor_, nullptr); }
 
  private:
-  void CheckType(DataType requested) const {
-    if (ABSL_PREDICT_FALSE(dtype() != requested)) {
-      FailAccess("elements were accessed as " + DataTypeName(requested));
-    }
+  [[gnu::always_inline]] void CheckType(DataType requested) const {
+    if (ABSL_PREDICT_FALSE(dtype() != requested)) FailType(requested);
+  }
+
+  [[gnu::cold, gnu::noinline, noreturn]] void FailType(
+      DataType requested) const {
+    FailAccess("elements were accessed as " + DataTypeName(requested));
   }
 
   [[gnu::cold, noreturn]] void FailAccess(std::string message) const {

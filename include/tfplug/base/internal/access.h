@@ -37,6 +37,10 @@ struct Access {
   static auto& run_cache(KernelBase& kernel) {
     return kernel.run_cache_;
   }
+  template <class KernelBase>
+  static auto done_callback(const KernelBase& kernel) {
+    return kernel.done_callback_;
+  }
   template <class Inference>
   static bool hit_index_limit(const Inference& inference) {
     return inference.hit_index_limit_;

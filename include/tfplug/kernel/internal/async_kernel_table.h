@@ -25,7 +25,8 @@ template <class Base, class Compute>
     capi::TF_AsyncOpKernelDoneCallback* done, OpsFunction ops,
     Compute compute) {
   AsyncState* const state = new (std::nothrow)
-      AsyncState(c_context, Access::run_cache<Base>(kernel), done, ops);
+      AsyncState(c_context, Access::run_cache<Base>(kernel), done,
+                 Access::done_callback<Base>(kernel), ops);
   if (ABSL_PREDICT_FALSE(state == nullptr)) {
     KernelContext context(c_context);
     FailRun(context, absl::ResourceExhaustedError("out of host memory"), ops);

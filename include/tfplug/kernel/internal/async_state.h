@@ -5,13 +5,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tfplug/base/internal/release.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
@@ -31,14 +31,11 @@ enum class DoneCallback : uint8_t {
   // Unknown: compute_async_func waits for the end of the run.
   kWait,
 };
-inline DoneCallback DoneCallbackOf(const char* version) {
-  char* rest = nullptr;
-  const long major = std::strtol(version, &rest, 10);
-  if (major != 2 || *rest != '.') return DoneCallback::kWait;
-  const long minor = std::strtol(rest + 1, nullptr, 10);
-  if (minor == 22 || minor == 23) return DoneCallback::kKeep;
+inline DoneCallback DoneCallbackOf(Release release) {
+  if (release.major != 2) return DoneCallback::kWait;
+  if (release.minor == 22 || release.minor == 23) return DoneCallback::kKeep;
 #if defined(__GLIBCXX__)
-  if (minor < 22) return DoneCallback::kCopy;
+  if (release.minor < 22) return DoneCallback::kCopy;
 #endif
   return DoneCallback::kWait;
 }
@@ -49,15 +46,15 @@ inline DoneCallback DoneCallbackOf(const char* version) {
 class AsyncState {
  public:
   // `done` is null if TensorFlow called compute_func, which blocks until the
-  // run is finished.
+  // run is finished; `callback` applies otherwise.
   [[gnu::always_inline]] AsyncState(capi::TF_OpKernelContext* context,
                                     RunCache& cache,
                                     capi::TF_AsyncOpKernelDoneCallback* done,
-                                    OpsFunction ops)
-      : context_(std::in_place, context, cache), done_(done), ops_(ops) {
-    if (done != nullptr && tensorflow.TF_Version != nullptr) {
-      callback_ = DoneCallbackOf(tensorflow.TF_Version());
-    }
+                                    DoneCallback callback, OpsFunction ops)
+      : context_(std::in_place, context, cache),
+        done_(done),
+        ops_(ops),
+        callback_(done == nullptr ? DoneCallback::kWait : callback) {
     if (ABSL_PREDICT_FALSE(callback_ == DoneCallback::kWait)) {
       waiter_.emplace();
     }
@@ -113,7 +110,7 @@ class AsyncState {
   std::optional<KernelContext> context_;
   capi::TF_AsyncOpKernelDoneCallback* const done_;
   const OpsFunction ops_;
-  DoneCallback callback_ = DoneCallback::kWait;
+  const DoneCallback callback_;
   DoneFunction done_copy_;
   std::atomic<Progress> progress_{kRunning};
   std::optional<Waiter> waiter_;  // Set if TensorFlow's thread has to wait.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,8 @@
 #include "absl/types/span.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/release.h"
+#include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/kernel/internal/report_failure.h"
 #include "tfplug/kernel/kernel_context.h"
 #include "tfplug/kernel/tensor.h"
@@ -53,11 +54,8 @@ void RunVariableHook(capi::TF_OpKernelContext* c_context, Hook hook,
 // Returns whether TensorFlow deletes the tensors that it passes to
 // binary_add_func and zeros_like_func, which up to 2.18 belong to the callback.
 // 2.22.0rc0 and a nightly of 2.23 do, although their header says the opposite.
-inline bool DeletesTensorsOfLists(const char* version) {
-  char* rest = nullptr;
-  const long major = std::strtol(version, &rest, 10);
-  if (major != 2 || *rest != '.') return major > 2;
-  return std::strtol(rest + 1, nullptr, 10) >= 22;
+inline bool DeletesTensorsOfLists(Release release) {
+  return release.major > 2 || (release.major == 2 && release.minor >= 22);
 }
 
 // Leaves the tensors of lists to TensorFlow where TensorFlow deletes them.
@@ -68,10 +66,7 @@ class TensorsOfLists {
     std::copy_n(tensors, n, tensors_);
   }
   ~TensorsOfLists() {
-    if (tensorflow.TF_Version == nullptr ||
-        !DeletesTensorsOfLists(tensorflow.TF_Version())) {
-      return;
-    }
+    if (!DeletesTensorsOfLists(CurrentRelease())) return;
     for (Tensor* tensor : tensors_) static_cast<void>(tensor->release());
   }
   TensorsOfLists(const TensorsOfLists&) = delete;

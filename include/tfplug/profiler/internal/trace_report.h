@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -12,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/log.h"
-#include "tfplug/base/internal/tensorflow.h"
+#include "tfplug/base/internal/release.h"
 #include "tfplug/profiler/internal/recorder.h"
 #include "tfplug/profiler/xspace.h"
 
@@ -20,13 +19,11 @@
 
 namespace tfplug::internal {
 
-// Returns whether TensorFlow `version` keeps only 32 bits of the ids of
+// Returns whether a release of TensorFlow keeps only 32 bits of the ids of
 // threads, which are std::hash<std::thread::id>. Measured: 32 bits
 // in 2.12, 2.15 and 2.18, 64 bits in 2.19 to 2.22.
-inline bool ThreadIdsHave32Bits(const char* version) {
-  char* rest = nullptr;
-  const long major = std::strtol(version, &rest, 10);
-  return major == 2 && *rest == '.' && std::strtol(rest + 1, nullptr, 10) < 19;
+inline bool ThreadIdsHave32Bits(Release release) {
+  return release.major == 2 && release.minor < 19;
 }
 
 // Writes the records of the last profile to an XSpace: the host's activities
@@ -276,8 +273,7 @@ class TraceReport {
 
   const char* const device_type_;
   XSpace& space_;
-  const bool has_32_bits_ = tensorflow.TF_Version != nullptr &&
-                            ThreadIdsHave32Bits(tensorflow.TF_Version());
+  const bool has_32_bits_ = ThreadIdsHave32Bits(CurrentRelease());
   XPlane* host_ = nullptr;
   uint64_t dropped_ = 0;
   std::vector<std::pair<int64_t, Record>> memory_;  // with the thread
