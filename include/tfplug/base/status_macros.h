@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BASE_STATUS_MACROS_H_
 #define TFPLUG_BASE_STATUS_MACROS_H_
 
+#include <memory>
 #include <utility>
 
 #include "absl/base/optimization.h"
@@ -28,13 +29,46 @@
 //
 // The StatusOr is destroyed before `declaration` is initialized. The macro uses
 // a statement expression, an extension of g++ and clang.
-#define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)     \
-  declaration = __extension__({                       \
-    auto tfplug_statusor_ = __VA_ARGS__;              \
-    if (ABSL_PREDICT_FALSE(!tfplug_statusor_.ok())) { \
-      return std::move(tfplug_statusor_).status();    \
-    }                                                 \
-    *std::move(tfplug_statusor_);                     \
+#define TFPLUG_ASSIGN_OR_RETURN(declaration, ...)             \
+  declaration = __extension__({                               \
+    ::tfplug::internal::Result tfplug_result_{__VA_ARGS__};   \
+    if (ABSL_PREDICT_FALSE(!tfplug_result_.status_or.ok())) { \
+      return tfplug_result_.TakeStatus();                     \
+    }                                                         \
+    tfplug_result_.TakeValue();                               \
   })
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// A StatusOr of which either the status or the value is taken. g++ does not
+// inline the destructor of StatusOr, of which nothing is left to do.
+template <class StatusOrT>
+union Result {
+  StatusOrT status_or;
+
+  ~Result() {}
+
+  [[gnu::always_inline]] auto TakeValue() {
+    struct Destroy {
+      typename StatusOrT::value_type& value;
+      ~Destroy() { std::destroy_at(&value); }
+    };
+    Destroy destroy{*status_or};  // An OK status owns nothing.
+    return std::move(destroy.value);
+  }
+  [[gnu::cold]] absl::Status TakeStatus() {
+    absl::Status status = std::move(status_or).status();
+    std::destroy_at(&status_or);
+    return status;
+  }
+};
+template <class StatusOrT>
+Result(StatusOrT) -> Result<StatusOrT>;
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
 
 #endif  // TFPLUG_BASE_STATUS_MACROS_H_
