@@ -15,23 +15,21 @@
 // OpenCL, loaded at run time.
 namespace opencl {
 
-#define OPENCL_FUNCTIONS(F)                                                    \
-  F(clGetPlatformIDs)                                                          \
-  F(clGetDeviceIDs)                                                            \
-  F(clGetDeviceInfo) F(clCreateContext) F(clReleaseContext)                    \
-      F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clCreateBuffer)       \
-          F(clReleaseMemObject) F(clCreateProgramWithSource) F(                \
-              clCreateProgramWithBinary) F(clBuildProgram)                     \
-              F(clGetProgramBuildInfo) F(clGetProgramInfo) F(clReleaseProgram) \
-                  F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(    \
-                      clEnqueueNDRangeKernel) F(clEnqueueReadBuffer)           \
-                      F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(        \
-                          clEnqueueFillBuffer) F(clEnqueueMarkerWithWaitList)  \
-                          F(clEnqueueBarrierWithWaitList) F(clCreateUserEvent) \
-                              F(clSetUserEventStatus) F(clSetEventCallback)    \
-                                  F(clGetEventInfo) F(clWaitForEvents)         \
-                                      F(clReleaseEvent) F(clRetainEvent)       \
-                                          F(clFlush) F(clFinish)
+// clang-format off
+#define OPENCL_FUNCTIONS(F) \
+  F(clGetPlatformIDs) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext) \
+  F(clReleaseContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) \
+  F(clCreateBuffer) F(clReleaseMemObject) F(clCreateProgramWithSource) \
+  F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramBuildInfo) \
+  F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel) \
+  F(clReleaseKernel) F(clSetKernelArg) F(clEnqueueNDRangeKernel) \
+  F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) \
+  F(clEnqueueFillBuffer) F(clEnqueueMarkerWithWaitList) \
+  F(clEnqueueBarrierWithWaitList) F(clCreateUserEvent) \
+  F(clSetUserEventStatus) F(clSetEventCallback) F(clGetEventInfo) \
+  F(clWaitForEvents) F(clReleaseEvent) F(clRetainEvent) F(clFlush) \
+  F(clFinish)
+// clang-format on
 
 struct Driver {
 #define OPENCL_MEMBER(name) decltype(&::name) name;

