@@ -108,6 +108,7 @@ def _probe(tmp_path_factory):
             "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(PROBE),
             "GRAPH_PROBE_FOLDER": str(tmp_path_factory.mktemp("graphs")),
             "GRAPH_PROBE_MODE": mode, "TF_CPP_MIN_LOG_LEVEL": "0"})
+    tmp_path_factory.getbasetemp()  # Two threads must not create it.
     cases = [(run_session, "nothing")]
     cases += [(run_function, mode) for mode in ("nothing", "edit", *FAILURES)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
