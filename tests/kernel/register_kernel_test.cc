@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <tfplug/base/narrow_types.h>
 #include <tfplug/kernel/async_kernel.h>
+#include <tfplug/kernel/internal/kernel_set.h>
 #include <tfplug/kernel/register_kernel.h>
 
 #include <map>
@@ -150,6 +151,33 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
   CHECK(RegisteredKernels().size() == 3);
   testing::KnownOps().clear();  // no list of ops
   CHECK(Init(add).find("no op") == std::string::npos);
+}
+
+TEST_CASE("types that the op does not allow are left out and logged") {
+  LeakCheckedFake fake({{2, 20}, {}});
+  const auto add = [] {
+    RegisterKernel<Nothing>(
+        KernelDef("Relu").TypeConstraint<float, double>("T"));
+    RegisterKernel<Nothing>(KernelDef("Abs").TypeConstraint<double>("T"));
+    RegisterKernel<Nothing>(KernelDef("Neg").TypeConstraint<double>("T"));
+  };
+  testing::KnownOps() = {"Abs x S=2 T=1,3", "Neg x T", "Relu x T=3,1"};
+  CHECK(Init(add) ==
+        "tfplug: TF_InitKernel: TensorFlow's op Relu does not allow double for "
+        "T, so its kernel is left out for that type; remove the type unless "
+        "other releases allow it\n"
+        "tfplug: TF_InitKernel: TensorFlow's op Abs does not allow double for "
+        "T, so its kernel is left out for that type; remove the type unless "
+        "other releases allow it\n");
+  REQUIRE(RegisteredKernels().size() == 2);
+  CHECK(RegisteredKernels()[0]->op == "Relu");
+  CHECK(RegisteredKernels()[1]->op == "Neg");
+  // Graph passes do not count on the types either.
+  const internal::KernelSet kernels("MY_DEVICE");
+  CHECK(kernels.Has("Relu", {{"T", DataType::kFloat}}));
+  CHECK_FALSE(kernels.Has("Relu", {{"T", DataType::kDouble}}));
+  CHECK_FALSE(kernels.Has("Abs", {{"T", DataType::kDouble}}));
+  testing::KnownOps().clear();
 }
 
 TEST_CASE("all arguments in host memory") {

@@ -124,6 +124,36 @@ def test_results_match_the_cpu(results, case, name):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+# ---- Mixed precision -----------------------------------------------------------
+
+def mixed(policy, device):
+    """Returns losses, and the types of fused convolutions in the executed graphs."""
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    keras.mixed_precision.set_global_policy(policy)
+    context.context().enable_run_metadata()
+    losses, predicted = steps("cnn", device)
+    metadata = context.context().export_run_metadata()
+    fused = {tf.as_dtype(node.attr["T"].type).name
+             for function in metadata.function_graphs
+             for graph in function.partition_graphs
+             for node in graph.node if node.op == "_FusedConv2D"}
+    return [*losses, float(np.mean(np.abs(predicted)))], sorted(fused)
+
+
+@pytest.mark.parametrize("policy, fused", [
+    # TensorFlow's op does not allow bfloat16.
+    ("mixed_bfloat16", []), ("mixed_float16", ["float16"])])
+def test_mixed_precision(policy, fused):
+    device = harness.run(mixed, policy, "SIM")
+    float32 = harness.run(mixed, "float32", "CPU")
+    assert float32.ok, float32
+    assert device.ok, device
+    np.testing.assert_allclose(device.value[0], float32.value[0], rtol=2e-2)
+    assert device.value[1] == fused
+
+
 # ---- Eager calls of functions with jit_compile=True ---------------------------
 
 def run_compiled(device):

@@ -93,6 +93,19 @@ class KernelDef {
   const std::string& label() const { return label_; }
   bool IsEnabled() const { return condition_ == nullptr || condition_(); }
 
+  // Removes the types of constraints for which remove(attribute, type) returns
+  // true.
+  template <class Remove>
+  void RemoveTypes(Remove remove) {
+    for (Constraint& constraint : type_constraints_) {
+      std::vector<DataType> kept;
+      for (DataType type : constraint.types) {
+        if (!remove(constraint.attr, type)) kept.push_back(type);
+      }
+      constraint.types = std::move(kept);
+    }
+  }
+
   // Returns a serialized tensorflow.KernelDef for `device_type`.
   std::string Serialize(const std::string& device_type) const {
     std::string out;

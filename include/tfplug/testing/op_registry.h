@@ -96,7 +96,8 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
   builder->shape_function = function;
 }
 // TensorFlow's own ops, which a test may set: the name, and perhaps the names
-// of inputs, up to 100 bytes each: "MatMul a b". While there are none,
+// of inputs, and of type attributes with the numbers of the allowed types, up
+// to 100 bytes in all: "MatMul a b T=1,2". While there are none,
 // TF_GetAllOpList returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
@@ -108,12 +109,25 @@ TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
     return std::string{tag, static_cast<char>(bytes.size())} + bytes;
   };
   std::string op_list;
+  int number = 0;
   for (const std::string& known : KnownOps()) {
     std::istringstream words(known);
     std::string word;
     words >> word;
     std::string op = field('\x0a', word);
-    while (words >> word) op += field('\x12', field('\x0a', word));
+    while (words >> word) {
+      const size_t equals = word.find('=');
+      const std::string name = field('\x0a', word.substr(0, equals));
+      if (equals == std::string::npos) {
+        op += field('\x12', name);
+        continue;
+      }
+      std::istringstream numbers(word.substr(equals));
+      std::string types;
+      for (char c; numbers >> c >> number;) types += static_cast<char>(number);
+      const std::string list = field('\x0a', field('\x32', types));
+      op += field('\x22', name + field('\x3a', list));
+    }
     op_list += field('\x0a', op);
   }
   return MakeBuffer(op_list);

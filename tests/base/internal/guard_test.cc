@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <sys/wait.h>
 #include <tfplug/base/internal/guard.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fixture.h"
@@ -279,6 +284,47 @@ TEST_CASE("an exception whose what() is null has a placeholder message") {
                         []() -> absl::Status { throw NoMessage(); });
       });
   CHECK(result == absl::InternalError("slot: C++ exception: (no message)"));
+}
+#endif
+
+#if defined(__cpp_exceptions) && defined(__GLIBCXX__)
+// Returns what a child process writes to standard error, and its exit status.
+std::pair<std::string, int> RunChild(void (*run)()) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int signal : {SIGABRT, SIGSEGV}) std::signal(signal, SIG_DFL);
+    dup2(ends[1], 2);
+    close(ends[0]);
+    close(ends[1]);
+    run();
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[256];
+  for (ssize_t n; (n = read(ends[0], buffer, sizeof(buffer))) > 0;) {
+    text.append(buffer, n);
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {text, status};
+}
+
+TEST_CASE("pthread_exit in a hook aborts, and the log says why") {
+  const auto [text, status] = RunChild([] {
+    testing::ScopedFakeTensorFlow fake;
+    internal::tensorflow.TF_Log = nullptr;  // as from 2.21 on
+    (void)testing::CallWithStatus([](capi::TF_Status* status) {
+      internal::Guard(status, "slot",
+                      []() -> absl::Status { pthread_exit(nullptr); });
+    });
+  });
+  CHECK(text.find("pthread_exit or pthread_cancel: ended a thread inside a "
+                  "hook") != std::string::npos);
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
 }
 #endif
 

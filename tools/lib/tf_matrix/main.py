@@ -101,8 +101,11 @@ def run_models(python, plugin, names):
     return results
 
 
-def cell(model, cpu, device):
+def cell(model, on_cpu, device):
     """Returns the text of a cell, and whether the result is acceptable."""
+    cpu, note = on_cpu[model], ""
+    if "error" in cpu and model in models.SAME_IN_FLOAT:
+        cpu, note = on_cpu[models.SAME_IN_FLOAT[model]], " from float32"
     if "error" in cpu:
         # TensorFlow's fault; but if only the run with the plug-in aborts, it is ours.
         return ("the CPU fails" + (" too" if "error" in device else ", it does not"),
@@ -116,7 +119,7 @@ def cell(model, cpu, device):
         abs(a - b) / max(1e-3, abs(b))
         for a, b in zip(device["values"], cpu["values"]))
     good = difference <= models.TOLERANCE.get(model, 1e-4)
-    text = f"{difference:.0e}" if good else f"WRONG: {difference:.0e}"
+    text = f"{difference:.0e}{note}" if good else f"WRONG: {difference:.0e}{note}"
     if not device["on_device"]:
         return text + ", NOT ON THE DEVICE", False
     if device["on_cpu"]:
@@ -131,7 +134,8 @@ def try_release(release, python, names):
     (about, *_), _ = run_child(python, None, "version")
     row, good = [about.get("tensorflow", release), about.get("numpy", "")], True
     trained = [name for name in names if name != UPDATES]
-    on_cpu = run_models(python, None, trained)
+    needed = [models.SAME_IN_FLOAT.get(name, name) for name in trained]
+    on_cpu = run_models(python, None, list(dict.fromkeys([*trained, *needed])))
     on_device = run_models(python, CPU_SIM, trained)
     for name in names:
         if name == UPDATES:
@@ -140,7 +144,7 @@ def try_release(release, python, names):
             (found, *_), end = run_child(python, SMALL_KERNELS, "update")
             text, fine = found.get("updates", "FAILS"), not end and "error" not in found
         else:
-            text, fine = cell(name, on_cpu[name], on_device[name])
+            text, fine = cell(name, on_cpu, on_device[name])
         say(f"{release}: {name}: {text}")
         row.append(text)
         good = good and fine
@@ -190,8 +194,9 @@ host cannot access the device's memory. Each model is compiled as users do,
 `compile(optimizer, loss)`, and used with `fit`, `evaluate` and `predict`; without the
 plug-in, `compile` turns off XLA. A cell is the largest relative difference of any
 loss or mean of predictions between the two runs. An *error* is a failure whose message names the remedy. A
-cell also lists the ops that computed something on the CPU. In *the CPU fails too*,
-TensorFlow itself lacks kernels: 2.12 and 2.13 for batch normalization in bfloat16.
+cell also lists the ops that computed something on the CPU. *From float32*: on the CPU,
+TensorFlow lacks kernels (2.12 and 2.13 for batch normalization in bfloat16), so the
+cell is the difference from the same model in float32.
 
 {descriptions}
 * *assign_add*: updates of a variable in place by a second plug-in,

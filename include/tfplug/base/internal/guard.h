@@ -2,6 +2,10 @@
 #ifndef TFPLUG_BASE_INTERNAL_GUARD_H_
 #define TFPLUG_BASE_INTERNAL_GUARD_H_
 
+#if defined(__cpp_exceptions) && __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
+
 #include <exception>
 #include <new>
 #include <string>
@@ -35,8 +39,9 @@ namespace tfplug::internal {
 //
 // It is noexcept, like the functions below that call it: if they could throw,
 // each trampoline would save a register on its fast path to clean up after
-// them. The exception with which pthread_exit unwinds the stack therefore ends
-// here, and glibc aborts; a hook must return.
+// them. The exception with which glibc's pthread_exit unwinds the stack
+// therefore ends the process here, after a message: no thread of TensorFlow may
+// end in a hook.
 [[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -51,6 +56,13 @@ namespace tfplug::internal {
       const char* const what = e.what();
       return absl::InternalError(std::string("C++ exception: ") +
                                  (what != nullptr ? what : "(no message)"));
+#if defined(__GLIBCXX__)
+    } catch (const abi::__forced_unwind&) {
+      LogError("pthread_exit or pthread_cancel",
+               "ended a thread inside a hook, which TensorFlow cannot survive; "
+               "return an error from the hook instead");
+      std::terminate();
+#endif
     } catch (...) {
       return absl::InternalError("C++ exception of an unknown type");
     }

@@ -242,6 +242,30 @@ inline void WarnAboutUnknownOps(const OpList& ops) {
   }
 }
 
+// Removes the types that the op of this TensorFlow does not allow: a node that
+// a graph pass made with one of them would fail. Logs a warning if the author
+// named the type; tfplug names all that the backend has.
+inline void RemoveTypesThatOpsForbid(KernelRegistration& registration,
+                                     const OpList& ops) {
+  const std::string& op = registration.def.op();
+  registration.def.RemoveTypes([&](const std::string& attr, DataType type) {
+    const auto allowed = ops.GetAllowedTypes(op, attr);
+    if (!allowed.has_value()) return false;
+    for (const DataType other : *allowed) {
+      if (other == type) return false;
+    }
+    if (!registration.is_made) {
+      LogWarning("TF_InitKernel",
+                 ("TensorFlow's op " + op + " does not allow " +
+                  DataTypeName(type) + " for " + attr +
+                  ", so its kernel is left out for that type; remove the "
+                  "type unless other releases allow it")
+                     .c_str());
+    }
+    return true;
+  });
+}
+
 // The function that registers this library's ops; null if it has none. It is
 // called through a pointer, so that a file that registers only kernels does not
 // compile init_op.h.
@@ -278,9 +302,13 @@ inline absl::Status WrapUpdatesWithoutKernel() {
 inline void RegisterKernels() {
   const OpList ops;
   std::vector<std::string> registered;
-  for (const KernelRegistration& registration : RegisteredKernels()) {
+  for (KernelRegistration& registration : RegisteredKernels()) {
     GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
       if (!registration.def.IsEnabled()) return absl::OkStatus();
+      RemoveTypesThatOpsForbid(registration, ops);
+      if (TypeCombination::Count(registration.def) == 0) {
+        return absl::OkStatus();
+      }
       const char* platform_type = registered_platform.device_type;
       std::string device_type = registration.def.device_type();
       if (device_type.empty() && platform_type != nullptr) {

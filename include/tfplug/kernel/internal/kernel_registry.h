@@ -14,11 +14,11 @@
 namespace tfplug::internal {
 
 struct KernelRegistration {
-  const KernelDef def;
+  KernelDef def;
   const KernelFunctions functions;
   // Whether tfplug made the kernel (see AddMade).
   const bool is_made = false;
-  const KernelRegistration* next = nullptr;
+  KernelRegistration* next = nullptr;
 };
 
 // A linked list of registrations, in the order of registration.
@@ -26,13 +26,13 @@ class KernelRegistry {
  public:
   class Iterator {
    public:
-    explicit Iterator(const KernelRegistration* at) : at_(at) {}
-    const KernelRegistration& operator*() const { return *at_; }
+    explicit Iterator(KernelRegistration* at) : at_(at) {}
+    KernelRegistration& operator*() const { return *at_; }
     Iterator& operator++() { return at_ = at_->next, *this; }
     bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    const KernelRegistration* at_;
+    KernelRegistration* at_;
   };
   Iterator begin() const { return Iterator(first_); }
   Iterator end() const { return Iterator(nullptr); }
@@ -60,8 +60,8 @@ class KernelRegistry {
     last_next_ = &added->next;
   }
 
-  const KernelRegistration* first_ = nullptr;
-  const KernelRegistration** last_next_ = &first_;
+  KernelRegistration* first_ = nullptr;
+  KernelRegistration** last_next_ = &first_;
   bool has_made_ = false;
 };
 

@@ -3,12 +3,15 @@
 #define TFPLUG_KERNEL_INTERNAL_OP_LIST_H_
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "tfplug/base/buffer.h"
+#include "tfplug/base/data_type.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/internal/wire.h"
 
@@ -40,6 +43,23 @@ class OpList {
 
   bool Has(absl::string_view name) const { return !Find(name).empty(); }
 
+  // Returns the types that an op allows for its attribute `attr`; nullopt if it
+  // restricts none, or is unknown.
+  std::optional<std::vector<DataType>> GetAllowedTypes(
+      absl::string_view name, absl::string_view attr) const {
+    for (WireReader op(Find(name)); op.Next();) {
+      if (op.number() != 4) continue;
+      WireReader field(op.bytes());  // a tensorflow.OpDef.AttrDef
+      if (!field.Next() || field.number() != 1 || field.bytes() != attr) {
+        continue;
+      }
+      while (field.Next()) {
+        if (field.number() == 7) return ReadTypes(field.bytes());
+      }
+    }
+    return std::nullopt;
+  }
+
   // Returns the names of an op's inputs and outputs; none if it is unknown.
   std::vector<std::string> GetArguments(absl::string_view name) const {
     std::vector<std::string> names;
@@ -60,6 +80,23 @@ class OpList {
                                      std::make_pair(name, absl::string_view()));
     return op != ops_.end() && op->first == name ? op->second
                                                  : absl::string_view();
+  }
+
+  // Reads the types in the list of a tensorflow.AttrValue.
+  static std::vector<DataType> ReadTypes(absl::string_view value) {
+    std::vector<DataType> types;
+    const std::string bytes = MessageField(value, 1).value_or("");
+    for (WireReader list(bytes); list.Next();) {
+      if (list.number() != 6) continue;
+      const absl::string_view packed = list.bytes();
+      const char* const end = packed.data() + packed.size();
+      uint64_t type = 0;
+      for (const char* p = packed.data(); p != nullptr && p != end;) {
+        p = ReadVarint(p, end, &type);
+        if (p != nullptr) types.push_back(static_cast<DataType>(type));
+      }
+    }
+    return types;
   }
 
   Buffer op_list_;  // A serialized tensorflow.OpList.
