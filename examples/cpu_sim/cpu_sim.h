@@ -6,6 +6,8 @@
 #include <tfplug/device/caching_allocator.h>
 #include <tfplug/plugin.h>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -45,6 +47,12 @@ class Timer final : public tfplug::Timer {
   }
   absl::StatusOr<uint64_t> Nanoseconds() override {
     return timer_->Nanoseconds();
+  }
+  absl::StatusOr<tfplug::WorkTimes> GetTimes() override {
+    tfplug::WorkTimes times;
+    TFPLUG_ASSIGN_OR_RETURN(times.end_ns, timer_->stop().Nanoseconds());
+    TFPLUG_ASSIGN_OR_RETURN(times.begin_ns, timer_->start().Nanoseconds());
+    return times;
   }
 
   rt::Timer& runtime() { return *timer_; }
@@ -192,6 +200,12 @@ class Device final
 
   absl::Status SynchronizeAllActivity() override {
     return device_->Synchronize();
+  }
+  absl::StatusOr<uint64_t> GetTime() override {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(
+            std::chrono::steady_clock::now().time_since_epoch())
+            .count());
   }
   absl::Status CopyHostToDeviceSync(tfplug::DeviceMemory dst, const void* src,
                                     uint64_t size) override {

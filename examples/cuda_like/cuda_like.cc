@@ -198,6 +198,8 @@ absl::Status Device::Init() {
   TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGet, &device_, ordinal_));
   TFPLUG_RETURN_IF_ERROR(
       driver_.Call(driver_.cuDevicePrimaryCtxRetain, &context_, device_));
+  TFPLUG_RETURN_IF_ERROR(Call(driver_.cuStreamCreateWithPriority, &clock_,
+                              CU_STREAM_NON_BLOCKING, 0));
   sm_ = 10 * GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
         GetAttribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   tfplug::Target target;
@@ -224,6 +226,8 @@ Device::~Device() {
   devices.erase(std::remove(devices.begin(), devices.end(), this),
                 devices.end());
   programs_.reset();
+  epoch_ = Epoch();
+  if (clock_ != nullptr) Call(driver_.cuStreamDestroy, clock_).IgnoreError();
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 

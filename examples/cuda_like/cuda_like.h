@@ -5,6 +5,7 @@
 #include <tfplug/backend/source/program_cache.h>
 #include <tfplug/plugin.h>
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -34,7 +35,46 @@ class Event final : public tfplug::Event {
   CUevent event_ = nullptr;
 };
 
-class Stream final : public tfplug::Stream<Stream, Event> {
+// An event that stores the device's time when it is reached.
+class TimedEvent {
+ public:
+  explicit TimedEvent(const Device& device) : device_(device) {}
+  ~TimedEvent();
+  absl::Status Init();
+  CUevent handle() const { return event_; }
+
+ private:
+  const Device& device_;
+  CUevent event_ = nullptr;
+};
+
+// The zero of the device's clock: the driver has only differences of events, as
+// floats, so the clock starts again with each profile.
+struct Epoch {
+  std::shared_ptr<TimedEvent> event;
+  uint64_t ns = 0;
+};
+
+// Measures the time between two events on a stream.
+class Timer final : public tfplug::Timer {
+ public:
+  explicit Timer(Device& device)
+      : device_(device), begin_(device), end_(device) {}
+  absl::Status Init() override;
+
+  absl::StatusOr<uint64_t> Nanoseconds() override;
+  absl::StatusOr<tfplug::WorkTimes> GetTimes() override;
+
+  const TimedEvent& begin() const { return begin_; }
+  const TimedEvent& end() const { return end_; }
+
+ private:
+  Device& device_;
+  TimedEvent begin_, end_;
+  Epoch epoch_;
+};
+
+class Stream final : public tfplug::Stream<Stream, Event, Timer> {
  public:
   Stream(Device& device, tfplug::StreamOptions options)
       : device_(device), options_(options) {}
@@ -59,6 +99,8 @@ class Stream final : public tfplug::Stream<Stream, Event> {
                         uint64_t size) override;
 
   absl::Status RunOnHost(tfplug::HostTask task) override;
+  absl::Status StartTimer(Timer& timer) override;
+  absl::Status StopTimer(Timer& timer) override;
 
   Device& device() const { return device_; }
   CUstream handle() const { return stream_; }
@@ -105,6 +147,12 @@ class Device final : public tfplug::Device<Stream, Memory> {
   int64_t MemoryBandwidth() override;
 
   absl::Status SynchronizeAllActivity() override;
+  absl::StatusOr<uint64_t> GetTime() override;
+
+  // Returns the nanoseconds from one event to another, which are both reached.
+  absl::StatusOr<uint64_t> GetElapsed(const TimedEvent& begin,
+                                      const TimedEvent& end) const;
+  Epoch epoch();
 
   // Calls a function of the driver in the device's context, which it makes the
   // calling thread's current one.
@@ -133,6 +181,9 @@ class Device final : public tfplug::Device<Stream, Memory> {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   int sm_ = 0;
+  CUstream clock_ = nullptr;  // for GetTime
+  std::mutex epoch_mutex_;
+  Epoch epoch_;
   std::optional<tfplug::ProgramCache> programs_;
 };
 

@@ -36,6 +36,13 @@ class OnHost : public tfplug::Kernel {
     return absl::OkStatus();
   }
 };
+// One class for two ops.
+class Shared : public tfplug::Kernel {
+ public:
+  absl::Status Compute(tfplug::KernelContext&) override {
+    return absl::OkStatus();
+  }
+};
 class Failing : public tfplug::Kernel {
  public:
   absl::Status Compute(tfplug::KernelContext&) override {
@@ -59,6 +66,8 @@ class Platform : public tfplug::Platform<queue::Device> {
 TFPLUG_REGISTER_DEVICE(Platform);
 TFPLUG_REGISTER_KERNEL(Slow, tfplug::KernelDef("Slow"));
 TFPLUG_REGISTER_KERNEL(OnHost, tfplug::KernelDef("OnHost"));
+TFPLUG_REGISTER_KERNEL(Shared, tfplug::KernelDef("First"));
+TFPLUG_REGISTER_KERNEL(Shared, tfplug::KernelDef("Second"));
 TFPLUG_REGISTER_KERNEL(Failing, tfplug::KernelDef("Failing"));
 
 namespace tfplug {
@@ -150,6 +159,17 @@ TEST_CASE(
   CHECK(host->Events("OnHost").size() == 1);
   CHECK(host->Events("OnHost")[0].stats.count("correlation_id") == 0);
   CHECK(host->Events("Failing").size() == 1);
+}
+
+TEST_CASE("A kernel class for several ops is shown with the node's op") {
+  Profiled fixture;
+  REQUIRE(fixture.profiler->Start().ok());
+  CHECK(fixture.Launch("First", "a").ok());
+  CHECK(fixture.Launch("Second", "b").ok());
+  REQUIRE(fixture.profiler->Stop().ok());
+  const auto planes = fixture.Collect();
+  CHECK(Find(planes, kHost)->Events("First")[0].stats.at("node") == "a");
+  CHECK(Find(planes, kHost)->Events("Second")[0].stats.at("node") == "b");
 }
 
 TEST_CASE("Copies, fills, waits, host tasks and memory appear") {

@@ -60,6 +60,15 @@ void Event::set_moment(std::shared_ptr<Moment> moment) {
   moment_.swap(moment);  // destroys the old one after unlocking
 }
 
+absl::StatusOr<uint64_t> Event::Nanoseconds() const {
+  const std::shared_ptr<Moment> moment = this->moment();
+  if (moment == nullptr) {
+    return absl::FailedPreconditionError("the event was never recorded");
+  }
+  if (!moment->IsReached()) return absl::UnavailableError("pending");
+  return moment->nanoseconds();
+}
+
 absl::StatusOr<std::unique_ptr<Timer>> Timer::Create() {
   absl::Status fault = CheckFault("create_timer");
   if (!fault.ok()) return fault;

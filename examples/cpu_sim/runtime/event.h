@@ -59,6 +59,11 @@ class Event {
   // point.
   absl::Status Synchronize() const;
 
+  // Returns when the event was reached, in nanoseconds of the monotonic clock.
+  // Errors: UNAVAILABLE if it is pending, FAILED_PRECONDITION if it was never
+  // recorded.
+  absl::StatusOr<uint64_t> Nanoseconds() const;
+
  private:
   friend class Stream;
   friend class Timer;
@@ -79,6 +84,10 @@ class Timer {
   // Blocks until both points are reached. Returns FAILED_PRECONDITION if one
   // was never set or the stop came first.
   absl::StatusOr<uint64_t> Nanoseconds() const;
+
+  // The points; pending or never recorded at first.
+  const Event& start() const { return start_; }
+  const Event& stop() const { return stop_; }
 
  private:
   friend class Stream;

@@ -57,6 +57,7 @@
   X(cuEventRecord, , (CUevent event, CUstream stream))                       \
   X(cuEventQuery, , (CUevent event))                                         \
   X(cuEventSynchronize, , (CUevent event))                                   \
+  X(cuEventElapsedTime, , (float* milliseconds, CUevent begin, CUevent end)) \
   X(cuModuleLoadData, , (CUmodule * module, const void* image))              \
   X(cuModuleUnload, , (CUmodule module))                                     \
   X(cuModuleGetFunction, ,                                                   \

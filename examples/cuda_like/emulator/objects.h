@@ -48,6 +48,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   CUctx_st& context;
+  bool has_time;
   rt::Event event;
 };
 

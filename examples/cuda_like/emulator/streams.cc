@@ -233,8 +233,8 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   return RunInContext(__func__, [&](CUctx_st& context) -> CUresult {
-    if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
-    *event = new CUevent_st{context, {}};
+    const bool has_time = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+    *event = new CUevent_st{context, has_time, {}};
     return CUDA_SUCCESS;
   });
 }
@@ -269,6 +269,22 @@ CUresult cuEventQuery(CUevent event) {
 CUresult cuEventSynchronize(CUevent event) {
   return RunInContext(__func__,
                       [&](CUctx_st&) { return event->event.Synchronize(); });
+}
+
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  return RunInContext(__func__, [&](CUctx_st&) -> CUresult {
+    if (!begin->has_time || !end->has_time) return CUDA_ERROR_INVALID_HANDLE;
+    const absl::StatusOr<uint64_t> from = begin->event.Nanoseconds();
+    const absl::StatusOr<uint64_t> to = end->event.Nanoseconds();
+    if (!from.ok() || !to.ok()) {
+      return absl::IsUnavailable((from.ok() ? to : from).status())
+                 ? CUDA_ERROR_NOT_READY
+                 : CUDA_ERROR_INVALID_HANDLE;
+    }
+    *milliseconds = static_cast<float>(
+        static_cast<double>(static_cast<int64_t>(*to - *from)) / 1e6);
+    return CUDA_SUCCESS;
+  });
 }
 
 // ---- Kernels

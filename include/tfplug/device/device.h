@@ -107,6 +107,16 @@ class Device {
     });
   }
 
+  // ---- Profiles ----------------------------------------------------------
+
+  // Returns the time now, in nanoseconds on the clock of Timer::GetTimes. The
+  // clock may begin anywhere and drift: tfplug compares it with the host's at
+  // the start and at the end of a profile. Thread: the one that starts and
+  // stops the profile; blocks as briefly as possible.
+  virtual absl::StatusOr<uint64_t> GetTime() {
+    return absl::UnimplementedError("override Device::GetTime");
+  }
+
   // ------------------------------------------------------------------------
 
   // Returns the device's allocator, which is constructed after Init has

@@ -15,6 +15,12 @@
 
 namespace tfplug {
 
+// When a device has begun and ended some work, in nanoseconds on its own clock
+// (Device::GetTime).
+struct WorkTimes {
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
 // Measures the time between two points of a stream (SP_Timer), which
 // Stream::StartTimer and Stream::StopTimer set. Constructed by create_timer
 // with `Device&` if there is such a constructor, otherwise without arguments;
@@ -31,6 +37,17 @@ class Timer {
   // nanoseconds: returns the time between start and stop; a failure is logged,
   // and TensorFlow receives 0. Thread: any; never called after 2.13.
   virtual absl::StatusOr<uint64_t> Nanoseconds() = 0;
+
+  // ---- Profiles ----------------------------------------------------------
+
+  // Returns when the device did the work that the calling thread enqueued
+  // between StartTimer and StopTimer. Errors: UNAVAILABLE while the work is not
+  // done, NOT_FOUND if there was none. With this hook and Device::GetTime,
+  // profiles have the device's own times; otherwise host tasks take them.
+  // Thread: any; must not block.
+  virtual absl::StatusOr<WorkTimes> GetTimes() {
+    return absl::UnimplementedError("override Timer::GetTimes");
+  }
 };
 
 // The timer of a device without a timer class: the difference of two time

@@ -30,7 +30,8 @@ enum class Activity : uint8_t {
   kAllocate,
   kDeallocate,
   kGraphPass,
-  kDone,  // a stream has reached the end of the work `correlation`
+  kDone,   // a stream has reached the end of the work `correlation`
+  kTimed,  // The device did the work `correlation`, in times of its clock.
 };
 
 // What is recorded of one activity. The meaning of `values` depends on the
@@ -46,10 +47,13 @@ struct Record {
   Activity kind;
 };
 
+class WorkTimer;
+
 // One run of a kernel, on the stack of its thread.
 struct LaunchRecord {
   uint64_t begin_ns = 0;
   capi::SP_Stream stream = nullptr;  // set when the kernel asks for it
+  WorkTimer* timer = nullptr;        // owned; for its work on that stream
   LaunchRecord* outer = nullptr;     // A kernel may run another kernel.
 };
 

@@ -68,7 +68,8 @@ auto DeviceHooks(int) -> std::bool_constant<
     TFPLUG_INTERNAL_SAME(SynchronizeAllActivity) &&
     TFPLUG_INTERNAL_SAME(CopyHostToDeviceSync) &&
     TFPLUG_INTERNAL_SAME(CopyDeviceToHostSync) &&
-    TFPLUG_INTERNAL_SAME(CopyDeviceToDeviceSync)>;
+    TFPLUG_INTERNAL_SAME(CopyDeviceToDeviceSync) &&
+    TFPLUG_INTERNAL_SAME(GetTime)>;
 template <class T, class B>
 void DeviceHooks(...);
 
@@ -96,7 +97,8 @@ void EventHooks(...);
 
 template <class T, class B>
 auto TimerHooks(int) -> std::bool_constant<TFPLUG_INTERNAL_SAME(Init) &&
-                                           TFPLUG_INTERNAL_SAME(Nanoseconds)>;
+                                           TFPLUG_INTERNAL_SAME(Nanoseconds) &&
+                                           TFPLUG_INTERNAL_SAME(GetTimes)>;
 template <class T, class B>
 void TimerHooks(...);
 
@@ -197,7 +199,14 @@ struct DeviceChecks {
       static_assert(kHasTimer,
                     "tfplug: a stream whose timer is not a HostTimer must "
                     "override StartTimer and StopTimer");
-      return kAllocatesUnified == kDeallocatesUnified && kHasTimer;
+      constexpr bool kTimesHaveClock =
+          Overrides(&TimerT::GetTimes, &Timer::GetTimes) ==
+          Overrides(&DeviceT::GetTime, &DeviceBase::GetTime);
+      static_assert(kTimesHaveClock,
+                    "tfplug: override both Timer::GetTimes and "
+                    "Device::GetTime, or neither");
+      return kAllocatesUnified == kDeallocatesUnified && kHasTimer &&
+             kTimesHaveClock;
     } else {
       return false;
     }

@@ -7,8 +7,10 @@
 #include "absl/status/status.h"
 #include "tfplug/abi/sp_stream_executor.h"
 #include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/device/internal/device_times.h"
 #include "tfplug/device/internal/profiled_slots.h"
 #include "tfplug/device/internal/stream_executor_table.h"
+#include "tfplug/profiler/internal/device_clock.h"
 #include "tfplug/profiler/internal/recorder.h"
 #include "tfplug/profiler/internal/trace_report.h"
 #include "tfplug/profiler/profiler.h"
@@ -83,6 +85,8 @@ template <class DeviceT>
 class DefaultProfiler : public Profiler {
  public:
   [[gnu::cold]] absl::Status Start() override {
+    clocks_.clear();
+    ReadClocks();
     Recorder::Start(ProfiledSlots<DeviceT>::kStreams);
     SwitchedTable<DeviceT>::SetProfiled(true);
     return absl::OkStatus();
@@ -90,12 +94,22 @@ class DefaultProfiler : public Profiler {
   [[gnu::cold]] absl::Status Stop() override {
     SwitchedTable<DeviceT>::SetProfiled(false);
     Recorder::Stop();
+    ReadClocks();
     return absl::OkStatus();
   }
   [[gnu::cold]] absl::Status Collect(XSpace& space) override {
-    TraceReport(registered_platform.device_type, space).Write();
+    TraceReport(registered_platform.device_type, clocks_, space).Write();
     return absl::OkStatus();
   }
+
+ private:
+  void ReadClocks() {
+    if constexpr (Handles<DeviceT>::kHasTimes) {
+      TimedDevices<DeviceT>::ReadClocks(clocks_);
+    }
+  }
+
+  DeviceClocks clocks_;
 };
 
 }  // namespace tfplug::internal

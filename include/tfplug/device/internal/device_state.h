@@ -32,6 +32,7 @@ struct StreamState {
   // Identifies a stream of TensorFlow's in profiles: the device's ordinal plus
   // one in the upper half, the stream's number on it, from 1, in the lower.
   uint32_t trace_id = 0;
+  void* device = nullptr;  // the author's Device, for profiles
 
   // For the default of WaitForStream; null if the author overrides it.
   std::mutex fence_mutex;

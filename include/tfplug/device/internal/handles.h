@@ -34,6 +34,10 @@ struct Handles {
   static constexpr bool kTakesStreamOptions =
       std::is_constructible_v<StreamT, DeviceT&, StreamOptions>;
 
+  // Whether profiles have the device's own times.
+  static constexpr bool kHasTimes =
+      Overrides(&TimerT::GetTimes, &tfplug::Timer::GetTimes);
+
   // SP_Device::device_handle is the Device, SP_Device::ext its Allocator.
   static DeviceT& ToDevice(const capi::SP_Device* device) {
     return *static_cast<DeviceT*>(device->device_handle);

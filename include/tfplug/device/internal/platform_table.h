@@ -23,6 +23,7 @@
 #include "tfplug/base/internal/struct_copy.h"
 #include "tfplug/device/device.h"
 #include "tfplug/device/internal/default_profiler.h"
+#include "tfplug/device/internal/device_times.h"
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/stream_executor_table.h"
 #include "tfplug/device/internal/timer_slots.h"
@@ -162,12 +163,16 @@ struct PlatformFnsTable {
   }
 
  private:
+  static constexpr bool kHasDeviceTimes =
+      PlatformT::kHasProfiler && H::kHasTimes;
+
   static auto& State(DeviceT& device) {
     return Access::state(static_cast<typename H::DeviceBase&>(device));
   }
 
   struct DeviceDeleter {
     void operator()(DeviceT* device) const {
+      if constexpr (kHasDeviceTimes) TimedDevices<DeviceT>::Remove(device);
       State(*device).Clear();
       Deleter<DeviceT>()(device);
     }
@@ -214,6 +219,9 @@ struct PlatformFnsTable {
     ours.device_vendor = InternString(device->DeviceT::Vendor());
     ours.pci_bus_id = InternString(device->DeviceT::PciBusId());
     if (auto s = FillStruct(params.device, ours); !s.ok()) return s;
+    if constexpr (kHasDeviceTimes) {
+      TimedDevices<DeviceT>::Add(params.ordinal, device.get());
+    }
     device.release();
     return absl::OkStatus();
   }

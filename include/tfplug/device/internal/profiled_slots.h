@@ -9,6 +9,7 @@
 #include "tfplug/abi/sp_stream_executor.h"
 #include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/profiling.h"
+#include "tfplug/device/internal/device_times.h"
 #include "tfplug/device/internal/handles.h"
 #include "tfplug/device/internal/stream_executor_table.h"
 #include "tfplug/profiler/internal/recorder.h"
@@ -200,7 +201,11 @@ struct ProfiledSlots {
     TFPLUG_INTERNAL_CATCH_ALL { return false; }
     return false;
   }
-  static constexpr TracedStreams kStreams = {&IdOf, &RunOnHost};
+  static constexpr auto kStartTimer = []() -> decltype(TracedStreams::start) {
+    if constexpr (H::kHasTimes) return &AuthorTimer<DeviceT>::Start;
+    return nullptr;
+  }();
+  static constexpr TracedStreams kStreams = {&IdOf, &RunOnHost, kStartTimer};
 
  private:
   // Records a call and the work that it enqueues.
@@ -213,14 +218,16 @@ struct ProfiledSlots {
       record_->stream = IdOf(stream);
       record_->correlation = Recorder::NextCorrelation();
       record_->values[0] = bytes;
+      timer_ = Recorder::StartWork(stream);
     }
     ~Enqueued() {
-      if (record_) Recorder::Mark(stream_, record_->correlation);
+      if (record_) Recorder::EndWork(stream_, record_->correlation, timer_);
     }
 
    private:
     mutable HostRecord record_;
     capi::SP_Stream const stream_;
+    WorkTimer* timer_ = nullptr;
   };
 
   // Records a copy during which the host waits, as work of "stream 0".

@@ -108,6 +108,7 @@ struct StreamSlots {
     if (stream == nullptr) return;
     StreamBase& base = H::ToStream(stream);
     Access::state(base).trace_id = NextTraceId(device.ordinal);
+    Access::state(base).device = device.device_handle;
   }
 
   static absl::Status CreateHandleOfStream(

@@ -56,7 +56,7 @@ template <class Base>
     if (done != nullptr) tensorflow.TF_RunAsyncOpKernelDoneCallback(done);
     return;
   }
-  const ScopedLaunch launch(c_context, ops);
+  const ScopedLaunch launch(c_context, Access::run_cache<Base>(*kernel), ops);
   RunAsync(*kernel, c_context, done, ops,
            [&](AsyncRun& run) { return kernel->ComputeAsync(run); });
 }
@@ -64,7 +64,7 @@ template <class Base>
 // The C functions of KernelT. Its base class tfplug::AsyncKernel, which refers
 // to this table, passes itself as Base.
 template <class KernelT, class Base>
-struct AsyncKernelTable : KernelLifetime<KernelT> {
+struct AsyncKernelTable : KernelLifetime<KernelT, Base> {
   static void compute_async_func(void* kernel,
                                  capi::TF_OpKernelContext* c_context,
                                  capi::TF_AsyncOpKernelDoneCallback* done) {
@@ -86,8 +86,8 @@ struct AsyncKernelTable : KernelLifetime<KernelT> {
   }
 
   static constexpr KernelFunctions kFunctions = {
-      &KernelLifetime<KernelT>::create_func, &compute_func,
-      &KernelLifetime<KernelT>::delete_func, &compute_async_func};
+      &KernelLifetime<KernelT, Base>::create_func, &compute_func,
+      &KernelLifetime<KernelT, Base>::delete_func, &compute_async_func};
 };
 
 }  // namespace tfplug::internal

@@ -6,9 +6,12 @@
 
 #include "absl/base/optimization.h"
 #include "absl/status/status.h"
+#include "tfplug/base/internal/access.h"
 #include "tfplug/base/internal/construct.h"
 #include "tfplug/base/internal/guard.h"
+#include "tfplug/base/internal/intern_string.h"
 #include "tfplug/kernel/internal/report_failure.h"
+#include "tfplug/kernel/internal/run_cache.h"
 #include "tfplug/kernel/kernel_construction.h"
 #include "tfplug/kernel/kernel_context.h"
 
@@ -16,9 +19,22 @@
 
 namespace tfplug::internal {
 
+// Stores the op of a kernel's node, which the C API does not pass to a run. A
+// class that is registered for one op needs no look at the node; `registered`
+// is empty if the class is registered for many.
+[[gnu::cold, gnu::noinline]] inline void RememberOp(
+    const KernelConstruction& construction, const std::string& registered,
+    RunCache& cache) {
+  if (!registered.empty() && registered.find(' ') == std::string::npos) {
+    cache.set_op(registered.c_str());
+  } else {
+    cache.set_op(InternString(construction.GetOp().value_or(registered)));
+  }
+}
+
 // The functions that construct and destroy a synchronous or asynchronous
-// kernel.
-template <class KernelT>
+// kernel; Base is tfplug::Kernel or tfplug::AsyncKernel.
+template <class KernelT, class Base>
 struct KernelLifetime {
   static void* create_func(capi::TF_OpKernelConstruction* c_construction) {
     KernelConstruction construction(c_construction);
@@ -27,7 +43,12 @@ struct KernelLifetime {
     TFPLUG_INTERNAL_TRY {
       kernel = Construct<KernelT>(construction);
       result = kernel->KernelT::Init(construction);
-      if (ABSL_PREDICT_FALSE(!result.ok())) kernel.reset();
+      if (ABSL_PREDICT_FALSE(!result.ok())) {
+        kernel.reset();
+      } else {
+        RememberOp(construction, RegisteredOps<KernelT>(),
+                   Access::run_cache<Base>(*kernel));
+      }
     }
     TFPLUG_INTERNAL_CATCH_ALL {
       result = CurrentException();

@@ -21,7 +21,7 @@ namespace tfplug::internal {
 // The C functions of KernelT. Its base class tfplug::Kernel, which refers to
 // this table, passes itself as Base.
 template <class KernelT, class Base>
-struct KernelTable : KernelLifetime<KernelT> {
+struct KernelTable : KernelLifetime<KernelT, Base> {
   static void compute_func(void* kernel, capi::TF_OpKernelContext* c_context) {
     constexpr OpsFunction kOps = &RegisteredOps<KernelT>;
     if (ABSL_PREDICT_FALSE(IsNullOrProfiled(kernel))) {
@@ -39,8 +39,8 @@ struct KernelTable : KernelLifetime<KernelT> {
   }
 
   static constexpr KernelFunctions kFunctions = {
-      &KernelLifetime<KernelT>::create_func, &compute_func,
-      &KernelLifetime<KernelT>::delete_func, nullptr};
+      &KernelLifetime<KernelT, Base>::create_func, &compute_func,
+      &KernelLifetime<KernelT, Base>::delete_func, nullptr};
 };
 
 }  // namespace tfplug::internal

@@ -12,6 +12,7 @@
 #include "tfplug/base/internal/profiling.h"
 #include "tfplug/kernel/internal/kernel_lifetime.h"
 #include "tfplug/kernel/internal/report_failure.h"
+#include "tfplug/kernel/internal/run_cache.h"
 #include "tfplug/kernel/kernel_context.h"
 
 #pragma GCC visibility push(hidden)
@@ -22,8 +23,10 @@ namespace tfplug::internal {
 // recorded.
 class ScopedLaunch {
  public:
-  ScopedLaunch(capi::TF_OpKernelContext* context, OpsFunction ops)
-      : ops_(ops), functions_(ActiveProfiling()) {
+  ScopedLaunch(capi::TF_OpKernelContext* context, const RunCache& cache,
+               OpsFunction ops)
+      : op_(cache.op() != nullptr ? cache.op() : ops().c_str()),
+        functions_(ActiveProfiling()) {
     if (functions_ == nullptr) return;
     // TensorFlow may destroy the context before the call of an asynchronous
     // kernel returns.
@@ -38,11 +41,11 @@ class ScopedLaunch {
   ScopedLaunch& operator=(const ScopedLaunch&) = delete;
   ~ScopedLaunch() {
     if (functions_ == nullptr) return;
-    functions_->end_launch(launch_, ops_().c_str(), node_, step_);
+    functions_->end_launch(launch_, op_, node_, step_);
   }
 
  private:
-  const OpsFunction ops_;
+  const char* const op_;
   const ProfilingFunctions* const functions_;
   std::string node_;
   int64_t step_ = 0;
@@ -57,8 +60,9 @@ template <class Base>
     Base* kernel, capi::TF_OpKernelContext* c_context,
     OpsFunction ops) noexcept {
   if (kernel == nullptr) return FailUnconstructed(c_context, ops);
-  const ScopedLaunch launch(c_context, ops);
-  KernelContext context(c_context, Access::run_cache<Base>(*kernel));
+  auto& cache = Access::run_cache<Base>(*kernel);
+  const ScopedLaunch launch(c_context, cache, ops);
+  KernelContext context(c_context, cache);
   absl::Status result;
   TFPLUG_INTERNAL_TRY { result = kernel->Compute(context); }
   TFPLUG_INTERNAL_CATCH_ALL { result = CurrentException(); }

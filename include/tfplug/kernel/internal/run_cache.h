@@ -13,8 +13,8 @@
 namespace tfplug::internal {
 
 // A TF_Status and the set of the node's outputs, which a kernel keeps from run
-// to run. One run holds the cache at a time; runs that overlap with it create
-// their own status.
+// to run, and the node's op. One run holds the cache at a time; runs that
+// overlap with it create their own status.
 class RunCache {
  public:
   RunCache() = default;
@@ -39,6 +39,10 @@ class RunCache {
   capi::TF_Status* status() const { return status_; }
   uint64_t outputs() const { return outputs_; }
 
+  // The op of the node, for profiles; null if it is unknown. Static.
+  const char* op() const { return op_; }
+  void set_op(const char* op) { op_ = op; }
+
   // Returns one bit for each of the node's first 64 outputs.
   static uint64_t OutputsOf(capi::TF_OpKernelContext* context) {
     const int n = tensorflow.TF_NumOutputs(context);
@@ -54,6 +58,7 @@ class RunCache {
   std::atomic<bool> is_held_{false};
   capi::TF_Status* status_ = nullptr;
   uint64_t outputs_ = 0;
+  const char* op_ = nullptr;
 };
 
 }  // namespace tfplug::internal

@@ -6,20 +6,23 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include "tfplug/base/internal/profiling.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/profiler/internal/thread_buffer.h"
+#include "tfplug/profiler/internal/work_timers.h"
 
 #pragma GCC visibility push(hidden)
 
 // Records the activities of this library while a profile is recorded: one
 // buffer for each thread, no lock, bounded memory.
 //
-// The end of work on a stream is recorded by a host task, a "mark", that is
-// enqueued after the work. Work begins when the stream's earlier work has
-// ended, or when it is enqueued, whichever is later.
+// If the device has times of its own, a timer around each piece of work takes
+// them. Otherwise, the end of work on a stream is recorded by a host task, a
+// "mark", that is enqueued after the work. Work begins when the stream's
+// earlier work has ended, or when it is enqueued, whichever is later.
 namespace tfplug::internal {
 
 // What the recorder needs from the device's classes.
@@ -28,6 +31,8 @@ struct TracedStreams {
   // Enqueues a host task; returns false if that failed.
   bool (*run_on_host)(capi::SP_Stream stream,
                       capi::SE_StatusCallbackFn function, void* argument);
+  // Starts a timer, or returns null; null if the device has no times.
+  WorkTimer* (*start)(capi::SP_Stream stream);
 };
 
 class Recorder {
@@ -43,6 +48,7 @@ class Recorder {
   [[gnu::cold]] static void Start(const TracedStreams& streams) {
     streams_.store(&streams, std::memory_order_relaxed);
     pending_marks_.store(0, std::memory_order_relaxed);
+    timers().Clear();
     dropped_.store(0, std::memory_order_relaxed);
     started_ns_ = NowNs();
     generation_.fetch_add(1);
@@ -51,17 +57,19 @@ class Recorder {
     __atomic_store_n(&profiling.gate, ~uintptr_t{0}, __ATOMIC_RELEASE);
   }
 
-  // Stops recording and waits for pending marks, at most for `timeout_ns`:
-  // the work of a stream that hangs is missing in the profile.
+  // Stops recording and waits for pending work, at most for `timeout_ns`: the
+  // work of a stream that hangs is missing in the profile.
   [[gnu::cold]] static void Stop(uint64_t timeout_ns = 2000000000) {
     __atomic_store_n(&profiling.gate, uintptr_t{0}, __ATOMIC_RELEASE);
     ReplaceGetStream(false);
     const uint64_t end_ns = NowNs() + timeout_ns;
-    while (pending_marks_.load(std::memory_order_acquire) > 0 &&
+    while ((!timers().ReadAll(&AddTimes) ||
+            pending_marks_.load(std::memory_order_acquire) > 0) &&
            NowNs() < end_ns) {
       const timespec millisecond = {0, 1000000};
       nanosleep(&millisecond, nullptr);
     }
+    timers().Clear();
   }
 
   [[gnu::cold]] static uint64_t started_ns() { return started_ns_; }
@@ -76,18 +84,21 @@ class Recorder {
     return next_correlation_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Enqueues a mark for the end of the work that `stream` has so far.
-  [[gnu::cold]] static void Mark(capi::SP_Stream stream, uint64_t correlation) {
-    const uint64_t generation = generation_.load(std::memory_order_relaxed);
-    pending_marks_.fetch_add(1, std::memory_order_relaxed);
-    const uintptr_t argument =
-        (correlation << kGenerationBits) | (generation & kGenerationMask);
-    if (!streams_.load(std::memory_order_relaxed)
-             ->run_on_host(stream, &OnMark,
-                           reinterpret_cast<void*>(argument))) {
-      pending_marks_.fetch_sub(1, std::memory_order_relaxed);
-    }
+  // Begins and ends the measurement of work that the calling thread enqueues on
+  // `stream`. EndWork owns the timer.
+  [[gnu::cold]] static WorkTimer* StartWork(capi::SP_Stream stream) {
+    const TracedStreams& streams = *streams_.load(std::memory_order_relaxed);
+    return streams.start == nullptr ? nullptr : streams.start(stream);
   }
+  [[gnu::cold]] static void EndWork(capi::SP_Stream stream,
+                                    uint64_t correlation, WorkTimer* timer) {
+    std::unique_ptr<WorkTimer> owned(timer);
+    if (timer == nullptr || !timer->Stop(stream)) {
+      return Mark(stream, correlation);
+    }
+    timers().Add(StreamId(stream), correlation, std::move(owned), &AddTimes);
+  }
+
   [[gnu::cold]] static uint32_t StreamId(capi::SP_Stream stream) {
     return streams_.load(std::memory_order_relaxed)->id(stream);
   }
@@ -111,6 +122,34 @@ class Recorder {
  private:
   static constexpr int kGenerationBits = 24;
   static constexpr uint64_t kGenerationMask = (1 << kGenerationBits) - 1;
+
+  // Never destroyed: kernels may run while the process exits.
+  static WorkTimers& timers() {
+    static auto* const timers = new WorkTimers;
+    return *timers;
+  }
+  [[gnu::cold]] static void AddTimes(const WorkTimers::Result& result) {
+    Record record = {};
+    record.kind = Activity::kTimed;
+    record.begin_ns = result.begin_ns;
+    record.end_ns = result.end_ns;
+    record.correlation = result.correlation;
+    record.stream = result.stream;
+    Add(record, "");
+  }
+
+  // Enqueues a mark for the end of the work that `stream` has so far.
+  [[gnu::cold]] static void Mark(capi::SP_Stream stream, uint64_t correlation) {
+    const uint64_t generation = generation_.load(std::memory_order_relaxed);
+    pending_marks_.fetch_add(1, std::memory_order_relaxed);
+    const uintptr_t argument =
+        (correlation << kGenerationBits) | (generation & kGenerationMask);
+    if (!streams_.load(std::memory_order_relaxed)
+             ->run_on_host(stream, &OnMark,
+                           reinterpret_cast<void*>(argument))) {
+      pending_marks_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
 
   [[gnu::cold]] static void AddTo(uint64_t generation, const Record& record,
                                   absl::string_view node) {
@@ -155,14 +194,20 @@ class Recorder {
       record.correlation = NextCorrelation();
     }
     Add(record, node);
-    if (launch.stream != nullptr) Mark(launch.stream, record.correlation);
+    if (launch.stream != nullptr) {
+      EndWork(launch.stream, record.correlation, launch.timer);
+    }
   }
 
   // While a profile is recorded, kernels get their stream from this function.
   [[gnu::cold]] static capi::SP_Stream GetStream(
       capi::TF_OpKernelContext* context, capi::TF_Status* status) {
     const capi::SP_Stream stream = get_stream_(context, status);
-    if (current_launch_ != nullptr) current_launch_->stream = stream;
+    LaunchRecord* const launch = current_launch_;
+    if (launch != nullptr && launch->stream == nullptr && stream != nullptr) {
+      launch->stream = stream;
+      launch->timer = StartWork(stream);
+    }
     return stream;
   }
   [[gnu::cold]] static void ReplaceGetStream(bool by_own) {

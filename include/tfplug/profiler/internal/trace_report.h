@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/base/internal/log.h"
 #include "tfplug/base/internal/release.h"
+#include "tfplug/profiler/internal/device_clock.h"
 #include "tfplug/profiler/internal/recorder.h"
 #include "tfplug/profiler/xspace.h"
 
@@ -34,8 +35,9 @@ inline bool ThreadIdsHave32Bits(Release release) {
 // assigns the steps to the events of our planes through `correlation_id`.
 class TraceReport {
  public:
-  TraceReport(const char* device_type, XSpace& space)
-      : device_type_(device_type), space_(space) {}
+  TraceReport(const char* device_type, const DeviceClocks& clocks,
+              XSpace& space)
+      : device_type_(device_type), clocks_(clocks), space_(space) {}
 
   [[gnu::cold, gnu::noinline]] void Write() {
     dropped_ = Recorder::ForEach(
@@ -48,15 +50,26 @@ class TraceReport {
  private:
   struct Work {
     Record record;
+    uint64_t begin_ns;  // 0 if unknown
     uint64_t end_ns;
   };
   using Stream = std::vector<Work>;
+  // When a device did some work, in Unix time; 0 if unknown.
+  struct Times {
+    uint64_t begin_ns = 0, end_ns = 0;
+    bool is_omitted = false;
+  };
   // The ids of lines: TensorBoard uses small ones for lines of its own.
   static constexpr int64_t kStreams = 100, kWaits = 1000;
 
   static bool IsCopy(Activity kind) {
     return kind == Activity::kHostToDevice || kind == Activity::kDeviceToHost ||
            kind == Activity::kDeviceToDevice;
+  }
+
+  // Returns the ordinal of a stream's device.
+  static int64_t OrdinalOf(uint32_t stream) {
+    return static_cast<int64_t>(stream >> 16) - 1;
   }
 
   [[gnu::cold]] XPlane& Host() {
@@ -66,9 +79,10 @@ class TraceReport {
 
   [[gnu::cold]] void Read(int64_t thread, const Record& record) {
     if (record.kind == Activity::kDone) {
-      ended_[record.correlation] = record.end_ns;
+      times_[record.correlation] = {0, record.end_ns};
       return;
     }
+    if (record.kind == Activity::kTimed) return ReadTimes(record);
     if (record.kind == Activity::kAllocate ||
         record.kind == Activity::kDeallocate) {
       memory_.emplace_back(thread, record);
@@ -76,7 +90,20 @@ class TraceReport {
     }
     WriteHostEvent(thread, record);
     if (record.stream != 0) {
-      streams_[record.stream].push_back({record, record.end_ns});
+      streams_[record.stream].push_back({record, 0, record.end_ns});
+    }
+  }
+
+  // Converts times of a device's clock. Work of which nothing was enqueued has
+  // none.
+  [[gnu::cold]] void ReadTimes(const Record& record) {
+    const auto clock = clocks_.find(OrdinalOf(record.stream));
+    Times& times = times_[record.correlation];
+    if (record.end_ns == 0) {
+      times.is_omitted = true;
+    } else if (clock != clocks_.end()) {
+      times.begin_ns = clock->second.ToUnix(record.begin_ns);
+      times.end_ns = clock->second.ToUnix(record.end_ns);
     }
   }
 
@@ -137,9 +164,9 @@ class TraceReport {
       const auto set = [&](const char* name, uint64_t value) {
         event.Set(name, static_cast<int64_t>(value));
       };
-      event.Set("allocator_name",
-                std::string(device_type_) + "_" +
-                    std::to_string((record.stream >> 16) - 1) + "_tfplug");
+      event.Set("allocator_name", std::string(device_type_) + "_" +
+                                      std::to_string(OrdinalOf(record.stream)) +
+                                      "_tfplug");
       set("requested_bytes", size);
       set("allocation_bytes", size);
       set("bytes_allocated", use.in_use);
@@ -152,14 +179,15 @@ class TraceReport {
   }
 
   [[gnu::cold]] void WriteStream(uint32_t id, Stream& stream) {
-    const int64_t device = static_cast<int64_t>(id >> 16) - 1;
+    const int64_t device = OrdinalOf(id);
     const int64_t ordinal = id & 0xffff;
     uint64_t unfinished = 0;
     for (Work& work : stream) {
       if (work.record.correlation == 0) continue;  // It blocked the host.
-      const auto found = ended_.find(work.record.correlation);
-      work.end_ns = found != ended_.end() ? found->second : 0;
-      unfinished += found == ended_.end();
+      const Times times = times_[work.record.correlation];
+      work.begin_ns = times.begin_ns;
+      work.end_ns = times.end_ns;
+      unfinished += times.end_ns == 0 && !times.is_omitted;
     }
     dropped_ += unfinished;
     std::sort(stream.begin(), stream.end(), [](const Work& a, const Work& b) {
@@ -171,9 +199,11 @@ class TraceReport {
     uint64_t busy_until_ns = 0;
     for (const Work& work : stream) {
       if (work.end_ns == 0) continue;
-      const uint64_t begin_ns = std::max(busy_until_ns, work.record.begin_ns);
-      busy_until_ns = std::max(busy_until_ns, work.end_ns);
       const bool is_wait = work.record.kind == Activity::kWait;
+      const bool has_begin = work.begin_ns != 0 && !is_wait;
+      const uint64_t begin_ns = std::max(
+          busy_until_ns, has_begin ? work.begin_ns : work.record.begin_ns);
+      busy_until_ns = std::max(busy_until_ns, work.end_ns);
       XLine*& to = is_wait ? waits : line;
       if (to == nullptr) {
         std::string name = "Stream #" + std::to_string(ordinal);
@@ -272,6 +302,7 @@ class TraceReport {
   }
 
   const char* const device_type_;
+  const DeviceClocks& clocks_;
   XSpace& space_;
   const bool has_32_bits_ = ThreadIdsHave32Bits(CurrentRelease());
   XPlane* host_ = nullptr;
@@ -280,7 +311,7 @@ class TraceReport {
   std::unordered_map<int64_t, XLine*> threads_;
   std::unordered_map<int64_t, XPlane*> devices_;
   std::unordered_map<uint32_t, Stream> streams_;
-  std::unordered_map<uint64_t, uint64_t> ended_;  // by correlation
+  std::unordered_map<uint64_t, Times> times_;  // by correlation
 };
 
 }  // namespace tfplug::internal
