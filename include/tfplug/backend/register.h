@@ -37,7 +37,8 @@ bool RegisterHostKernels(Families... families) {
 // At namespace scope: registers kernels, made from the backend's primitives,
 // for the families of ops that are listed (tfplug/backend/ops/*.h). It may be
 // used in several files with different families, so that they are compiled at
-// the same time. tfplug/backend/ops/all.h has tfplug::AllOps.
+// the same time. tfplug/backend/ops/all.h has tfplug::AllOps and its three
+// parts.
 #define TFPLUG_REGISTER_BACKEND(backend, ...) \
   TFPLUG_INTERNAL_REGISTER_BACKEND(__COUNTER__, backend, __VA_ARGS__)
 #define TFPLUG_INTERNAL_REGISTER_BACKEND(id, backend, ...) \

@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference_backend.h"
-#include "tfplug/backend/ops/array.h"
-#include "tfplug/backend/ops/concat.h"
-#include "tfplug/backend/ops/gather.h"
-#include "tfplug/backend/ops/pad.h"
-#include "tfplug/backend/ops/random.h"
-#include "tfplug/backend/ops/reduction.h"
-#include "tfplug/backend/ops/scan.h"
-#include "tfplug/backend/ops/scatter.h"
-#include "tfplug/backend/ops/slice.h"
-#include "tfplug/backend/ops/variables.h"
+#include "tfplug/backend/ops/all_array.h"
 #include "tfplug/backend/register.h"
 
-TFPLUG_REGISTER_BACKEND(reference::Backend, tfplug::ArrayOps, tfplug::ConcatOps,
-                        tfplug::GatherOps, tfplug::PadOps, tfplug::RandomOps,
-                        tfplug::ReductionOps, tfplug::ScanOps,
-                        tfplug::ScatterOps, tfplug::SliceOps,
-                        tfplug::VariableOps);
+TFPLUG_REGISTER_BACKEND(reference::Backend, tfplug::AllArrayOps);
