@@ -73,10 +73,7 @@ class Memory : public tfplug::Allocator {
   }
 };
 
-class Device : public tfplug::Device<Stream, Memory> {
- public:
-  Status SynchronizeAllActivity() override { return OkStatus(); }
-};
+class Device : public tfplug::Device<Stream, Memory> {};
 
 class Platform : public tfplug::Platform<Device> {
  public:

@@ -2,6 +2,7 @@
 #include <tfplug/device/device.h>
 
 #include <atomic>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -217,6 +218,48 @@ TEST_CASE_FIXTURE(
     CHECK(calls[i].hook == "Copy");
     CHECK(calls[i + 2].hook == "BlockHost");
   }
+}
+
+// ---- The default of SynchronizeAllActivity --------------------------------
+
+class WaitingDevice : public tfplug::Device<minimal::Stream, minimal::Memory> {
+ public:
+  static constexpr bool kUploadsWaitForKernels = false;
+};
+
+TEST_CASE("a device waits for each of its streams") {
+  Fixture<minimal::PlatformOf<WaitingDevice>> fixture;
+  auto second = fixture.device().CreateStream();
+  REQUIRE(second.ok());
+  auto& trace = minimal::Trace::Get();
+  trace.Take();
+  CHECK(fixture.device().SynchronizeAllActivity().ok());
+  const auto calls = trace.Take();
+  REQUIRE(calls.size() >= 6);
+  const auto& record = calls[calls.size() - 2];
+  CHECK(record.hook == "RecordEvent");
+  CHECK(calls.back().hook == "BlockHost");
+  CHECK(calls.back().self == record.event);
+  std::set<const void*> streams;
+  for (size_t i = 0; i + 2 < calls.size(); i += 2) {
+    CHECK(calls[i].hook == "RecordEvent");
+    CHECK(calls[i + 1].hook == "WaitForEvent");
+    CHECK(calls[i + 1].self == record.self);
+    CHECK(calls[i + 1].event == calls[i].event);
+    streams.insert(calls[i].self);
+  }
+  CHECK(streams.count(fixture.stream().handle()) == 1);
+  CHECK(streams.count((*second)->handle()) == 1);
+
+  second->reset();
+  trace.Take();
+  CHECK(fixture.device().SynchronizeAllActivity().ok());
+  CHECK(trace.Take().size() == calls.size() - 2);
+
+  trace.fail = "WaitForEvent";
+  CHECK(fixture.device().SynchronizeAllActivity() ==
+        absl::InternalError("synchronize_all_activity: WaitForEvent"));
+  trace.fail = "";
 }
 
 // ---- Construction ----------------------------------------------------------

@@ -82,8 +82,12 @@ class Device {
 
   // synchronize_all_activity: blocks the calling thread until all streams of
   // the device have finished their work, and returns the error of that work, if
-  // any. Thread: any; the caller blocks.
-  virtual absl::Status SynchronizeAllActivity() = 0;
+  // any. Default: a stream that is kept for this purpose waits for all others,
+  // and the thread for it. Thread: any; the caller blocks.
+  virtual absl::Status SynchronizeAllActivity() {
+    return state_.EnqueueAndWait(
+        [&](Stream& stream) { return state_.streams.WaitForOthers(stream); });
+  }
 
   // sync_memcpy_htod, sync_memcpy_dtoh, sync_memcpy_dtod: copy `size` bytes and
   // return when the copy is complete. Default: the stream's copy, on a stream

@@ -57,8 +57,8 @@ struct DeviceState {
   StreamList<StreamT> streams;
   Owned<AllocatorT> allocator;
 
-  // For the defaults of the synchronous copies; null if the author overrides
-  // all three.
+  // For the defaults of SynchronizeAllActivity and of the synchronous copies;
+  // null if the author overrides all four.
   std::mutex synchronous_mutex;
   Owned<StreamT> synchronous_stream;
   Owned<EventT> synchronous_event;

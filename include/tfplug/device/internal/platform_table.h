@@ -208,7 +208,7 @@ struct PlatformFnsTable {
     State(*device).allocator = *std::move(allocator);
     Allocator& base = *State(*device).allocator;
     Access::state(base).uses_bfc_allocator = platform.use_bfc_allocator;
-    if (auto s = PrepareSynchronousCopies(*device); !s.ok()) return s;
+    if (auto s = PrepareBlockingHooks(*device); !s.ok()) return s;
 
     capi::SP_Device ours = {};
     ours.struct_size = capi::StructInfo<capi::SP_Device>::kSize;
@@ -241,10 +241,13 @@ struct PlatformFnsTable {
     }
   }
 
-  // Creates the stream and the event for the default synchronous copies.
-  static absl::Status PrepareSynchronousCopies(DeviceT& device) {
+  // Creates the stream and the event for the defaults of the device's hooks
+  // that block.
+  static absl::Status PrepareBlockingHooks(DeviceT& device) {
     using Base = typename H::DeviceBase;
-    if constexpr (Overrides(&DeviceT::CopyHostToDeviceSync,
+    if constexpr (Overrides(&DeviceT::SynchronizeAllActivity,
+                            &Base::SynchronizeAllActivity) &&
+                  Overrides(&DeviceT::CopyHostToDeviceSync,
                             &Base::CopyHostToDeviceSync) &&
                   Overrides(&DeviceT::CopyDeviceToHostSync,
                             &Base::CopyDeviceToHostSync) &&

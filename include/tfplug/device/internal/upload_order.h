@@ -114,13 +114,11 @@ struct UploadOrder {
   using StreamT = typename DeviceT::Stream;
   using EventT = typename DeviceT::Event;
 
-  static void Add([[maybe_unused]] DeviceT& device,
-                  [[maybe_unused]] StreamT* stream) {
-    if constexpr (kIsOn) Streams(device).Add(stream);
+  static void Add(DeviceT& device, StreamT* stream) {
+    Streams(device).Add(stream);
   }
-  static void Remove([[maybe_unused]] DeviceT& device,
-                     [[maybe_unused]] StreamT* stream) {
-    if constexpr (kIsOn) Streams(device).Remove(stream);
+  static void Remove(DeviceT& device, StreamT* stream) {
+    Streams(device).Remove(stream);
   }
 
   static absl::Status WaitForStream(StreamT& dependent, StreamT& other) {
