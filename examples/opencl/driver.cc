@@ -21,13 +21,14 @@ absl::Status ToStatus(cl_int code, const char* function) {
                  : absl::InternalError(text);
 }
 
+absl::Status Submitted(absl::Status status, cl_command_queue queue) {
+  return status.ok() ? OPENCL_CALL(clFlush, queue) : status;
+}
+
 std::string GetText(cl_device_id device, cl_device_info property) {
-  size_t size = 0;
-  cl.clGetDeviceInfo(device, property, 0, nullptr, &size);
-  std::string text(size, '\0');
-  cl.clGetDeviceInfo(device, property, size, &text[0], nullptr);
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
+  return ReadText([&](size_t size, char* text, size_t* text_size) {
+    cl.clGetDeviceInfo(device, property, size, text, text_size);
+  });
 }
 
 namespace {

@@ -7,7 +7,9 @@
 #include <tfplug/base/load_driver.h>
 #include <tfplug/base/status_macros.h>
 
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +29,7 @@ namespace opencl {
   F(clEnqueueFillBuffer) F(clEnqueueMarkerWithWaitList) \
   F(clEnqueueBarrierWithWaitList) F(clCreateUserEvent) \
   F(clSetUserEventStatus) F(clSetEventCallback) F(clGetEventInfo) \
-  F(clWaitForEvents) F(clReleaseEvent) F(clRetainEvent) F(clFlush) \
+  F(clWaitForEvents) F(clReleaseEvent) F(clFlush) \
   F(clFinish)
 // clang-format on
 
@@ -49,6 +51,12 @@ absl::Status ToStatus(cl_int code, const char* function);
 #define OPENCL_CALL(function, ...) \
   ::opencl::ToStatus(::opencl::cl.function(__VA_ARGS__), #function)
 
+// Calls an enqueuing function without events, and lets the device begin.
+#define OPENCL_ENQUEUE(function, queue, ...) \
+  ::opencl::Submitted(                       \
+      OPENCL_CALL(function, queue, __VA_ARGS__, 0, nullptr, nullptr), queue)
+absl::Status Submitted(absl::Status status, cl_command_queue queue);
+
 // Returns a property of a device.
 template <class T>
 T GetInfo(cl_device_id device, cl_device_info property) {
@@ -58,31 +66,37 @@ T GetInfo(cl_device_id device, cl_device_info property) {
 }
 std::string GetText(cl_device_id device, cl_device_info property);
 
-// Owns an object of OpenCL.
-template <class T, cl_int (CL_API_CALL* Driver::*release)(T)>
-class Owned {
- public:
-  explicit Owned(T object = nullptr) : object_(object) {}
-  Owned(Owned&& other) noexcept : object_(other.object_) {
-    other.object_ = nullptr;
-  }
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~Owned() {
-    if (object_ != nullptr) (cl.*release)(object_);
-  }
-  T get() const { return object_; }
+// Returns the text that get(size, text, size of the text) writes.
+template <class Get>
+std::string ReadText(Get get) {
+  size_t size = 0;
+  get(0, nullptr, &size);
+  std::string text(size, '\0');
+  get(size, &text[0], nullptr);
+  return text.substr(0, text.find('\0'));
+}
 
- private:
-  T object_;
+// Creates an object with cl.function(arguments..., &error).
+#define OPENCL_CREATE(owner, function, ...)                      \
+  do {                                                           \
+    cl_int code;                                                 \
+    (owner).reset(::opencl::cl.function(__VA_ARGS__, &code));    \
+    TFPLUG_RETURN_IF_ERROR(::opencl::ToStatus(code, #function)); \
+  } while (false)
+
+// Owns an object of OpenCL.
+template <class T, auto Driver::*release>
+struct Release {
+  void operator()(T object) const { (cl.*release)(object); }
 };
+template <class T, auto Driver::*release>
+using Owned = std::unique_ptr<std::remove_pointer_t<T>, Release<T, release>>;
+using Buffer = Owned<cl_mem, &Driver::clReleaseMemObject>;
 using Context = Owned<cl_context, &Driver::clReleaseContext>;
 using Queue = Owned<cl_command_queue, &Driver::clReleaseCommandQueue>;
-using ClProgram = Owned<cl_program, &Driver::clReleaseProgram>;
-using ClKernel = Owned<cl_kernel, &Driver::clReleaseKernel>;
-using ClEvent = Owned<cl_event, &Driver::clReleaseEvent>;
+using ProgramObject = Owned<cl_program, &Driver::clReleaseProgram>;
+using KernelObject = Owned<cl_kernel, &Driver::clReleaseKernel>;
+using EventObject = Owned<cl_event, &Driver::clReleaseEvent>;
 
 }  // namespace opencl
 

@@ -20,28 +20,31 @@ TEST_CASE("an address in the middle of a region has a handle and an offset") {
   Space space;
   char* const small = Insert(space, 1, 100);
   char* const large = Insert(space, 2, uint64_t{5} << 30);
-  Space::Location location;
-  REQUIRE(space.Find(small + 99, &location));
-  CHECK(location.handle == 1);
-  CHECK(location.offset == 99);
-  REQUIRE(space.Find(large + (uint64_t{3} << 30), &location));
-  CHECK(location.handle == 2);
-  CHECK(location.offset == uint64_t{3} << 30);
+  CHECK(space.Used() == 100 + (uint64_t{5} << 30));
+  const auto in_small = space.Find(small + 99);
+  REQUIRE(in_small.ok());
+  CHECK(in_small->handle == 1);
+  CHECK(in_small->offset == 99);
+  const auto in_large = space.Find(large + (uint64_t{3} << 30));
+  REQUIRE(in_large.ok());
+  CHECK(in_large->handle == 2);
+  CHECK(in_large->offset == uint64_t{3} << 30);
+  REQUIRE(space.Remove(large).ok());
+  CHECK(space.Used() == 100);
 }
 
 TEST_CASE("addresses beyond a region, or of a removed one, are not found") {
   Space space;
   char* const first = Insert(space, 1, 100);
   char* const second = Insert(space, 2, 100);
-  Space::Location location;
-  CHECK(space.Find(first + 100, &location));
-  CHECK_FALSE(space.Find(first + 101, &location));
-  CHECK_FALSE(space.Find(second - 1, &location));
-  CHECK_FALSE(space.Find(&location, &location));
-  CHECK_FALSE(space.Find(nullptr, &location));
+  CHECK(space.Find(first + 100).ok());
+  CHECK_FALSE(space.Find(first + 101).ok());
+  CHECK_FALSE(space.Find(second - 1).ok());
+  CHECK_FALSE(space.Find(&space).ok());
+  CHECK_FALSE(space.Find(nullptr).ok());
   CHECK(*space.Remove(first) == 1);
-  CHECK_FALSE(space.Find(first, &location));
-  CHECK(space.Find(second, &location));
+  CHECK_FALSE(space.Find(first).ok());
+  CHECK(space.Find(second).ok());
   CHECK(absl::IsInvalidArgument(space.Remove(first).status()));
 }
 

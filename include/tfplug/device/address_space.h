@@ -14,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -67,6 +68,7 @@ class AddressSpace {
         std::make_unique<Region>(Region{handle, begin, granules, size});
     for (uint64_t i = begin; i < next_; ++i) table_[i] = region.get();
     regions_[begin] = std::move(region);
+    used_ += size;
     return reinterpret_cast<void*>(first_ + begin * kGranule);
   }
 
@@ -80,6 +82,7 @@ class AddressSpace {
     }
     const Region& region = *found->second;
     const Handle handle = region.handle;
+    used_ -= region.size;
     for (uint64_t i = 0; i < region.granules; ++i) {
       table_[region.begin + i] = nullptr;
     }
@@ -87,16 +90,28 @@ class AddressSpace {
     return handle;
   }
 
-  // Returns whether `address` lies in a region, and where.
-  bool Find(const void* address, Location* location) const {
+  // Returns where `address` lies, or INVALID_ARGUMENT. The end of a region is
+  // an address of empty memory.
+  absl::StatusOr<Location> Find(const void* address) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
-    if (offset >= kGranules * kGranule) return false;
-    const Region* const region =
-        table_[offset / kGranule].load(std::memory_order_acquire);
-    if (region == nullptr) return false;
-    *location = {region->handle, offset - region->begin * kGranule};
-    // The end of a region is an address of empty memory.
-    return location->offset <= region->size;
+    if (ABSL_PREDICT_TRUE(offset < kGranules * kGranule)) {
+      const Region* const region =
+          table_[offset / kGranule].load(std::memory_order_acquire);
+      if (ABSL_PREDICT_TRUE(region != nullptr)) {
+        const uint64_t at = offset - region->begin * kGranule;
+        if (ABSL_PREDICT_TRUE(at <= region->size)) {
+          return Location{region->handle, at};
+        }
+      }
+    }
+    return absl::InvalidArgumentError(
+        "the address lies in no memory that the device's allocator returned");
+  }
+
+  // Returns the sizes of all regions together, in bytes.
+  uint64_t Used() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return used_;
   }
 
  private:
@@ -140,6 +155,7 @@ class AddressSpace {
   void* base_ = nullptr;
   uint64_t first_ = 0;  // an address
   uint64_t next_ = 0;   // a granule
+  uint64_t used_ = 0;   // in bytes
   std::map<uint64_t, std::unique_ptr<Region>> regions_;
   std::unique_ptr<std::atomic<Region*>[]> table_ {
     new std::atomic<Region*>[ kGranules ]()

@@ -41,6 +41,15 @@ struct Target {
   // Whether the device is a CPU, which runs the items of a group in a loop, so
   // that barriers cost nothing and loops over items should be innermost.
   bool is_cpu = false;
+
+  // Makes groups no larger than `most` items, if that is at least 32. A group
+  // of a CPU is one item of the driver, whatever its size.
+  void LimitGroupSize(size_t most) {
+    while (!is_cpu && group_size > 32 &&
+           static_cast<size_t>(group_size) > most) {
+      group_size /= 2;
+    }
+  }
 };
 
 // The groups of a launch, in one dimension. The items of a group that the
