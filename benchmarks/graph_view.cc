@@ -70,15 +70,17 @@ class ViewWorker : public Worker {
   int Fuse(Graph& graph) {
     kinds_.Find(graph);
     int fused = 0;
-    for (Node root : graph.nodes()) {
-      if (kinds_[root] != Kind::kActivation) continue;
-      const Node bias = Inside(root, Kind::kBias);
-      if (bias) fused += FuseBias(graph, root, root, bias);
+    for (std::string_view op : kActivations) {
+      for (Node root : graph.nodes(ToAbsl(op))) {
+        const Node bias = Inside(root, Kind::kBias);
+        if (bias) fused += FuseBias(graph, root, root, bias);
+      }
     }
     // Now the biases that no activation has taken.
-    for (Node root : graph.nodes()) {
-      if (kinds_[root] != Kind::kBias) continue;
-      fused += FuseBias(graph, root, Node(), root);
+    for (std::string_view op : kBiases) {
+      for (Node root : graph.nodes(ToAbsl(op))) {
+        fused += FuseBias(graph, root, Node(), root);
+      }
     }
     return fused;
   }

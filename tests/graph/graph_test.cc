@@ -66,6 +66,26 @@ TEST_CASE("A graph is parsed") {
   CHECK(graph.ToString() == bytes);
 }
 
+TEST_CASE("Nodes of an op are found at every position") {
+  constexpr int kNodes = 40;
+  for (int first = 0; first < kNodes; ++first) {
+    for (int second = first; second < kNodes; ++second) {
+      std::vector<std::string> nodes, expected, found;
+      for (int i = 0; i < kNodes; ++i) {
+        const bool is_neg = i == first || i == second;
+        nodes.push_back(NodeDef(absl::StrCat("n", i), is_neg ? "Neg" : "Abs"));
+        if (is_neg) expected.push_back(absl::StrCat("n", i));
+      }
+      const std::string bytes = InGraph(nodes);
+      Graph graph = Parsed(bytes);
+      for (Node node : graph.nodes("Neg")) found.emplace_back(node.name());
+      REQUIRE(found == expected);
+      for (Node node : graph.nodes("Exp")) found.emplace_back(node.name());
+      REQUIRE(found == expected);
+    }
+  }
+}
+
 TEST_CASE("Inputs are parsed as TensorFlow parses them") {
   Graph graph = Parsed(InGraph({
       NodeDef("a", "X"),

@@ -60,25 +60,19 @@ TEST_CASE("An attribute is set on every node without reading an edge") {
   CHECK(Describe(after) == Describe(bytes));
 }
 
-TEST_CASE("Nodes are removed during iteration") {
-  const std::string bytes = Shuffled();
-  Graph graph = Graph::Parse(bytes).value();
-  int visited = 0;
-  for (Node node : graph.nodes()) {
-    ++visited;
-    REQUIRE_FALSE(node.removed());
-    if (node.op() != "Relu") continue;
-    const Node bias = node.input(0).node, product = bias.input(0).node;
-    const Output w = bias.input(1);
-    node.SetOp("_FusedMatMul");
-    REQUIRE(node.SetInput(0, product.input(0)).ok());
-    REQUIRE(node.AddInput(product.input(1)).ok());
-    REQUIRE(node.AddInput(w).ok());
-    REQUIRE(graph.RemoveNode(bias).ok());
-    REQUIRE(graph.RemoveNode(product).ok());
-  }
-  CHECK(visited > 3 * kChains);
-  CHECK(visited < kNodes);
+// Fuses the chain that ends with `relu` into one node.
+void Fuse(Graph& graph, Node relu) {
+  const Node bias = relu.input(0).node, product = bias.input(0).node;
+  const Output w = bias.input(1);
+  relu.SetOp("_FusedMatMul");
+  REQUIRE(relu.SetInput(0, product.input(0)).ok());
+  REQUIRE(relu.AddInput(product.input(1)).ok());
+  REQUIRE(relu.AddInput(w).ok());
+  REQUIRE(graph.RemoveNode(bias).ok());
+  REQUIRE(graph.RemoveNode(product).ok());
+}
+
+void CheckFused(Graph& graph) {
   std::vector<std::string> expected;
   for (int i = 0; i < kChains; ++i) {
     expected.push_back(absl::StrCat("relu", i, " = _FusedMatMul(x", i, ", w", i,
@@ -89,6 +83,67 @@ TEST_CASE("Nodes are removed during iteration") {
   }
   std::sort(expected.begin(), expected.end());
   CHECK(Describe(graph.ToString()) == expected);
+}
+
+TEST_CASE("Nodes are removed during iteration") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  int visited = 0;
+  for (Node node : graph.nodes()) {
+    ++visited;
+    REQUIRE_FALSE(node.removed());
+    if (node.op() == "Relu") Fuse(graph, node);
+  }
+  CHECK(visited > 3 * kChains);
+  CHECK(visited < kNodes);
+  CheckFused(graph);
+}
+
+TEST_CASE("Nodes are removed during iteration over an op") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  int visited = 0;
+  for (Node relu : graph.nodes("Relu")) {
+    ++visited;
+    Fuse(graph, relu);
+  }
+  CHECK(visited == kChains);
+  CheckFused(graph);
+}
+
+TEST_CASE("Iteration over an op skips the nodes that it removes ahead") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  std::vector<Node> relus;
+  for (Node relu : graph.nodes("Relu")) relus.push_back(relu);
+  int visited = 0;
+  for (Node relu : graph.nodes("Relu")) {
+    REQUIRE(relu == relus[3 * visited]);
+    relu.SetAttr("seen", true);
+    for (int ahead = 1; ahead < 3; ++ahead) {
+      const size_t i = 3 * visited + ahead;
+      if (i < relus.size()) REQUIRE(graph.RemoveNode(relus[i]).ok());
+    }
+    ++visited;
+  }
+  CHECK(visited == (kChains + 2) / 3);
+}
+
+TEST_CASE("Iteration over an op visits nodes that it adds") {
+  const std::string bytes = Shuffled();
+  Graph graph = Graph::Parse(bytes).value();
+  int visited = 0;
+  for (Node relu : graph.nodes("Relu")) {
+    if (++visited > kChains) {
+      REQUIRE(relu.name() == absl::StrCat("added", visited - kChains - 1));
+      continue;
+    }
+    Node added =
+        graph.AddNode(absl::StrCat("added", visited - 1), "Relu").value();
+    REQUIRE(added.AddInput(relu.input(0)).ok());
+    relu.SetOp("Elu");
+  }
+  CHECK(visited == 2 * kChains);
 }
 
 }  // namespace

@@ -90,11 +90,10 @@ class Graph {
   // that are added later.
   uint32_t OpId(absl::string_view op) { return state_->OpId(op); }
   NodeRange nodes() const {
-    return internal::Access::Construct<NodeRange>(state_.get(),
-                                                  NodeRange::kAll);
+    return internal::Access::Construct<NodeRange>(state_.get());
   }
-  NodeRange nodes(absl::string_view op) {
-    return internal::Access::Construct<NodeRange>(state_.get(), OpId(op));
+  OpRange nodes(absl::string_view op) {
+    return internal::Access::Construct<OpRange>(state_.get(), OpId(op));
   }
   // Returns the node of this name, or a null Node.
   Node FindNode(absl::string_view name) const {

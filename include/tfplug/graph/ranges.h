@@ -22,16 +22,13 @@
 // added ones come last.
 namespace tfplug {
 
-// The nodes of a Graph, or those of one op, in the order of the GraphDef.
+// The nodes of a Graph, in the order of the GraphDef.
 class NodeRange {
  public:
   class Iterator {
    public:
-    Iterator(internal::GraphState* state, uint32_t op)
-        : state_(state),
-          op_(op),
-          is_prefetched_(op == kAll && state->is_large()),
-          prefetch_(state) {
+    explicit Iterator(internal::GraphState* state)
+        : state_(state), is_prefetched_(state->is_large()), prefetch_(state) {
       Settle();
     }
     Node operator*() const {
@@ -49,31 +46,69 @@ class NodeRange {
     void Settle() {
       const uint32_t* const ops = state_->ops().data();
       const uint32_t size = state_->size();
-      if (op_ == kAll) {
-        while (at_ < size && ops[at_] == internal::GraphState::kRemoved) ++at_;
-        if (ABSL_PREDICT_FALSE(is_prefetched_)) {
-          prefetch_ = internal::GraphPrefetch::Advance(prefetch_, at_);
-        }
-      } else {
-        while (at_ < size && ops[at_] != op_) ++at_;
+      while (at_ < size && ops[at_] == internal::GraphState::kRemoved) ++at_;
+      if (ABSL_PREDICT_FALSE(is_prefetched_)) {
+        prefetch_ = internal::GraphPrefetch::Advance(prefetch_, at_);
       }
     }
 
     internal::GraphState* state_;
-    uint32_t op_;
     uint32_t at_ = 0;
     bool is_prefetched_;
     internal::GraphPrefetch prefetch_;
+  };
+  Iterator begin() const { return Iterator(state_); }
+  std::nullptr_t end() const { return nullptr; }
+
+ private:
+  friend struct internal::Access;
+  explicit NodeRange(internal::GraphState* state) : state_(state) {}
+
+  internal::GraphState* state_;
+};
+
+// The nodes of one op, in the order of the GraphDef.
+class OpRange {
+ public:
+  class Iterator {
+   public:
+    Iterator(internal::GraphState* state, uint32_t op)
+        : state_(state),
+          op_(op),
+          at_(state->op_table().count(op) > 0 ? 0 : state->size()),
+          is_prefetched_(state->is_large()),
+          prefetch_(state) {
+      Settle();
+    }
+    Node operator*() const {
+      return internal::Access::Construct<Node>(state_, at_);
+    }
+    Iterator& operator++() {
+      ++at_;
+      Settle();
+      return *this;
+    }
+    // The operand must be end().
+    bool operator!=(std::nullptr_t) const { return at_ < state_->size(); }
+
+   private:
+    void Settle() {
+      at_ = internal::FindOp(state_->ops(), at_, op_);
+      if (ABSL_PREDICT_FALSE(is_prefetched_)) prefetch_.Advance(at_, op_);
+    }
+
+    internal::GraphState* state_;
+    uint32_t op_;
+    uint32_t at_;
+    bool is_prefetched_;
+    internal::OpPrefetch prefetch_;
   };
   Iterator begin() const { return Iterator(state_, op_); }
   std::nullptr_t end() const { return nullptr; }
 
  private:
-  friend class Graph;
   friend struct internal::Access;
-  static constexpr uint32_t kAll = 0xfffffffe;  // In place of an op's id.
-  NodeRange(internal::GraphState* state, uint32_t op)
-      : state_(state), op_(op) {}
+  OpRange(internal::GraphState* state, uint32_t op) : state_(state), op_(op) {}
 
   internal::GraphState* state_;
   uint32_t op_;

@@ -232,13 +232,15 @@ class GraphState {
  private:
   friend class GraphEditor;
   friend class GraphPrefetch;
+  friend class NodePrefetch;
+  friend class OpPrefetch;
   friend class TopologicalSort;
   // The prefetch distance of texts, in nodes or edges.
   static constexpr uint32_t kAhead = 24;
 
-  // Whether a node with the op of `n` was edited; false positives are possible.
-  bool MayBeEdited(uint32_t n) const {
-    return (edited_ops_ >> index_.ops[n] % 64 & 1) != 0;
+  // Whether a node with this op was edited; false positives are possible.
+  bool MayBeEdited(uint32_t op) const {
+    return (edited_ops_ >> op % 64 & 1) != 0;
   }
   uint32_t num_parsed_edges() const { return index_.first_edge(num_parsed_); }
   // The first control edge of a parsed node.

@@ -144,6 +144,30 @@ class OpTable {
   const HashKey& key_ = ProcessHashKey();
 };
 
+// Returns the first index of `op` in `ops`, the ids of all nodes' ops, from `n`
+// on; the size of `ops` or more if there is none.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline uint32_t FindOp(const Array<uint32_t>& ops,
+                                                    uint32_t n, uint32_t op) {
+  typedef uint32_t Four __attribute__((vector_size(16)));
+  const uint32_t* const begin = ops.data();
+  const auto size = static_cast<uint32_t>(ops.size());
+  const auto same = [&](uint32_t i) {
+    Four four;
+    memcpy(&four, begin + i, sizeof(four));
+    return four == Four{op, op, op, op};
+  };
+  // Most ops are rare.
+  while (n + 16 <= size) {
+    const auto found = same(n) | same(n + 4) | same(n + 8) | same(n + 12);
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof(found));
+    if ((halves[0] | halves[1]) != 0) break;
+    n += 16;
+  }
+  while (n < size && begin[n] != op) ++n;
+  return n;
+}
+
 }  // namespace tfplug::internal
 
 #pragma GCC visibility pop
