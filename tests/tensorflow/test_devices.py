@@ -70,6 +70,35 @@ def test_two_plugins_in_one_process(tmp_path):
     assert result.value == [["SIM:0", "MINIMAL:0", "SIM:1"], [1.0, 2.0, 3.0]]
 
 
+def load_again(path, other):
+    """Returns the error of loading another build of a loaded library."""
+    import tensorflow as tf
+    from tensorflow.python.framework import load_library
+    for _ in range(2):
+        load_library.load_pluggable_device_library(path)
+    try:
+        load_library.load_pluggable_device_library(other)
+    except RuntimeError as error:
+        return [str(error), float(tf.constant(1.0) + 1.0)]
+    return "loaded"
+
+
+def test_a_library_that_is_loaded_twice(tmp_path):
+    """TensorFlow aborts if a platform is registered twice."""
+    path = harness.small_plugin_path("few_a")
+    other = tmp_path / path.name
+    shutil.copy(path, other)
+    result = harness.run(load_again, str(path), str(other), plugin=False)
+    assert result.ok, result
+    message, value = result.value
+    assert str(other) in message and f"{path} has registered" in message
+    assert "the platform FEW_A" in message and value == 2.0
+    # A library of that name with another platform is loaded.
+    shutil.copy(harness.small_plugin_path("few_b"), other)
+    result = harness.run(load_again, str(path), str(other), plugin=False)
+    assert result.ok and result.value == "loaded", result
+
+
 # ---- Copies ------------------------------------------------------------------
 
 

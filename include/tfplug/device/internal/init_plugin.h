@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
 #include "tfplug/device/internal/class_checks.h"
@@ -108,6 +109,9 @@ struct PlatformRegistration {
     params.destroy_platform = &Table::destroy_platform;
     params.destroy_platform_fns = &Table::destroy_platform_fns;
     platform.release();
+    GuardOrLog("SE_InitPlugin", [] {
+      return RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
+    });
     return absl::OkStatus();
   }
 
