@@ -29,7 +29,7 @@ namespace opencl {
   F(clEnqueueFillBuffer) F(clEnqueueMarkerWithWaitList) \
   F(clEnqueueBarrierWithWaitList) F(clCreateUserEvent) \
   F(clSetUserEventStatus) F(clSetEventCallback) F(clGetEventInfo) \
-  F(clWaitForEvents) F(clReleaseEvent) F(clFlush) \
+  F(clGetEventProfilingInfo) F(clWaitForEvents) F(clReleaseEvent) F(clFlush) \
   F(clFinish)
 // clang-format on
 
@@ -51,10 +51,12 @@ absl::Status ToStatus(cl_int code, const char* function);
 #define OPENCL_CALL(function, ...) \
   ::opencl::ToStatus(::opencl::cl.function(__VA_ARGS__), #function)
 
-// Calls an enqueuing function without events, and lets the device begin.
-#define OPENCL_ENQUEUE(function, queue, ...) \
-  ::opencl::Submitted(                       \
-      OPENCL_CALL(function, queue, __VA_ARGS__, 0, nullptr, nullptr), queue)
+// Calls an enqueuing function that waits for no events, and lets the device
+// begin.
+#define OPENCL_ENQUEUE(function, queue, ...)                                \
+  ::opencl::Submitted(OPENCL_CALL(function, queue, __VA_ARGS__, 0, nullptr, \
+                                  ::opencl::Timer::NextEvent()),            \
+                      queue)
 absl::Status Submitted(absl::Status status, cl_command_queue queue);
 
 // Returns a property of a device.

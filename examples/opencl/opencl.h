@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "driver.h"
+#include "timer.h"
 
 // A TensorFlow device for any OpenCL 1.2 driver.
 namespace opencl {
@@ -55,12 +56,12 @@ class Event final : public tfplug::Event {
   Point point_;
 };
 
-class Stream final : public tfplug::Stream<Stream, Event> {
+class Stream final : public tfplug::Stream<Stream, Event, Timer> {
  public:
   explicit Stream(Machine& machine) : machine_(machine) {}
   absl::Status Init() override {
     OPENCL_CREATE(queue_, clCreateCommandQueue, machine_.context.get(),
-                  machine_.id, 0);
+                  machine_.id, CL_QUEUE_PROFILING_ENABLE);
     return absl::OkStatus();
   }
 
@@ -133,6 +134,15 @@ class Stream final : public tfplug::Stream<Stream, Event> {
     return OPENCL_CALL(clFlush, queue());
   }
 
+  absl::Status StartTimer(Timer& timer) override {
+    timer.Start();
+    return absl::OkStatus();
+  }
+  absl::Status StopTimer(Timer& timer) override {
+    timer.Stop();
+    return absl::OkStatus();
+  }
+
   Machine& machine() { return machine_; }
   cl_command_queue queue() const { return queue_.get(); }
 
@@ -150,7 +160,7 @@ class Stream final : public tfplug::Stream<Stream, Event> {
   }
   absl::Status WaitFor(cl_event event) {
     return OPENCL_CALL(clEnqueueBarrierWithWaitList, queue(), 1, &event,
-                       nullptr);
+                       Timer::NextEvent());
   }
 
   Machine& machine_;
@@ -195,6 +205,8 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
   }
   absl::Status Init() override {
     OPENCL_CREATE(context, clCreateContext, nullptr, 1, &id, nullptr, nullptr);
+    OPENCL_CREATE(clock_, clCreateCommandQueue, context.get(), id,
+                  CL_QUEUE_PROFILING_ENABLE);
     tfplug::Target target;
     target.dialect = tfplug::Dialect::kOpenCl;
     target.name =
@@ -211,6 +223,17 @@ class Device final : public tfplug::Device<Stream, Memory>, public Machine {
 
   std::string HardwareName() override { return GetText(id, CL_DEVICE_NAME); }
   std::string Vendor() override { return GetText(id, CL_DEVICE_VENDOR); }
+  absl::StatusOr<uint64_t> GetTime() override {
+    cl_event marker;
+    TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clEnqueueMarkerWithWaitList,
+                                       clock_.get(), 0, nullptr, &marker));
+    const EventObject owned(marker);
+    TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clWaitForEvents, 1, &marker));
+    return GetTimeOf(marker, CL_PROFILING_COMMAND_END);
+  }
+
+ private:
+  Queue clock_;  // for GetTime
 };
 
 class Platform final : public tfplug::Platform<Device> {

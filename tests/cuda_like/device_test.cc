@@ -7,24 +7,18 @@
 #include <tfplug/testing/conformance.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuda_like.h"
 #include "fixture.h"
-#include "profiler/xspace_reader.h"
+#include "profiler/check_times.h"
 #include "runtime/fault.h"
-#include "tfplug/profiler/internal/recorder.h"
 
-extern "C" void TF_InitProfiler(tfplug::capi::TF_ProfilerRegistrationParams*,
-                                tfplug::capi::TF_Status*);
 extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
                               tfplug::capi::TF_Status*);
 
@@ -143,45 +137,7 @@ TEST_CASE("a copy between devices") {
 
 TEST_CASE("a profile has the times of the driver's events") {
   Plugin plugin;
-  FakeDevice& device = plugin.device(0);
-  auto profiler =
-      tfplug::testing::ProfilerHost::Register(&TF_InitProfiler).value();
-  const DeviceMemory memory = device.Allocate(256);
-  for (int profile = 0; profile < 2; ++profile) {
-    CHECK(profiler->Start().ok());
-    // The stream waits for the host, so the fill begins late.
-    std::atomic<bool> go{false};
-    CHECK(device.compute()
-              .RunOnHost([&] {
-                while (!go) std::this_thread::yield();
-                return absl::OkStatus();
-              })
-              .ok());
-    CHECK(device.compute().Memset32(memory, {1}, 256).ok());
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const uint64_t begin_ns = tfplug::internal::Recorder::NowNs();
-    go = true;
-    CHECK(device.compute().BlockHostUntilDone().ok());
-    const uint64_t end_ns = tfplug::internal::Recorder::NowNs();
-    CHECK(profiler->Stop().ok());
-    int fills = 0;
-    const auto planes = xspace::Read(profiler->Collect().value());
-    for (const auto& plane : planes) {
-      for (const auto& line : plane.lines) {
-        if (!Has(line.name, "Memset")) continue;
-        for (const auto& event : line.events) {
-          ++fills;
-          constexpr uint64_t kToleranceNs = 1000000;
-          const uint64_t end =
-              line.start_ns + (event.begin_ps + event.duration_ps) / 1000;
-          CHECK(end + kToleranceNs > begin_ns);
-          CHECK(end < end_ns + kToleranceNs);
-        }
-      }
-    }
-    CHECK(fills == 1);
-  }
-  device.Deallocate(memory);
+  CheckTimes(plugin.device(0));
 }
 
 TEST_CASE("memory of the host, and memory that both access") {

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "fixture.h"
+#include "profiler/check_times.h"
 #include "tfplug/testing/backend_conformance.h"
 #include "tfplug/testing/conformance.h"
 
@@ -16,6 +17,11 @@ namespace {
 TEST_CASE("the device conforms") {
   tfplug::Fixture<opencl::Platform> fixture;
   CHECK(tfplug::testing::CheckDevice(fixture.device()) == absl::OkStatus());
+}
+
+TEST_CASE("a profile has the driver's times of commands") {
+  tfplug::Fixture<opencl::Platform> fixture;
+  CheckTimes(fixture.device());
 }
 
 // Takes minutes, because the driver compiles several hundred programs; set
