@@ -70,21 +70,21 @@ class References:
 
     def __init__(self, case, cpu):
         self._case, self._cpu = case, cpu
-        wide = (None if re.fullmatch(tolerances.NO_WIDER, case.op) else
-                plan.wider(case.op, all_types(case)))
-        self._wide = widen(case, wide) if wide else None
+        self._wide = [] if re.fullmatch(tolerances.NO_WIDER, case.op) else [
+            widen(case, types) for types in plan.all_wider(case.op, all_types(case))]
         self._cache = {}
 
     def arrays(self):
         """Generates the results with which a device may agree, as Outcomes."""
         if self._cpu.error != "none":
             yield self._cpu
-        if self._wide is not None:
-            yield self._get("wide", lambda: self._wide)
+        for i, wide in enumerate(self._wide):
+            yield self._get(("wide", i), lambda wide=wide: wide)
         yield self._get("flushed", lambda: _flush(self._case))
 
     def is_wide(self, outcome):
-        return outcome is self._cache.get("wide")
+        return any(outcome is self._cache.get(("wide", i))
+                   for i in range(len(self._wide)))
 
     def _get(self, name, make):
         if name not in self._cache:
@@ -95,7 +95,7 @@ class References:
 
     def terms(self, i):
         """Returns the sums of the absolute values of the terms of output i."""
-        found = self._get("terms", lambda: absolute(self._wide or self._case))
+        found = self._get("terms", lambda: absolute((self._wide or [self._case])[0]))
         return None if found.error else np.abs(found.arrays[i])
 
 

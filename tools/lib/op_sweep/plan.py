@@ -87,10 +87,17 @@ def has_cpu_kernel(op, types):
 
 
 def wider(op, types):
-    """Returns the types in which the CPU computes a more exact result: half and
-    bfloat16 as float, or else float as double; None if it has no such kernel. For
-    integers of which the CPU has no kernel, int32 or int64."""
-    changes = [dict.fromkeys(_HALVES, _FLOAT)] if _flat(types) & _HALVES else [_WIDER]
+    """Returns the first of all_wider(); None if there is none."""
+    return next(all_wider(op, types), None)
+
+
+def all_wider(op, types):
+    """Generates the types in which the CPU computes a more exact result: half and
+    bfloat16 as float or double, or else float as double. For integers of which the
+    CPU has no kernel, int32 or int64."""
+    is_half = bool(_flat(types) & _HALVES)
+    changes = ([dict.fromkeys(_HALVES, _FLOAT), dict.fromkeys(_HALVES, _DOUBLE)]
+               if is_half else [_WIDER])
     if not has_cpu_kernel(op, types):
         changes += [dict.fromkeys(_INTEGERS, types_pb2.DT_INT32),
                     dict.fromkeys(_INTEGERS, types_pb2.DT_INT64)]
@@ -101,8 +108,9 @@ def wider(op, types):
         permitted = all(_flat({name: value}) <= set(allowed_types(op, name))
                         for name, value in result.items())
         if result != types and permitted and has_cpu_kernel(op, result):
-            return result
-    return None
+            yield result
+            if not is_half:
+                return
 
 
 def _flat(types):

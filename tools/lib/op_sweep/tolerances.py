@@ -28,7 +28,9 @@ LINEAR = _set(
     "AvgPool3D AvgPoolGrad AvgPool3DGrad ResizeBilinear ResizeBilinearGrad "
     "ScatterNd TensorScatterAdd SegmentSum SegmentMean UnsortedSegmentSum "
     "SegmentSumV2 ResourceScatterAdd ResourceScatterNdAdd SparseSegmentSum "
-    "SparseSegmentMean SparseSegmentSqrtN MaxPoolGrad MaxPool3DGrad MirrorPadGrad "
+    "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments "
+    "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments "
+    "MaxPoolGrad MaxPool3DGrad MirrorPadGrad "
     "SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad "
     "SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2 "
     "SparseTensorDenseMatMul _FusedConv2D _FusedMatMul "
@@ -67,8 +69,11 @@ _ON_HOST = "A device cannot raise an error on the host for values in its memory"
 EXPLAINED = [
     (r".*", r"[Ii]nteger division by zero", _ON_HOST + "; the result is 0"),
     (r".*", r"Integers to negative integer powers", _ON_HOST),
-    (r".*(Resource|Assign|Variable).*", r"this TensorFlow .* lacks TF_",
+    (r".*(Resource|Assign|Variable).*|AddN|ZerosLike", r"this TensorFlow .* lacks TF_",
      "A release of TensorFlow lacks a C function; the error names it and the remedy"),
+    (r"TensorList.*", r"lists of bool only on its own devices",
+     "TensorFlow supports lists of bool only on its own devices; the error names the "
+     "remedy"),
     (r"TruncateDiv|TruncateMod|Mod", r"only integer div and mod should have errors",
      _ON_HOST + "; the result is 0"),
     (r"Stateless.*", r"Philox is the only random algorithm",
@@ -96,6 +101,9 @@ EXPLAINED = [
 _WRONG_ON_THE_CPU = [
     (r"Round", r"u?int\d+", "TensorFlow's CPU rounds integers to 0"),
     (r"_FusedDepthwiseConv2dNative", r".*", "TensorFlow's CPU returns an empty output"),
+    (r"BesselK1e", r"float64", "TensorFlow's CPU returns NaN for the smallest doubles"),
+    (r"ClipByValue", r"uint32|uint64",
+     "TensorFlow's CPU compares unsigned numbers as signed ones"),
     (r"Erf", r"float64", "TensorFlow's CPU returns NaN for an infinite double"),
 ]
 
