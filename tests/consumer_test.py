@@ -140,7 +140,7 @@ class ConsumerTest(unittest.TestCase):
         header = pathlib.Path(tfplug("--includes")[2:]) / "tfplug/plugin.h"
         self.assertTrue(header.is_file())
         check_new_projects(tfplug, site)
-        for command in ("coverage", "op-sweep"):
+        for command in ("coverage", "op-sweep", "profile"):
             usage = tfplug(command, "--help").split("\n", 1)[0]
             self.assertIn(f"usage: tfplug {command} ", usage)
 

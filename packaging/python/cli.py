@@ -15,6 +15,7 @@ _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 _TOOLS = {
     "coverage": "list the ops of a model that have no kernel on a device",
     "op-sweep": "compare kernels with TensorFlow's CPU kernels",
+    "profile": "run a Python command under the profiler, and explain the profile",
 }
 
 
