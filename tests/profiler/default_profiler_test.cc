@@ -181,6 +181,7 @@ TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
   CHECK(device.host_to_device().WaitForStream(device.compute()).ok());
   CHECK(device.host_to_device().CopyHostToDevice(memory, bytes, 256).ok());
   CHECK(device.compute().Memset32(memory, {0x01020304}, 256).ok());
+  CHECK(device.compute().Memset(memory, {7}, 64).ok());
   CHECK(device.CopyDeviceToHost(bytes, memory, 128).ok());
   CHECK(device.host_to_device().BlockHostUntilDone().ok());
   CHECK(device.compute().BlockHostUntilDone().ok());
@@ -198,7 +199,9 @@ TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
   CHECK(copies->events[0].stats.at("memcpy_details") ==
         "kind_src:pageable kind_dst:device size:256 dest:0 async:1");
   CHECK(FindStream(*on_device, " waits") != nullptr);
-  CHECK(FindStream(*on_device, "(Memset)") != nullptr);
+  REQUIRE(FindStream(*on_device, "(Memset)") != nullptr);
+  CHECK(FindStream(*on_device, "(Memset)")->events.size() == 2);
+  CHECK(host->Events("memset")[0].stats.at("bytes") == "64");
   CHECK(FindStream(*on_device, "(MemcpyD2H)") != nullptr);
   CHECK(host->Events("memcpy_htod")[0].stats.at("bytes") == "256");
   CHECK(host->Events("create_stream_dependency").size() == 1);

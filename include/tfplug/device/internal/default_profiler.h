@@ -38,6 +38,7 @@ struct SwitchedTable {
           &Table::record_event, &Table::block_host_for_event,
           &Table::block_host_until_done, &Table::synchronize_all_activity,
           &Table::host_callback>(table);
+    table.memset = CastFunction<decltype(table.memset)>(&JumpToMemset);
     if (!use_bfc_allocator) {
       Route<&Table::allocate, &Table::deallocate>(table);
     }
@@ -48,12 +49,13 @@ struct SwitchedTable {
     Table table = StreamExecutorTable<DeviceT>::Make();
     if (is_profiled) ProfiledSlots<DeviceT>::Fill(table);
     Store<&Table::memcpy_dtoh, &Table::memcpy_htod, &Table::memcpy_dtod,
-          &Table::mem_zero, &Table::memset32, &Table::create_stream_dependency,
-          &Table::wait_for_event, &Table::sync_memcpy_dtoh,
-          &Table::sync_memcpy_htod, &Table::sync_memcpy_dtod,
-          &Table::record_event, &Table::block_host_for_event,
-          &Table::block_host_until_done, &Table::synchronize_all_activity,
-          &Table::host_callback, &Table::allocate, &Table::deallocate>(table);
+          &Table::mem_zero, &Table::memset, &Table::memset32,
+          &Table::create_stream_dependency, &Table::wait_for_event,
+          &Table::sync_memcpy_dtoh, &Table::sync_memcpy_htod,
+          &Table::sync_memcpy_dtod, &Table::record_event,
+          &Table::block_host_for_event, &Table::block_host_until_done,
+          &Table::synchronize_all_activity, &Table::host_callback,
+          &Table::allocate, &Table::deallocate>(table);
   }
 
  private:
@@ -65,6 +67,24 @@ struct SwitchedTable {
       return __atomic_load_n(&(active_.*field), __ATOMIC_RELAXED)(arguments...);
     }
   };
+
+  template <class To, class From>
+  static To CastFunction(From function) {
+    return reinterpret_cast<To>(reinterpret_cast<void (*)()>(function));
+  }
+
+  // The stub of memset. The compiler would extend a byte before it passes it
+  // on; in the calling conventions of x86-64 and AArch64 it comes in a register
+  // whose other bits do not count, so the whole register is passed on.
+  static void JumpToMemset(const capi::SP_Device* device,
+                           capi::SP_Stream stream,
+                           capi::SP_DeviceMemoryBase* location,
+                           uint32_t pattern, uint64_t size,
+                           capi::TF_Status* status) {
+    CastFunction<decltype(&JumpToMemset)>(
+        __atomic_load_n(&active_.memset, __ATOMIC_RELAXED))(
+        device, stream, location, pattern, size, status);
+  }
 
   template <auto... fields>
   static void Route(Table& table) {

@@ -19,8 +19,7 @@
 namespace tfplug::internal {
 
 // Functions of SP_StreamExecutor that record a call and forward it to the
-// trampoline of the same name. memset, which fills bytes, has none: its stub
-// in the table for TensorFlow would take more than one instruction.
+// trampoline of the same name.
 template <class DeviceT>
 struct ProfiledSlots {
   using H = Handles<DeviceT>;
@@ -57,6 +56,12 @@ struct ProfiledSlots {
                                      capi::TF_Status* status) {
     const Enqueued record(Activity::kFill, "mem_zero", stream, size);
     plain_.mem_zero(device, stream, location, size, status);
+  }
+  [[gnu::cold]] static void memset(Device device, capi::SP_Stream stream,
+                                   Memory location, uint8_t pattern,
+                                   uint64_t size, capi::TF_Status* status) {
+    const Enqueued record(Activity::kFill, "memset", stream, size);
+    plain_.memset(device, stream, location, pattern, size, status);
   }
   [[gnu::cold]] static void memset32(Device device, capi::SP_Stream stream,
                                      Memory location, uint32_t pattern,
@@ -168,6 +173,7 @@ struct ProfiledSlots {
     table.memcpy_htod = &memcpy_htod;
     table.memcpy_dtod = &memcpy_dtod;
     table.mem_zero = &mem_zero;
+    table.memset = &memset;
     table.memset32 = &memset32;
     table.create_stream_dependency = &create_stream_dependency;
     table.wait_for_event = &wait_for_event;
