@@ -2,6 +2,7 @@
 #include "tfplug/device/address_space.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 
@@ -62,5 +63,22 @@ TEST_CASE("addresses are not reused soon, and run out in the end") {
   REQUIRE(space.Remove(half).ok());
   Insert(space, 4, uint64_t{600} << 30);
 }
+
+// Sanitizers have used more addresses than the limit allows.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a process that may have few addresses gets fewer") {
+  rlimit limit;
+  REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
+  const rlimit before = limit;
+  limit.rlim_cur = uint64_t{100} << 30;
+  REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  Space space;
+  char* const half = Insert(space, 1, uint64_t{40} << 30);
+  const auto second = space.Insert(2, uint64_t{40} << 30);
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(space.Find(half + (uint64_t{40} << 30)).ok());
+  CHECK(absl::IsResourceExhausted(second.status()));
+}
+#endif
 
 }  // namespace

@@ -221,8 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "an operand that depends on a result") {
   }
 }
 
-// ---- Several outputs of the root
-// ---------------------------------------------
+// ---- Several outputs of the root -------------------------------------------
 
 TEST_CASE_FIXTURE(Fixture, "several outputs of the root") {
   const auto split = Match("MySplit", x);

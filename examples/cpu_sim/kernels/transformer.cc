@@ -82,8 +82,7 @@ class LayerNorm final : public tfplug::Kernel {
 TFPLUG_REGISTER_KERNEL(
     LayerNorm, tfplug::KernelDef("TfplugLayerNorm").TypeConstraint<float>("T"));
 
-// ---- Attention
-// ---------------------------------------------------------------
+// ---- Attention -------------------------------------------------------------
 
 // Plain data. Strides are of [batch, heads, length], and 0 where a tensor is
 // broadcast; the last dimension is dense.

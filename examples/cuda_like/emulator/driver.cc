@@ -120,8 +120,7 @@ using emulator::Find;
 using emulator::Run;
 using emulator::RunInContext;
 
-// ---- Libraries
-// ---------------------------------------------------------------
+// ---- Libraries -------------------------------------------------------------
 
 extern "C" CUresult cuGetProcAddress_v2(const char* symbol, void** function,
                                         int version, cuuint64_t /*flags*/,
@@ -162,8 +161,7 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
   return emulator::FindError(error, &emulator::Error::text, text);
 }
 
-// ---- Devices and contexts
-// ----------------------------------------------------
+// ---- Devices and contexts --------------------------------------------------
 
 CUresult cuDeviceGetCount(int* count) {
   return Run(__func__, [&] {
@@ -277,8 +275,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   });
 }
 
-// ---- Memory
-// ------------------------------------------------------------------
+// ---- Memory ----------------------------------------------------------------
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return RunInContext(__func__, [&](CUctx_st& context) {

@@ -114,8 +114,7 @@ void* LoadLibrary(const void* image) {
 
 }  // namespace
 
-// ---- Copies
-// ------------------------------------------------------------------
+// ---- Copies ----------------------------------------------------------------
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void* src, size_t bytes,
                               CUstream stream) {
@@ -167,8 +166,7 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count,
   });
 }
 
-// ---- Streams
-// -----------------------------------------------------------------
+// ---- Streams ---------------------------------------------------------------
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags,
                                     int priority) {
@@ -228,8 +226,7 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
   });
 }
 
-// ---- Events
-// ------------------------------------------------------------------
+// ---- Events ----------------------------------------------------------------
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   return RunInContext(__func__, [&](CUctx_st& context) -> CUresult {
@@ -287,8 +284,7 @@ CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   });
 }
 
-// ---- Kernels
-// -----------------------------------------------------------------
+// ---- Kernels ---------------------------------------------------------------
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   return RunInContext(__func__, [&](CUctx_st& context) -> CUresult {

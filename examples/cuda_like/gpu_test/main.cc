@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "backend.h"
-#include "gpu_test/benchmark.h"
+#include "generated_kernels.h"
 
 extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
                               tfplug::capi::TF_Status*);
@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
     passed &= Report("Conformance of the backend",
                      tfplug::testing::CheckBackend(backend, **device, options));
   }
-  passed &= Report("Benchmarks", cuda_like::RunBenchmarks(
-                                     backend, *(*host)->Device(0).value()));
+  passed &= Report(
+      "Benchmarks",
+      benchmarks::GeneratedKernels(backend, *(*host)->Device(0).value()).Run());
   passed &= Report("Problems", (*host)->Problems());
   return passed ? 0 : 1;
 }

@@ -43,23 +43,14 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
   ~AddressSpace() {
-    if (base_ != nullptr) munmap(base_, kSize);
+    if (base_ != nullptr) munmap(base_, SizeOf(granules_));
   }
 
   // Reserves `size` bytes of addresses for the memory that `handle` stands for.
   // They are aligned to 2 MiB.
   absl::StatusOr<void*> Insert(Handle handle, uint64_t size) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (base_ == nullptr) {
-      // Allocates no memory, neither for the addresses nor for the table.
-      void* const base =
-          mmap(nullptr, kSize, PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (base == MAP_FAILED) return Full();
-      const uint64_t address = reinterpret_cast<uint64_t>(base);
-      first_ = (address + kGranule - 1) / kGranule * kGranule;
-      base_ = base;
-    }
+    if (base_ == nullptr && !Reserve()) return Full();
     const uint64_t granules = size / kGranule + 2;  // and a gap
     uint64_t begin = next_;
     if (!FindGap(granules, &begin)) return Full();
@@ -94,7 +85,7 @@ class AddressSpace {
   // an address of empty memory.
   absl::StatusOr<Location> Find(const void* address) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
-    if (ABSL_PREDICT_TRUE(offset < kGranules * kGranule)) {
+    if (ABSL_PREDICT_TRUE(offset < granules_ * kGranule)) {
       const Region* const region =
           table_[offset / kGranule].load(std::memory_order_acquire);
       if (ABSL_PREDICT_TRUE(region != nullptr)) {
@@ -121,8 +112,30 @@ class AddressSpace {
     uint64_t size;
   };
   static constexpr uint64_t kGranule = 2 << 20;
-  static constexpr uint64_t kGranules = 1 << 19;
-  static constexpr uint64_t kSize = (kGranules + 1) * kGranule;  // 1 TiB
+  static constexpr uint64_t kMostGranules = 1 << 19;  // 1 TiB
+  static constexpr uint64_t kLeastGranules = 1 << 12;
+
+  // Of the addresses that are reserved for `granules` aligned ones.
+  static constexpr uint64_t SizeOf(uint64_t granules) {
+    return (granules + 1) * kGranule;
+  }
+
+  // Reserves as many addresses as the process may have: debuggers and limits
+  // (ulimit -v) allow fewer. Allocates no memory for them.
+  bool Reserve() {
+    for (uint64_t n = kMostGranules; n >= kLeastGranules; n /= 2) {
+      void* const base =
+          mmap(nullptr, SizeOf(n), PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (base == MAP_FAILED) continue;
+      base_ = base;
+      granules_ = n;
+      first_ = (reinterpret_cast<uint64_t>(base) + kGranule - 1) / kGranule *
+               kGranule;
+      return true;
+    }
+    return false;
+  }
 
   static absl::Status Full() {
     return absl::ResourceExhaustedError(
@@ -143,7 +156,7 @@ class AddressSpace {
         if (region->first >= at + granules) break;
         at = region->first + region->second->granules;
       }
-      if (at + granules <= kGranules) {
+      if (at + granules <= granules_) {
         *begin = at;
         return true;
       }
@@ -153,12 +166,13 @@ class AddressSpace {
 
   mutable std::mutex mutex_;
   void* base_ = nullptr;
+  uint64_t granules_ = 0;
   uint64_t first_ = 0;  // an address
   uint64_t next_ = 0;   // a granule
   uint64_t used_ = 0;   // in bytes
   std::map<uint64_t, std::unique_ptr<Region>> regions_;
   std::unique_ptr<std::atomic<Region*>[]> table_ {
-    new std::atomic<Region*>[ kGranules ]()
+    new std::atomic<Region*>[ kMostGranules ]()
   };
 };
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_test/benchmark.h"
+#ifndef TFPLUG_BENCHMARKS_GENERATED_KERNELS_H_
+#define TFPLUG_BENCHMARKS_GENERATED_KERNELS_H_
 
+#include <tfplug/backend/compiled.h>
 #include <tfplug/backend/value.h>
 #include <tfplug/base/status_macros.h>
+#include <tfplug/testing.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <vector>
 
-namespace cuda_like {
-namespace {
+namespace benchmarks {
 
 using tfplug::DataType;
 using tfplug::DeviceMemory;
@@ -18,9 +20,6 @@ using tfplug::Expression;
 using tfplug::Launcher;
 using tfplug::Operand;
 using tfplug::Value;
-
-// How often each measurement is repeated; the median is printed.
-constexpr int kRuns = 15;
 
 // Memory of the device, which is released in the end.
 class Memories final : public tfplug::Scratch {
@@ -44,9 +43,14 @@ class Memories final : public tfplug::Scratch {
   std::vector<DeviceMemory> all_;
 };
 
-class Benchmarks {
+// Measures a compiled backend's copies, kernels and launches, and prints a
+// Markdown table.
+template <class Backend>
+class GeneratedKernels {
  public:
-  Benchmarks(Backend& backend, tfplug::testing::FakeDevice& device)
+  using Stream = typename Backend::Stream;
+
+  GeneratedKernels(Backend& backend, tfplug::testing::FakeDevice& device)
       : device_(device),
         stream_(device.compute()),
         scratch_(device),
@@ -67,6 +71,8 @@ class Benchmarks {
  private:
   static constexpr int64_t kFloats = 1 << 24;
   static constexpr uint64_t kBytes = sizeof(float) * kFloats;
+  // How often each measurement is repeated; the median is printed.
+  static constexpr int kRuns = 15;
 
   // Returns the median time in seconds of `work`, which enqueues, until the
   // stream is done.
@@ -218,11 +224,6 @@ class Benchmarks {
   double copy_ = 0;
 };
 
-}  // namespace
+}  // namespace benchmarks
 
-absl::Status RunBenchmarks(Backend& backend,
-                           tfplug::testing::FakeDevice& device) {
-  return Benchmarks(backend, device).Run();
-}
-
-}  // namespace cuda_like
+#endif  // TFPLUG_BENCHMARKS_GENERATED_KERNELS_H_
