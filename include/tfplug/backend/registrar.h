@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/backend/internal/registered_backend.h"
 #include "tfplug/backend/op_run.h"
+#include "tfplug/kernel/fused_map.h"
 #include "tfplug/kernel/op.h"
 #include "tfplug/kernel/register_kernel.h"
 
@@ -75,6 +76,17 @@ class Registrar {
     std::vector<DataType> types = Supported(set);
     if (types.empty()) return;
     Add<KernelT>(std::move(def).TypeConstraint(attr, std::move(types)));
+  }
+  // Lets the pass FuseElementwise fuse an op whose kernel computes each element
+  // from the elements at the same index. FusedMapKernel must implement it.
+  void AddFusable(internal::FusableOp op) const {
+    if (on_host_) return;
+    uint64_t types = 0;
+    for (DataType type : Supported(op.types & kAllTypes)) {
+      types |= internal::SetOf(type);
+    }
+    op.types = types;
+    internal::FusableOps().push_back(op);
   }
   template <class KernelT>
   void Add(KernelDef def) const {

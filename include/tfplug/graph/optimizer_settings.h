@@ -90,6 +90,10 @@ struct OptimizerSettings {
   // (CPU, GPU, TPU), and if the library registers no kernels for the device
   // type.
   bool keep_to_own_kernels = true;
+  // Runs FuseElementwise (passes/fuse_elementwise.h) after the author's passes.
+  // Has no effect for TensorFlow's own device types (CPU, GPU, TPU), and if the
+  // library's backend has no FusedMapOps.
+  bool fuse_elementwise = true;
 };
 
 }  // namespace tfplug

@@ -9,6 +9,7 @@
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/disable_xla.h"
+#include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/keep_to_own_kernels.h"
 #include "tfplug/passes/lower_variable_updates.h"
@@ -44,8 +45,12 @@ inline void AppendFirstPasses(std::string_view device_type,
 
 // Appends the passes that run after the author's own.
 inline void AppendLastPasses(std::string_view device_type,
+                             const OptimizerSettings& settings,
                              std::vector<PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
+  if (settings.fuse_elementwise && FuseElementwise::IsEnabled()) {
+    entries.push_back(MakePassEntry<FuseElementwise>());
+  }
   if (ReportFallback::IsEnabled()) {
     entries.push_back(MakePassEntry<ReportFallback>());
   }

@@ -11,6 +11,7 @@
 #include "tfplug/backend/ops/cross.h"
 #include "tfplug/backend/ops/einsum.h"
 #include "tfplug/backend/ops/fft.h"
+#include "tfplug/backend/ops/fused_map.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
 #include "tfplug/backend/ops/multinomial.h"
@@ -35,6 +36,7 @@ inline void AllMathOps(const Registrar& registrar) {
   CrossOps(registrar);
   EinsumOps(registrar);
   FourierOps(registrar);
+  FusedMapOps(registrar);
   MatMulOps(registrar);
   MathOps(registrar);
   MultinomialOps(registrar);

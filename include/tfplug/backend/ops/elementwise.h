@@ -256,6 +256,17 @@ class ElementwiseKernel : public BackendKernel {
   bool default_ = false;
 };
 
+// Whether the op's output is a bool, whatever the attribute T.
+inline bool GivesBool(const ElementwiseOp& op) {
+  constexpr DataType kType = DataType::kFloat;
+  if ((op.types & SetOf(kType)) == 0) return false;  // of bits
+  ExpressionBuilder builder;
+  std::vector<Value> x;
+  for (int i = 0; i < op.formula.arity(); ++i)
+    x.push_back(builder.Input(kType));
+  return op.formula(x, 0).type() == DataType::kBool;
+}
+
 }  // namespace internal
 
 // Registers the ops of a table.
@@ -263,12 +274,18 @@ inline void AddElementwiseOps(const Registrar& registrar,
                               const std::vector<ElementwiseOp>& table) {
   for (const ElementwiseOp& op : table) {
     internal::ElementwiseTable().push_back(op);
+    const bool needs_equal_shapes =
+        op.shapes == Shapes::kEqual || op.shapes == Shapes::kEqualSizes;
     if (op.types == 0) {
       registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
+      registrar.AddFusable({op.name, internal::SetOf(DataType::kBool), nullptr,
+                            nullptr, needs_equal_shapes, true});
       continue;
     }
     uint64_t types = op.types & kAllTypes;
     if (HasHostKernel(op.name)) types &= ~kInt32Type;
+    registrar.AddFusable({op.name, types, "T", op.attr, needs_equal_shapes,
+                          internal::GivesBool(op)});
     registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
   }
 }

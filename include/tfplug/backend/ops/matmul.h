@@ -225,6 +225,7 @@ inline void MatMulOps(const Registrar& registrar) {
   for (const char* op : {"BiasAdd", "BiasAddV1"}) {
     registrar.Add<BiasAddKernel>(KernelDef(op), "T", kNumberTypes);
   }
+  registrar.AddFusable({"BiasAdd", kNumberTypes, "T", nullptr, false, false});
   registrar.Add<BiasAddGradKernel>(KernelDef("BiasAddGrad"), "T", kNumberTypes);
 }
 

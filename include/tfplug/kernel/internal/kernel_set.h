@@ -20,10 +20,13 @@ namespace tfplug::internal {
 using TypeAttr = std::pair<absl::string_view, DataType>;
 
 // Calls visit(KernelDef) for each enabled kernel of this library for
-// `device_type`, until a call returns true. Returns whether one did.
+// `device_type`, until a call returns true. Returns whether one did. Leaves out
+// kernels that tfplug made if `only_authors` is true.
 template <class Visit>
-bool AnyKernel(absl::string_view device_type, Visit visit) {
+bool AnyKernel(absl::string_view device_type, Visit visit,
+               bool only_authors = false) {
   for (const KernelRegistration& registration : RegisteredKernels()) {
+    if (only_authors && registration.is_made) continue;
     const KernelDef& def = registration.def;
     absl::string_view type = def.device_type();
     if (type.empty() && registered_platform.device_type != nullptr) {
@@ -49,18 +52,16 @@ class KernelSet {
   // Returns whether there is a kernel for `op` with these type attributes.
   bool Has(absl::string_view op, absl::Span<const TypeAttr> types) const {
     return AnyKernel(device_type_, [&](const KernelDef& def) {
-      if (def.op() != op) return false;
-      for (const KernelDef::Constraint& constraint : def.type_constraints()) {
-        for (const TypeAttr& type : types) {
-          if (type.first != constraint.attr) continue;
-          if (std::find(constraint.types.begin(), constraint.types.end(),
-                        type.second) == constraint.types.end()) {
-            return false;
-          }
-        }
-      }
-      return true;
+      return IsFor(def, op, types);
     });
+  }
+  // Like Has, for kernels that the library's author registered.
+  bool HasAuthors(absl::string_view op,
+                  absl::Span<const TypeAttr> types) const {
+    return AnyKernel(
+        device_type_,
+        [&](const KernelDef& def) { return IsFor(def, op, types); },
+        /*only_authors=*/true);
   }
 
   // Returns the types that the kernels for `op` support for `attr`.
@@ -80,6 +81,21 @@ class KernelSet {
   }
 
  private:
+  static bool IsFor(const KernelDef& def, absl::string_view op,
+                    absl::Span<const TypeAttr> types) {
+    if (def.op() != op) return false;
+    for (const KernelDef::Constraint& constraint : def.type_constraints()) {
+      for (const TypeAttr& type : types) {
+        if (type.first != constraint.attr) continue;
+        if (std::find(constraint.types.begin(), constraint.types.end(),
+                      type.second) == constraint.types.end()) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
   const std::string device_type_;
 };
 

@@ -33,7 +33,7 @@ struct OptimizerTable {
       std::vector<PassEntry> entries;
       AppendFirstPasses(kDeviceType.text, OptimizerT::Settings(), entries);
       OptimizerT::Passes::AppendTo(entries);
-      AppendLastPasses(kDeviceType.text, entries);
+      AppendLastPasses(kDeviceType.text, OptimizerT::Settings(), entries);
       optimizer = new Pipeline(kDeviceType.text, std::move(entries));
       return absl::OkStatus();
     });

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BACKEND_INTERNAL_FUSED_PROGRAM_H_
+#define TFPLUG_BACKEND_INTERNAL_FUSED_PROGRAM_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/backend/ops/elementwise.h"
+#include "tfplug/backend/value.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/fused_map.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// The expression of some of the results of a FusedMap. Rounds after each step
+// as the step's own kernel does when it stores its output, so that the results
+// are the same.
+struct FusedProgram {
+  Expression expression;
+  std::vector<int> inputs;  // those of the FusedMap that it uses
+
+  static absl::StatusOr<FusedProgram> Make(const FusedMap& map,
+                                           const std::vector<int>& results);
+};
+
+// Builds a FusedProgram.
+class FusedProgramBuilder {
+ public:
+  explicit FusedProgramBuilder(const FusedMap& map) : map_(map) {}
+
+  absl::StatusOr<FusedProgram> Build(const std::vector<int>& results) {
+    const size_t n = map_.inputs.size() + map_.steps.size();
+    std::vector<bool> needed(n);
+    for (int result : results) {
+      if (!Mark(result, needed)) return Malformed();
+    }
+    for (size_t i = n; i-- > map_.inputs.size();) {
+      if (!needed[i]) continue;
+      for (int arg : StepOf(i).args) {
+        if (arg >= static_cast<int>(i) || !Mark(arg, needed)) {
+          return Malformed();
+        }
+      }
+    }
+    FusedProgram program;
+    values_.assign(n, Value(&builder_, 0));
+    types_.assign(n, DataType(0));
+    for (size_t i = 0; i < n; ++i) {
+      if (!needed[i]) continue;
+      if (i < map_.inputs.size()) {
+        types_[i] = map_.inputs[i];
+        values_[i] = builder_.Input(types_[i]);
+        program.inputs.push_back(static_cast<int>(i));
+      } else {
+        TFPLUG_RETURN_IF_ERROR(AddStep(StepOf(i), i));
+      }
+    }
+    for (int result : results) {
+      const auto i = static_cast<size_t>(result);
+      builder_.Output(values_[i], types_[i]);
+    }
+    TFPLUG_ASSIGN_OR_RETURN(program.expression, std::move(builder_).Build());
+    return program;
+  }
+
+ private:
+  const FusedMap::Step& StepOf(size_t value) const {
+    return map_.steps[value - map_.inputs.size()];
+  }
+  static bool Mark(int value, std::vector<bool>& needed) {
+    if (value < 0 || static_cast<size_t>(value) >= needed.size()) return false;
+    needed[static_cast<size_t>(value)] = true;
+    return true;
+  }
+  static absl::Status Malformed() {
+    return absl::InvalidArgumentError(
+        "a step or result of the fused op refers to a value that does not "
+        "precede it");
+  }
+
+  absl::Status AddStep(const FusedMap::Step& step, size_t i) {
+    if (step.op == "Const") {
+      types_[i] = step.type;
+      values_[i] = builder_.Add(
+          {Opcode::kConstant, ComputeType(step.type), -1, -1, -1, step.bits});
+      return absl::OkStatus();
+    }
+    std::vector<Value> x;
+    for (int arg : step.args) x.push_back(values_[static_cast<size_t>(arg)]);
+    TFPLUG_ASSIGN_OR_RETURN(const Value y, Apply(step, x));
+    const bool gives_bool = y.type() == DataType::kBool;
+    types_[i] = gives_bool ? DataType::kBool : step.type;
+    const bool is_narrow = ComputeType(types_[i]) != types_[i];
+    values_[i] = is_narrow ? Cast(y, types_[i]) : y;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Value> Apply(const FusedMap::Step& step,
+                              const std::vector<Value>& x) const {
+    const size_t n = x.size();
+    if (step.op == "Cast" && n == 1) return Cast(x[0], ComputeType(step.type));
+    if (step.op == "Select" && n == 3) return Select(x[0], x[1], x[2]);
+    if (step.op == "BiasAdd" && n == 2) return x[0] + x[1];
+    if (step.op == "AddN" && n > 0) {
+      Value sum = x[0];
+      for (size_t i = 1; i < n; ++i) sum = sum + x[i];
+      return sum;
+    }
+    for (const ElementwiseOp& op : ElementwiseTable()) {
+      if (op.name != step.op || op.formula.arity() != static_cast<int>(n)) {
+        continue;
+      }
+      double attr;
+      std::memcpy(&attr, &step.bits, sizeof(attr));
+      return op.formula(x, attr);
+    }
+    return absl::InvalidArgumentError(
+        "the fused op has a step " + step.op + " with " + std::to_string(n) +
+        " inputs, which this library does not compute; it must be created by "
+        "the pass FuseElementwise of the same library");
+  }
+
+  const FusedMap& map_;
+  ExpressionBuilder builder_;
+  std::vector<Value> values_;
+  std::vector<DataType> types_;
+};
+
+inline absl::StatusOr<FusedProgram> FusedProgram::Make(
+    const FusedMap& map, const std::vector<int>& results) {
+  return FusedProgramBuilder(map).Build(results);
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BACKEND_INTERNAL_FUSED_PROGRAM_H_

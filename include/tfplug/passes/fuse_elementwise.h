@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_FUSE_ELEMENTWISE_H_
+#define TFPLUG_PASSES_FUSE_ELEMENTWISE_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/kernel/fused_map.h"
+#include "tfplug/passes/internal/clusters.h"
+#include "tfplug/passes/internal/fusable_nodes.h"
+#include "tfplug/passes/internal/fused_cluster.h"
+#include "tfplug/passes/internal/regions.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Replaces each cluster of element-wise ops on the device by one op, which the
+// backend computes in one Map (backend/ops/fused_map.h). Results are the same:
+// half, bfloat16 and narrow integers are rounded after each op, as in kernels
+// of their own.
+//
+// Two ops that are connected join a cluster if they are on the same device and
+// run in the same branches and loops, and if nothing is known about their
+// shapes that makes one of them smaller than the other. Intermediate values
+// that other nodes use become outputs of the cluster. Left out are ops for
+// which the library's author has registered a kernel, ops that must be
+// preserved, and ops on the host, such as most of int32.
+//
+// Runs last for each device type of a plug-in whose backend has FusedMapOps,
+// unless OptimizerSettings::fuse_elementwise is false or the environment
+// variable TFPLUG_FUSION begins with 0. If TFPLUG_LOG_FUSION is set and does
+// not begin with 0, the pass logs its decisions on stderr.
+class FuseElementwise : public GraphPass {
+ public:
+  static bool IsEnabled() {
+    const char* const value = std::getenv("TFPLUG_FUSION");
+    return value == nullptr || *value != '0';
+  }
+
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    if (!context.HasKernel(kFusedMapOp)) return absl::OkStatus();
+    internal::FusableNodes nodes(graph, context);
+    if (!nodes.has_edges()) return absl::OkStatus();
+    std::vector<std::vector<Node>> clusters;
+    {
+      TFPLUG_ASSIGN_OR_RETURN(const NodeList order, graph.TopologicalOrder());
+      internal::Regions regions(graph, order);
+      nodes.SetRegions(&regions);
+      const auto can_join = [&](const Output& from, Node to) {
+        return nodes.WhyNotJoined(from, to) == nullptr;
+      };
+      internal::Clusters<decltype(can_join)> found(graph, order, can_join);
+      for (const auto& cluster : found.Find()) {
+        Split(graph, context, nodes, cluster, clusters);
+      }
+      if (IsLogged()) LogAlone(graph, nodes, clusters);
+      nodes.SetRegions(nullptr);
+    }
+    for (const auto& cluster : clusters) {
+      internal::FusedCluster fused(graph, context, nodes, cluster);
+      TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
+      if (node && IsLogged()) Log(node, cluster.size());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool IsLogged() {
+    const char* const value = std::getenv("TFPLUG_LOG_FUSION");
+    return value != nullptr && *value != '\0' && *value != '0';
+  }
+
+  // Appends a cluster, in parts that are not too large for one launch.
+  static void Split(Graph& graph, const PassContext& context,
+                    const internal::FusableNodes& nodes,
+                    const std::vector<Node>& cluster,
+                    std::vector<std::vector<Node>>& to) {
+    constexpr size_t kMaxOps = 64, kMaxOperands = 16;
+    if (cluster.size() < 2) return;
+    if (cluster.size() <= kMaxOps &&
+        internal::FusedCluster(graph, context, nodes, cluster).num_operands() <=
+            kMaxOperands) {
+      to.push_back(cluster);
+      return;
+    }
+    // No edge leads from the second half, in topological order, to the first.
+    const auto middle = cluster.begin() + static_cast<int>(cluster.size() / 2);
+    for (const auto& [begin, end] : {std::make_pair(cluster.begin(), middle),
+                                     std::make_pair(middle, cluster.end())}) {
+      for (const auto& part : Connected(nodes, std::vector<Node>(begin, end))) {
+        Split(graph, context, nodes, part, to);
+      }
+    }
+  }
+
+  // Divides nodes, in topological order, into sets that are connected.
+  static std::vector<std::vector<Node>> Connected(
+      const internal::FusableNodes& nodes, const std::vector<Node>& all) {
+    std::map<uint32_t, size_t> sets;  // by node
+    for (size_t i = 0; i < all.size(); ++i) sets[all[i].id()] = i;
+    for (const Node node : all) {
+      for (const Input& input : node.inputs()) {
+        const auto found = sets.find(input.from.node.id());
+        if (found == sets.end() ||
+            nodes.WhyNotJoined(input.from, node) != nullptr) {
+          continue;
+        }
+        const size_t from = found->second, to = sets[node.id()];
+        for (auto& [id, set] : sets) {
+          if (set == from) set = to;
+        }
+      }
+    }
+    std::map<size_t, std::vector<Node>> parts;
+    for (const Node node : all) parts[sets[node.id()]].push_back(node);
+    std::vector<std::vector<Node>> result;
+    for (auto& [set, part] : parts) result.push_back(std::move(part));
+    return result;
+  }
+
+  static void Log(Node node, size_t num_ops) {
+    std::string ops;
+    const auto steps = node.GetAttr<std::vector<std::string>>("steps").value_or(
+        std::vector<std::string>());
+    for (const std::string& step : steps) {
+      const std::string op = step.substr(0, step.find(':'));
+      if (op != "Const") absl::StrAppend(&ops, ops.empty() ? "" : ", ", op);
+    }
+    const size_t num_outputs =
+        node.GetAttr<std::vector<int64_t>>("results")->size();
+    std::fprintf(stderr,
+                 "tfplug: fused %zu ops into '%s' (%d inputs, %zu outputs): "
+                 "%s\n",
+                 num_ops, std::string(node.name()).c_str(), node.num_inputs(),
+                 num_outputs, ops.c_str());
+  }
+
+  // Logs why nodes that could be fused are not fused with their inputs.
+  static void LogAlone(Graph& graph, const internal::FusableNodes& nodes,
+                       const std::vector<std::vector<Node>>& clusters) {
+    std::vector<size_t> cluster_of(graph.max_id(), clusters.size());
+    for (size_t i = 0; i < clusters.size(); ++i) {
+      for (Node node : clusters[i]) cluster_of[node.id()] = i;
+    }
+    for (const Node node : graph.nodes()) {
+      if (!nodes.Has(node)) continue;
+      for (const Input& input : node.inputs()) {
+        const Node from = input.from.node;
+        const size_t cluster = cluster_of[node.id()];
+        if (!from || !nodes.Has(from) ||
+            (cluster < clusters.size() && cluster == cluster_of[from.id()])) {
+          continue;
+        }
+        const char* reason = nodes.WhyNotJoined(input.from, node);
+        if (reason == nullptr) {
+          reason =
+              "a node between them cannot be fused, or the cluster would have "
+              "too many operands";
+        }
+        std::fprintf(
+            stderr, "tfplug: '%s' (%s) is not fused with '%s' (%s): %s\n",
+            std::string(node.name()).c_str(), std::string(node.op()).c_str(),
+            std::string(from.name()).c_str(), std::string(from.op()).c_str(),
+            reason);
+      }
+    }
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_FUSE_ELEMENTWISE_H_

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_CLUSTERS_H_
+#define TFPLUG_PASSES_INTERNAL_CLUSTERS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tfplug/graph/graph.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// Partitions nodes into clusters that can each become one node without creating
+// a cycle.
+//
+// Each node gets a stage, which does not decrease along an edge, and increases
+// along an edge that cannot be inside of a cluster. A cluster is a set of nodes
+// of one stage that are connected by the other edges. A path that leaves a
+// cluster thus never returns to it.
+template <class CanJoin>
+class Clusters {
+ public:
+  // Whether the data edge to input `input` of a node can be inside of a
+  // cluster: bool can_join(Output from, Node to).
+  Clusters(Graph& graph, const NodeList& order, CanJoin can_join)
+      : order_(order),
+        can_join_(std::move(can_join)),
+        stages_(graph.max_id()),
+        parents_(graph.max_id()) {
+    for (uint32_t i = 0; i < parents_.size(); ++i) parents_[i] = i;
+    for (Node node : order_) SetStage(node);
+    for (size_t i = order_.size(); i-- > 0;) MoveToUsers(order_[i]);
+    for (Node node : order_) Join(node);
+  }
+
+  // Returns the clusters of two and more nodes, each in topological order.
+  std::vector<std::vector<Node>> Find() {
+    std::map<uint32_t, size_t> indices;
+    std::vector<std::vector<Node>> all, clusters;
+    for (Node node : order_) {
+      const uint32_t root = RootOf(node.id());
+      const auto [it, is_new] = indices.emplace(root, all.size());
+      if (is_new) all.emplace_back();
+      all[it->second].push_back(node);
+    }
+    for (auto& cluster : all) {
+      if (cluster.size() > 1) clusters.push_back(std::move(cluster));
+    }
+    return clusters;
+  }
+
+ private:
+  static bool ClosesLoop(Node from, Node to) {
+    return (from.op() == "NextIteration" || from.op() == "RefNextIteration") &&
+           (to.op() == "Merge" || to.op() == "RefMerge");
+  }
+  int& StageOf(Node node) { return stages_[node.id()]; }
+
+  // Sets the first stage in which the node can be.
+  void SetStage(Node node) {
+    int stage = 0;
+    for (const Input& input : node.inputs()) {
+      const Node from = input.from.node;
+      if (!from || ClosesLoop(from, node)) continue;
+      // A constant has no data inputs, and its control inputs add a step.
+      const bool joins = from.op() == "Const" || can_join_(input.from, node);
+      const int step = joins ? 0 : 1;
+      stage = std::max(stage, StageOf(from) + step);
+    }
+    for (Node from : node.controls()) {
+      if (from) stage = std::max(stage, StageOf(from) + 1);
+    }
+    StageOf(node) = stage;
+  }
+
+  // Moves a node to the stage of its users if it can join one of them there.
+  void MoveToUsers(Node node) {
+    constexpr int kNone = std::numeric_limits<int>::max();
+    int last = kNone;  // the last stage in which the node can be
+    bool joins_last = false;
+    for (const Use& use : node.uses()) {
+      if (ClosesLoop(node, use.node)) return;
+      const bool joins =
+          !use.is_control() && can_join_({node, PortOf(use)}, use.node);
+      const int stage = StageOf(use.node) - (joins ? 0 : 1);
+      if (stage < last) joins_last = false;
+      if (stage <= last) joins_last |= joins;
+      last = std::min(last, stage);
+    }
+    if (joins_last && last > StageOf(node)) StageOf(node) = last;
+  }
+  static int PortOf(const Use& use) { return use.node.input(use.input).port; }
+
+  void Join(Node node) {
+    for (const Input& input : node.inputs()) {
+      const Node from = input.from.node;
+      if (!from || StageOf(from) != StageOf(node) ||
+          !can_join_(input.from, node)) {
+        continue;
+      }
+      parents_[RootOf(from.id())] = RootOf(node.id());
+    }
+  }
+  uint32_t RootOf(uint32_t id) {
+    while (parents_[id] != id) id = parents_[id] = parents_[parents_[id]];
+    return id;
+  }
+
+  const NodeList& order_;
+  CanJoin can_join_;
+  std::vector<int> stages_;        // by node
+  std::vector<uint32_t> parents_;  // by node: a forest of clusters
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_INTERNAL_CLUSTERS_H_

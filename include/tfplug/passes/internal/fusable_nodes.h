@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_FUSABLE_NODES_H_
+#define TFPLUG_PASSES_INTERNAL_FUSABLE_NODES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/shape.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/pass_context.h"
+#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/internal/kernel_set.h"
+#include "tfplug/passes/internal/regions.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// Whether the shapes are equal in all runs. Unknown dimensions
+// with the same number below -1 are equal: TensorFlow's inference numbers them.
+inline bool AreEqual(const PartialShape& a, const PartialShape& b) {
+  if (!a.has_rank() || a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a.dim(i) != b.dim(i) || a.dim(i) == -1) return false;
+  }
+  return true;
+}
+// Whether the shapes are known to differ, or likely to.
+inline bool AreDifferent(const PartialShape& a, const PartialShape& b) {
+  if (!a.has_rank() || !b.has_rank()) return false;
+  if (a.rank() != b.rank()) return true;
+  for (int i = 0; i < a.rank(); ++i) {
+    const int64_t x = a.dim(i), y = b.dim(i);
+    // A dimension of 1 is likely to be broadcast to one that is unknown.
+    if (x != y && ((x >= 0 && y >= 0) || x == 1 || y == 1)) return true;
+  }
+  return false;
+}
+
+// The nodes of a graph that the backend computes element by element.
+class FusableNodes {
+ public:
+  FusableNodes(Graph& graph, const PassContext& context)
+      : context_(context),
+        kernels_(context.device_type()),
+        rows_(graph.max_id()),
+        shapes_(graph.max_id()) {
+    for (const FusableOp& row : FusableOps()) {
+      if (!graph.has_op(row.op)) continue;
+      for (const Node node : graph.nodes(row.op)) {
+        if (IsFusable(row, node)) rows_[node.id()] = &row;
+      }
+    }
+    for (const FusableOp& row : FusableOps()) {
+      if (!graph.has_op(row.op)) continue;
+      for (const Node node : graph.nodes(row.op)) {
+        if (rows_[node.id()] == nullptr) continue;
+        for (const Input& input : node.inputs()) {
+          has_edges_ |= input.from && Has(input.from.node);
+        }
+      }
+    }
+  }
+
+  // Whether an edge connects two of the nodes.
+  bool has_edges() const { return has_edges_; }
+  bool Has(Node node) const {
+    return node.id() < rows_.size() && rows_[node.id()] != nullptr;
+  }
+  const FusableOp& row(Node node) const { return *rows_[node.id()]; }
+  void SetRegions(const Regions* regions) { regions_ = regions; }
+
+  // Returns null if the nodes of the edge can be in one cluster, and otherwise
+  // the reason.
+  const char* WhyNotJoined(const Output& from, Node to) const {
+    if (!from || !Has(from.node) || !Has(to)) {
+      return "one of them is no element-wise op of the backend";
+    }
+    if (from.node.device() != to.device()) return "they are on two devices";
+    if (regions_->of(from.node) != regions_->of(to)) {
+      return "they run in different branches or loops";
+    }
+    if (AreDifferent(ShapeOf(from.node), ShapeOf(to))) {
+      return "its input is broadcast";
+    }
+    if (row(to).needs_equal_shapes && !HasEqualInputs(to)) {
+      return "its inputs may have different shapes";
+    }
+    return nullptr;
+  }
+
+  // Returns the type of an input of a fusable node.
+  DataType InputType(Node node, int i) const {
+    const FusableOp& op = row(node);
+    if (op.type_attr == nullptr) return DataType::kBool;
+    const absl::string_view name = op.op;
+    if (i == 0 && (name == "SelectV2" || name == "Select")) {
+      return DataType::kBool;
+    }
+    const char* const attr = name == "Cast" ? "SrcT" : op.type_attr;
+    return node.GetAttr<DataType>(attr).value_or(DataType(0));
+  }
+  DataType StepType(Node node) const {
+    const FusableOp& op = row(node);
+    if (op.type_attr == nullptr) return DataType::kBool;
+    return node.GetAttr<DataType>(op.type_attr).value_or(DataType(0));
+  }
+  DataType OutputType(Node node) const {
+    return row(node).gives_bool ? DataType::kBool : StepType(node);
+  }
+
+  // Returns the shape of output 0; of unknown rank if it is not known.
+  const PartialShape& ShapeOf(Node node) const {
+    auto& [is_known, shape] = shapes_[node.id()];
+    if (!is_known) {
+      const auto outputs = context_.properties().GetOutputs(node.name());
+      if (outputs.ok() && !outputs->empty()) shape = (*outputs)[0].shape;
+      is_known = true;
+    }
+    return shape;
+  }
+
+ private:
+  bool IsFusable(const FusableOp& op, Node node) const {
+    if (!context_.IsOnDevice(node.device()) ||
+        context_.IsPreserved(node.name())) {
+      return false;
+    }
+    const auto supports = [&](DataType type) {
+      return static_cast<int>(type) < 64 && static_cast<int>(type) > 0 &&
+             (op.types & uint64_t{1} << static_cast<int>(type)) != 0;
+    };
+    if (op.type_attr != nullptr) {
+      const auto type = node.GetAttr<DataType>(op.type_attr);
+      if (!type.ok() || !supports(*type)) return false;
+      if (HasAuthorsKernel(op, *type)) return false;
+    } else if (HasAuthorsKernel(op, DataType::kBool)) {
+      return false;
+    }
+    const absl::string_view name = op.op;
+    if (name == "Cast") {
+      const auto from = node.GetAttr<DataType>("SrcT");
+      return from.ok() && supports(*from) &&
+             !node.GetAttr<bool>("Truncate").value_or(false);
+    }
+    if (name == "BiasAdd") {
+      return node.GetAttr<std::string>("data_format").value_or("NHWC") ==
+             "NHWC";
+    }
+    // If incompatible shapes are no error, Equal has a result for them.
+    return node.GetAttr<bool>("incompatible_shape_error").value_or(true) ||
+           HasFittingInputs(node);
+  }
+
+  // Whether the library's author has registered a kernel, which wins over the
+  // one made from primitives.
+  bool HasAuthorsKernel(const FusableOp& op, DataType type) const {
+    const auto [it, is_new] =
+        authors_.emplace(std::make_pair(&op, type), false);
+    if (is_new) {
+      const TypeAttr attr(op.type_attr == nullptr ? "" : op.type_attr, type);
+      it->second = kernels_.HasAuthors(op.op, absl::MakeConstSpan(&attr, 1));
+    }
+    return it->second;
+  }
+
+  // Whether the inputs have the same shape, or are scalars.
+  bool HasFittingInputs(Node node) const {
+    const auto inputs = context_.properties().GetInputs(node.name());
+    if (!inputs.ok()) return false;
+    const PartialShape* shape = nullptr;
+    for (const TensorProperties& input : *inputs) {
+      if (input.shape.rank() == 0) continue;
+      if (shape != nullptr && !AreEqual(input.shape, *shape)) return false;
+      shape = &input.shape;
+    }
+    return true;
+  }
+  bool HasEqualInputs(Node node) const {
+    const auto inputs = context_.properties().GetInputs(node.name());
+    if (!inputs.ok()) return false;
+    for (const TensorProperties& input : *inputs) {
+      if (!AreEqual(input.shape, (*inputs)[0].shape)) return false;
+    }
+    return true;
+  }
+
+  const PassContext& context_;
+  const KernelSet kernels_;
+  std::vector<const FusableOp*> rows_;                         // by node
+  mutable std::vector<std::pair<bool, PartialShape>> shapes_;  // by node
+  mutable std::map<std::pair<const FusableOp*, DataType>, bool> authors_;
+  const Regions* regions_ = nullptr;
+  bool has_edges_ = false;
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_INTERNAL_FUSABLE_NODES_H_

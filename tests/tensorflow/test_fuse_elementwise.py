@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FuseElementwise, the pass that fuses element-wise ops on every device with a backend:
+functions and models have the same results with and without it, and run fewer ops."""
+
+import os
+
+import harness
+import numpy as np
+import pytest
+
+REFERENCE = str(harness.small_plugin_path("reference_device"))
+FUSED = "TfplugFusedMapV1"
+# Ops without a launch.
+BOOKKEEPING = {
+    "_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp",
+    "Identity", "ReadVariableOp", "AssignVariableOp", "VarHandleOp",
+    "VarIsInitializedOp", "Reshape", "Switch", "Merge", "Enter", "Exit",
+    "NextIteration", "LoopCond"}
+
+
+def _device(tf):
+    return [d.device_type for d in tf.config.list_physical_devices()
+            if d.device_type in ("SIM", "REFERENCE")][0]
+
+
+def _set_fusion(fuse):
+    os.environ["TFPLUG_FUSION"] = "1" if fuse else "0"
+
+
+def _run(tf, function, arguments, fuse):
+    """Returns the results as arrays, and the ops with a launch."""
+    import graph_runs
+    _set_fusion(fuse)
+    traced = tf.function(function, autograph=False, jit_compile=False)
+    device = _device(tf)
+    with tf.device(f"/device:{device}:0"):
+        result, ops = graph_runs.executed(lambda: [
+            x.numpy() for x in tf.nest.flatten(traced(*arguments))])
+    return result, [op for op in ops if op not in BOOKKEEPING]
+
+
+# ---- Functions ---------------------------------------------------------------
+
+def _cases(tf):
+    """Returns {name: (function, arguments, the number of fused ops)}."""
+    random = np.random.default_rng(0)
+
+    def draw(*shape):
+        return random.normal(size=shape).astype(np.float32)
+
+    x, y, row, column = draw(4, 6), draw(4, 6), draw(6), draw(4, 1)
+    variable = tf.Variable(draw(4, 6))
+
+    def shared(x, y):
+        a = tf.tanh(x + y)
+        return a, tf.exp(a) * y, tf.reduce_sum(a)
+
+    def mixed(x, y):
+        low = tf.cast(x, tf.float16) * tf.cast(y, tf.float16)
+        return tf.cast(tf.tanh(low + 0.1), tf.float32) * 2.0, low
+
+    def integers(x):
+        n = tf.cast(x * 10.0, tf.int64)
+        return tf.where(n % 3 == 0, x, -x), n, tf.logical_and(n > 2, x < 0.5)
+
+    def gradient(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            loss = tf.reduce_sum(tf.sigmoid(x * y) * tf.tanh(x) + tf.nn.softplus(y))
+        return tape.gradient(loss, [x, y])
+
+    def loop(x):
+        return tf.while_loop(
+            lambda i, v, w: i < 3,
+            lambda i, v, w: (i + 1, tf.tanh(v) * 0.5 + w, tf.sigmoid(w) * tf.tanh(v)),
+            [0, x, x + 1.0])[1:]
+
+    def branch(x, y):
+        a = tf.tanh(x) * 2.0
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: (tf.exp(a) * y + a, a),
+                       lambda: (a - 1.0, a * y))
+
+    def update(x):
+        before = tf.tanh(variable * x) + 1.0
+        with tf.control_dependencies([before]):
+            variable.assign(tf.exp(before) * 0.25)
+        return tf.exp(variable.read_value() - x) * 2.0, before
+
+    def unknown(x, y, row):
+        v = tf.tanh(x) * y  # y may be broadcast, or broadcast x
+        return v, tf.exp(v) + row
+
+    dynamic = tf.function(
+        unknown, autograph=False, jit_compile=False, input_signature=[
+            tf.TensorSpec([None, None]), tf.TensorSpec([None, None]),
+            tf.TensorSpec([None])])
+    return {
+        "a chain": (lambda x: tf.tanh(tf.exp(x * 0.5) + 1.0) - x, [x], 1),
+        "several outputs": (shared, [x, y], 1),
+        "a row": (lambda x, r: tf.nn.relu(x * r + r), [x, row], 1),
+        "a row and a column": (lambda r, c: tf.exp(r * c) + r, [row, column], 1),
+        "scalars": (lambda x: tf.exp(x * x[0, 0]) + x[1, 1], [x], 1),
+        "a bias": (lambda x, r: tf.tanh(tf.nn.bias_add(tf.nn.softmax(x), r)) * 2.0,
+                   [x, row], 1),
+        "empty": (lambda x: tf.exp(tf.tanh(x)), [x[:0]], 1),
+        "mixed precision": (mixed, [x, y], 1),
+        "integers and bools": (integers, [x], 1),
+        "a gradient": (gradient, [x, y], 1),
+        "a loop": (loop, [x], 1),
+        "a branch": (branch, [x, y], 2),
+        "the other branch": (branch, [-np.abs(x), y], 2),
+        "control edges": (update, [x], 3),
+        "unknown shapes, equal": (dynamic.python_function, [x, y, row], 1),
+        "dynamic": (lambda *a: dynamic(*a), [x, y, row], 1),
+        "dynamic, broadcast": (lambda *a: dynamic(*a), [x, column, row], 1),
+    }
+
+
+def functions():
+    """Returns a description of what is wrong with each case."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    wrong = {}
+    cases = _cases(tf)
+    for name, (function, arguments, count) in cases.items():
+        arguments = [tf.constant(a) for a in arguments]
+        before, old = _run(tf, function, arguments, fuse=False)
+        after, new = _run(tf, function, arguments, fuse=True)
+        if any(not np.array_equal(a, b, equal_nan=True)
+               for a, b in zip(before, after)):
+            wrong[name] = f"differs: {before} {after}"
+        if FUSED in old or new.count(FUSED) != count or len(new) >= len(old):
+            wrong[name] = f"runs {sorted(new)}, without fusion {sorted(old)}"
+    return wrong
+
+
+@pytest.mark.parametrize("plugin", ["cpu_sim", "reference"])
+def test_functions(plugin):
+    env = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": REFERENCE}
+    result = (harness.run(functions) if plugin == "cpu_sim" else
+              harness.run(functions, env=env, plugin=False))
+    assert result.ok, result
+    assert result.value == {}
+
+
+def fetched():
+    """Returns the values of two ops of a cluster that a session fetches."""
+    import tensorflow as tf
+    _set_fusion(True)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        with tf.device("/device:SIM:0"):
+            x = tf.compat.v1.placeholder(tf.float32, [3])
+            a = tf.tanh(x * 2.0)
+            b = tf.exp(a + 1.0) * a
+        return [v.tolist() for v in session.run([a, b], {x: [0.0, 1.0, 2.0]})], [
+            v.tolist() for v in session.run([b], {a: [0.0, 1.0, 2.0]})]
+
+
+def test_fetched_and_fed_ops():
+    result = harness.run(fetched)
+    assert result.ok, result
+    (a, b), [c] = result.value
+    np.testing.assert_allclose(a, np.tanh([0.0, 2.0, 4.0]), rtol=1e-6)
+    np.testing.assert_allclose(b, np.exp(np.add(a, 1)) * a, rtol=1e-6)
+    np.testing.assert_allclose(c, np.exp([1.0, 2.0, 3.0]) * [0, 1, 2], rtol=1e-6)
+
+
+# ---- Models ------------------------------------------------------------------
+
+def _mlp(models):
+    import keras
+    layers = [keras.layers.Dense(32, "relu") for _ in range(4)]
+    model = keras.Sequential([keras.Input((20,)), *layers, keras.layers.Dense(10)])
+    images, labels = models._batch((16, 20), 10, seed=3)
+    return models._compiled(model, "adam", images, labels)
+
+
+def _step_ops(tf, step):
+    """Returns the ops with a launch in the graph of a step, which has not run."""
+    from tensorflow.python.eager import context
+    context.context().enable_run_metadata()
+    try:
+        step()
+        graphs = context.context().export_run_metadata().function_graphs
+    finally:
+        context.context().disable_run_metadata()
+    each = [[node.op for graph in function.partition_graphs for node in graph.node]
+            for function in graphs]
+    return [op for op in max(each, key=len) if op not in BOOKKEEPING]
+
+
+def train(name):
+    """Returns, without and with fusion, the losses of three steps, the sum of each
+    weight, and the number of ops with a launch in a step, and of fused ones."""
+    import models
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    outcome = []
+    for fuse in (False, True):
+        _set_fusion(fuse)
+        with tf.device("/device:SIM:0"):
+            model, inputs, labels = (
+                _mlp(models) if name == "mlp" else getattr(models, name)())
+            losses = []
+            step = lambda m=model, to=losses: to.append(
+                float(m.train_on_batch(inputs, labels)))
+            ops = _step_ops(tf, step)
+            step()
+            step()
+        outcome.append([
+            losses, [float(np.sum(w.numpy(), dtype=np.float64))
+                     for w in model.trainable_variables],
+            len(ops), ops.count(FUSED)])
+    return outcome
+
+
+def test_models():
+    # The largest part of the launches that fusion may leave: a third of those of
+    # Adam with ten variables.
+    most = {"mlp": 1 / 3, "lstm": 0.65}
+    for name, result in zip(most, harness.run_each(train, [[n] for n in most])):
+        assert result.ok, result
+        (losses, weights, count, unfused), (fused_losses, fused_weights,
+                                            fused_count, fused) = result.value
+        assert unfused == 0 and fused > 0, name
+        assert fused_losses == losses, name
+        assert fused_weights == weights, name
+        assert fused_count <= most[name] * count, (name, fused_count, count)
