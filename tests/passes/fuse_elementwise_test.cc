@@ -287,22 +287,42 @@ TEST_CASE("what is known to be broadcast stays apart") {
 
 TEST_CASE("equal unknown dimensions are fused") {
   Fusion f;
+  f.Feed<bool>("p", {3}, {true, false, true});
   f.Feed("x", {3}, {-1, 0, 1});
-  f.Feed("dy", {3}, {1, 1, 1});
   f.Add("tanh", "Tanh", {"x"});
-  // Its inputs need to have as many elements; nothing is known about them.
-  f.Add("grad", "TanhGrad", {"tanh", "dy"});
-  f.Add("out", "Identity", {"grad"});
+  // The condition of Select may be a vector that chooses rows.
+  f.Add("select", "Select", {"p", "tanh", "x"});
+  f.Add("out", "Identity", {"select"});
   f.Fuse();
-  CHECK(f.Ops() == "Identity Tanh TanhGrad");
-  const PartialShape shape(Shape{-5, 3});
-  f.item.inputs["grad"] = {{capi::TF_FLOAT, shape, ""},
-                           {capi::TF_FLOAT, PartialShape(Shape{-6, 3}), ""}};
+  CHECK(f.Ops() == "Identity Select Tanh");
+  const PartialShape shape(Shape{-5, 3}), other(Shape{-6, 3});
+  f.item.inputs["select"] = {{capi::TF_BOOL, other, ""},
+                             {capi::TF_FLOAT, shape, ""},
+                             {capi::TF_FLOAT, shape, ""}};
   f.Fuse();
-  CHECK(f.Ops() == "Identity Tanh TanhGrad");
-  f.item.inputs["grad"][1].shape = shape;
+  CHECK(f.Ops() == "Identity Select Tanh");
+  f.item.inputs["select"][0].shape = shape;
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
+}
+
+TEST_CASE("gradients check at run time that shapes are equal") {
+  Fusion f;
+  f.Feed("x", {3}, {-1, 0, 1});
+  f.Feed("dy", {3}, {1, 1, 1});
+  f.Feed("wrong", {1, 3}, {1, 1, 1});
+  f.Add("tanh", "Tanh", {"x"});
+  f.Add("relu", "ReluGrad", {"dy", "tanh"});
+  f.Add("out", "Identity", {"relu"});
+  const std::string expected = f.Result("out");
+  f.values.clear();
+  f.Fuse();
+  CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
+  CHECK(f.Result("out") == expected);
+  f.values.clear();
+  f.feeds.at("dy") = f.feeds.at("wrong");
+  CHECK(absl::StrContains(f.Result("out"),
+                          "all inputs must have the same shape"));
 }
 
 TEST_CASE("no cycle is created") {

@@ -81,6 +81,7 @@ def _cases(tf):
                        lambda: (a - 1.0, a * y))
 
     def update(x):
+        variable.assign(x)
         before = tf.tanh(variable * x) + 1.0
         with tf.control_dependencies([before]):
             variable.assign(tf.exp(before) * 0.25)

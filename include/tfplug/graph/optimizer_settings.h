@@ -91,9 +91,10 @@ struct OptimizerSettings {
   // type.
   bool keep_to_own_kernels = true;
   // Runs FuseElementwise (passes/fuse_elementwise.h) after the author's passes.
-  // Has no effect for TensorFlow's own device types (CPU, GPU, TPU), and if the
-  // library's backend has no FusedMapOps.
-  bool fuse_elementwise = true;
+  // The environment variable TFPLUG_FUSION=1 or 0 overrides it. Has no effect
+  // for TensorFlow's own device types (CPU, GPU, TPU), and if the library's
+  // backend has no FusedMapOps.
+  bool fuse_elementwise = false;
 };
 
 }  // namespace tfplug

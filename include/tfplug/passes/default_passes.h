@@ -48,7 +48,7 @@ inline void AppendLastPasses(std::string_view device_type,
                              const OptimizerSettings& settings,
                              std::vector<PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
-  if (settings.fuse_elementwise && FuseElementwise::IsEnabled()) {
+  if (FuseElementwise::IsEnabled(settings.fuse_elementwise)) {
     entries.push_back(MakePassEntry<FuseElementwise>());
   }
   if (ReportFallback::IsEnabled()) {

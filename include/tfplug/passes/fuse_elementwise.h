@@ -37,15 +37,16 @@ namespace tfplug {
 // which the library's author has registered a kernel, ops that must be
 // preserved, and ops on the host, such as most of int32.
 //
-// Runs last for each device type of a plug-in whose backend has FusedMapOps,
-// unless OptimizerSettings::fuse_elementwise is false or the environment
-// variable TFPLUG_FUSION begins with 0. If TFPLUG_LOG_FUSION is set and does
-// not begin with 0, the pass logs its decisions on stderr.
+// Runs last for each device type of a plug-in whose backend has FusedMapOps, if
+// OptimizerSettings::fuse_elementwise is true. The environment variable
+// TFPLUG_FUSION overrides the setting: off if it begins with 0, on otherwise.
+// If TFPLUG_LOG_FUSION is set and does not begin with 0, the pass logs its
+// decisions on stderr.
 class FuseElementwise : public GraphPass {
  public:
-  static bool IsEnabled() {
+  static bool IsEnabled(bool setting) {
     const char* const value = std::getenv("TFPLUG_FUSION");
-    return value == nullptr || *value != '0';
+    return value == nullptr || *value == '\0' ? setting : *value != '0';
   }
 
   absl::Status Run(Graph& graph, const PassContext& context) override {

@@ -311,7 +311,7 @@ inline void ConvertOps(const Registrar& registrar) {
   registrar.AddFusable({"Cast", kAllTypes, "DstT", nullptr, false, false});
   registrar.AddFusable({"Select", kAllTypes, "T", nullptr, true, false});
   registrar.AddFusable(
-      {"AddN", kNumberTypes & ~kInt32Type, "T", nullptr, true, false});
+      {"AddN", kNumberTypes & ~kInt32Type, "T", nullptr, false, false});
   registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
                             kCopiedTypes & ~kInt32Type);
   registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);

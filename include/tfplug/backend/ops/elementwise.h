@@ -274,18 +274,16 @@ inline void AddElementwiseOps(const Registrar& registrar,
                               const std::vector<ElementwiseOp>& table) {
   for (const ElementwiseOp& op : table) {
     internal::ElementwiseTable().push_back(op);
-    const bool needs_equal_shapes =
-        op.shapes == Shapes::kEqual || op.shapes == Shapes::kEqualSizes;
     if (op.types == 0) {
       registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
       registrar.AddFusable({op.name, internal::SetOf(DataType::kBool), nullptr,
-                            nullptr, needs_equal_shapes, true});
+                            nullptr, false, true});
       continue;
     }
     uint64_t types = op.types & kAllTypes;
     if (HasHostKernel(op.name)) types &= ~kInt32Type;
-    registrar.AddFusable({op.name, types, "T", op.attr, needs_equal_shapes,
-                          internal::GivesBool(op)});
+    registrar.AddFusable(
+        {op.name, types, "T", op.attr, false, internal::GivesBool(op)});
     registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
   }
 }
