@@ -43,6 +43,8 @@ LARGE_ROUNDS = 3
 TURN_MS = 5
 COUNTED = ["resnet50_train_grappler", "bert12_train_grappler",
            "lstm_train_grappler", "synthetic:10000"]
+# Those in which the instructions of fuse are compared with upb.
+COMPARED = [name for name in STRUCTURAL if name != "synthetic:100000"]
 STRESS_SIZES = [10**3, 10**4, 10**5, 10**6]
 
 
@@ -193,6 +195,10 @@ class Bench:
                         for side in sides)]
         return cells
 
+    def fuse_ratio(self, name):
+        """Returns how many times the instructions of the view upb takes."""
+        return self.count("upb", "fuse", name) / self.count("view", "fuse", name)
+
 
 class Times:
     """The seconds of each call on a graph: by side and job, by round."""
@@ -226,6 +232,14 @@ def summarize(ratios, titles):
     return text.rstrip("\n")
 
 
+def summarize_instructions(ratios, opponent):
+    if not ratios:
+        return ""
+    return (f"On the {len(ratios)} graphs of up to 20,000 nodes, fuse with {opponent} "
+            f"takes {median(ratios):.1f}\ntimes as many instructions as with the view "
+            f"in the median, and at least\n{min(ratios):.1f} times as many.")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench graph")
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
@@ -255,11 +269,14 @@ def main():
                  if "traced" not in name and "1000000" not in name]
         counted = [building.row(bench.instructions(name))
                    for name in COUNTED if name in names]
+        compared = [bench.fuse_ratio(name) for name in COMPARED
+                    if name in names]
     text = TEXT.format(
         **bench.titles, machine=machine(), rounds=args.rounds,
         cold_runs=COLD_RUNS, fuse="\n".join(fuse), order="\n".join(order),
         turn=TURN_MS, cold="\n".join(first), instructions="\n".join(counted),
         summary=summarize(ratios, bench.titles) if ratios else "",
+        compared=summarize_instructions(compared, bench.titles["upb"]),
         stress=section)
     print(text)
     if args.write:

@@ -86,6 +86,8 @@ counts as a loop with vectors of 32 bytes.
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 {instructions}
 
+{compared}
+
 {stress}"""
 
 STRESS_TEXT = STRESS_SECTION + """
