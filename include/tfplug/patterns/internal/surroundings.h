@@ -120,14 +120,33 @@ class PatternSurroundings {
       if (match_.element(i)->has_many_outputs) return CheckOutputs(i, kFar + 2);
       return true;
     }
-    for (const Use use : node.uses()) {
-      if (!IsConsumed(use)) {
+    if (!IsUsedOnce(i)) {
+      for (const Use use : node.uses()) {
+        if (IsConsumed(use)) continue;
         return Fail(use.is_control() ? Reason::kControlUsed : Reason::kUsed,
                     kFar + 2, node, use.node);
       }
     }
     return !context_.IsPreserved(node.name()) ||
            Fail(Reason::kPreserved, kFar + 2, node);
+  }
+  // Whether the node's only use is an input of a consumed node that was matched
+  // shortly before it. Does not need the graph's lists of uses, which take
+  // longer to build than most rules take to run.
+  bool IsUsedOnce(size_t i) const {
+    constexpr size_t kNear = 4;
+    constexpr int kFewInputs = 8;
+    const Node& node = match_.output(i).node;
+    if (node.num_uses() != 1) return false;
+    for (size_t j = i; j-- > (i > kNear ? i - kNear : 0);) {
+      if (j > 0 && !match_.IsConsumed(j)) continue;
+      const Node& user = match_.output(j).node;
+      if (!user || user.num_inputs() > kFewInputs) continue;
+      for (const Input input : user.inputs()) {
+        if (input.from.node == node) return true;
+      }
+    }
+    return false;
   }
   bool IsConsumed(const Use& use) const {
     return match_.AnyOf(
