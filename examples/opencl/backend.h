@@ -99,7 +99,8 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
       cl.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size,
                                text, text_size);
     });
-    return absl::InternalError(absl::StrCat(status.message(), ":\n", log));
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), ":\n", log));
   }
 };
 

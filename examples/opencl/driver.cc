@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +12,38 @@ namespace opencl {
 
 Driver cl;
 
+namespace {
+
+// Not an error code of OpenCL.
+constexpr cl_int kForked = -10000;
+
+template <class... Args>
+void FailAlways(cl_int (*&function)(Args...)) {
+  function = [](Args...) -> cl_int { return kForked; };
+}
+// Functions that create objects need no thread of the driver.
+template <class Object, class... Args>
+void FailAlways(Object* (*&)(Args...)) {}
+
+// Runs in a forked child, which has none of the driver's threads: most calls
+// would wait for one forever.
+void FailInForkedChild() {
+#define OPENCL_FAIL(name) FailAlways(cl.name);
+  OPENCL_FUNCTIONS(OPENCL_FAIL)
+#undef OPENCL_FAIL
+}
+
+}  // namespace
+
 absl::Status ToStatus(cl_int code, const char* function) {
   if (code == CL_SUCCESS) return absl::OkStatus();
+  if (code == kForked) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        function,
+        ": the process was forked after OpenCL was used, and the child has no "
+        "threads of the driver; use the device in the child only (for example "
+        "with the multiprocessing start method \"spawn\")"));
+  }
   const std::string text =
       absl::StrCat(function, " returned OpenCL's error ", code);
   const bool is_full =
@@ -63,6 +95,7 @@ absl::Status Driver::Load() {
 #define OPENCL_LOAD(name) TFPLUG_RETURN_IF_ERROR(library.Get(#name, &name));
   OPENCL_FUNCTIONS(OPENCL_LOAD)
 #undef OPENCL_LOAD
+  pthread_atfork(nullptr, nullptr, &FailInForkedChild);
   cl_platform_id platforms[16];
   cl_uint count = 0;
   if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) count = 0;

@@ -6,6 +6,7 @@ import harness
 import numpy as np
 import opencl_cases as cases
 import pytest
+from test_devices import use_after_fork
 
 PLUGIN = harness.plugin_path().parents[1] / "opencl/libtfplug_opencl.so"
 pytestmark = pytest.mark.skipif(
@@ -34,6 +35,14 @@ def test_out_of_memory():
     error, total = run(cases.fill_memory)
     assert error == "ResourceExhaustedError"
     assert total == 2000
+
+
+def test_use_after_fork_is_an_error():
+    exit_code, messages, after = run(use_after_fork, "OPENCL:0")
+    assert exit_code == 0, "the child hangs"
+    assert len(messages) == 2 and after == [2.0, 4.0]
+    for message in messages:
+        assert "the process was forked" in message
 
 
 def test_no_driver():

@@ -322,6 +322,8 @@ TEST_CASE("pthread_exit in a hook aborts, and the log says why") {
                       []() -> absl::Status { pthread_exit(nullptr); });
     });
   });
+  CAPTURE(text);
+  CAPTURE(status);
   CHECK(text.find("pthread_exit or pthread_cancel: ended a thread inside a "
                   "hook") != std::string::npos);
   CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));

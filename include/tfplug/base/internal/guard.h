@@ -42,7 +42,12 @@ namespace tfplug::internal {
 // them. The exception with which glibc's pthread_exit unwinds the stack
 // therefore ends the process here, after a message: no thread of TensorFlow may
 // end in a hook.
-[[gnu::cold, gnu::noinline]] inline absl::Status CurrentException() noexcept {
+//
+// The object of that exception does not exist: libstdc++ binds the reference to
+// null, which sanitizers would report.
+[[gnu::cold,
+  gnu::noinline]] __attribute__((no_sanitize("null"))) inline absl::Status
+CurrentException() noexcept {
 #if defined(__cpp_exceptions)
   try {
     try {
