@@ -108,25 +108,28 @@ class FuseElementwise : public GraphPass {
   // Divides nodes, in topological order, into sets that are connected.
   static std::vector<std::vector<Node>> Connected(
       const internal::FusableNodes& nodes, const std::vector<Node>& all) {
-    std::map<uint32_t, size_t> sets;  // by node
-    for (size_t i = 0; i < all.size(); ++i) sets[all[i].id()] = i;
-    for (const Node node : all) {
-      for (const Input& input : node.inputs()) {
-        const auto found = sets.find(input.from.node.id());
-        if (found == sets.end() ||
-            nodes.WhyNotJoined(input.from, node) != nullptr) {
-          continue;
-        }
-        const size_t from = found->second, to = sets[node.id()];
-        for (auto& [id, set] : sets) {
-          if (set == from) set = to;
+    std::map<uint32_t, size_t> indices;  // by node
+    std::vector<size_t> parents(all.size());
+    const auto root_of = [&](size_t i) {
+      while (parents[i] != i) i = parents[i] = parents[parents[i]];
+      return i;
+    };
+    for (size_t i = 0; i < all.size(); ++i) {
+      indices[all[i].id()] = parents[i] = i;
+      for (const Input& input : all[i].inputs()) {
+        const auto from = indices.find(input.from.node.id());
+        if (from != indices.end() &&
+            nodes.WhyNotJoined(input.from, all[i]) == nullptr) {
+          parents[root_of(from->second)] = i;
         }
       }
     }
     std::map<size_t, std::vector<Node>> parts;
-    for (const Node node : all) parts[sets[node.id()]].push_back(node);
+    for (size_t i = 0; i < all.size(); ++i) {
+      parts[root_of(i)].push_back(all[i]);
+    }
     std::vector<std::vector<Node>> result;
-    for (auto& [set, part] : parts) result.push_back(std::move(part));
+    for (auto& [root, part] : parts) result.push_back(std::move(part));
     return result;
   }
 
