@@ -78,11 +78,14 @@ def run_model(kind, device, steps=2):
                 gradients = [g.numpy().tolist() for g in found]
     graphs = context.context().export_run_metadata().function_graphs
     context.context().disable_run_metadata()
-    ran = [(n.op, n.device) for function in graphs
-           for graph in function.partition_graphs for n in graph.node]
+    nodes = [n for function in graphs for graph in function.partition_graphs
+             for n in graph.node]
+    ran = [(n.op, n.device) for n in nodes]
+    copies = [n.name for n in nodes if "LogicalAnd" in n.name and
+              n.op in ("_HostSend", "_HostRecv", "_Send", "_Recv")]
     return dict(output=[outputs], gradient=gradients, losses=losses,
                 ops=sorted({op for op, _ in ran}),
-                count=len(ran),
+                count=len(ran), copies=copies,
                 elsewhere=sorted({op for op, d in ran if device not in d}
                                  - ARGUMENTS))
 
@@ -132,6 +135,15 @@ def test_loops_stay_loops(results):
         ops = results[kind][0].value["ops"]
         assert "TensorListStack" in ops and "TensorListPopBack" in ops
         assert "TensorListResize" in ops, "not lowered"
+
+
+def test_conditions_of_loops_stay_on_the_host(results):
+    """A condition is the LogicalAnd of two comparisons of int32, which are on the
+    host: see keep_conditions_on_host.h."""
+    for kind in ("LSTM", "GRU"):
+        found = results[kind][0].value
+        assert "LogicalAnd" in found["ops"]
+        assert not found["copies"]
 
 
 def work_on_lists():

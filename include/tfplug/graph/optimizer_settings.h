@@ -95,6 +95,11 @@ struct OptimizerSettings {
   // for TensorFlow's own device types (CPU, GPU, TPU), and if the library's
   // backend has no FusedMapOps.
   bool fuse_elementwise = false;
+  // Runs KeepConditionsOnHost (passes/keep_conditions_on_host.h) before the
+  // author's passes: the conditions of loops are computed on the host. Has no
+  // effect for TensorFlow's own device types (CPU, GPU, TPU), and if the
+  // library has no backend.
+  bool keep_conditions_on_host = true;
 };
 
 }  // namespace tfplug

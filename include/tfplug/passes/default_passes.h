@@ -11,6 +11,7 @@
 #include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/passes/internal/pass_list.h"
+#include "tfplug/passes/keep_conditions_on_host.h"
 #include "tfplug/passes/keep_to_own_kernels.h"
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/report_fallback.h"
@@ -40,6 +41,9 @@ inline void AppendFirstPasses(std::string_view device_type,
   }
   if (settings.keep_to_own_kernels) {
     entries.push_back(MakePassEntry<KeepToOwnKernels>());
+  }
+  if (settings.keep_conditions_on_host) {
+    entries.push_back(MakePassEntry<KeepConditionsOnHost>());
   }
 }
 

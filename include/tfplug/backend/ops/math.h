@@ -4,6 +4,7 @@
 
 #include "tfplug/backend/internal/host_backend.h"
 #include "tfplug/backend/ops/elementwise.h"
+#include "tfplug/kernel/on_host_label.h"
 #include "tfplug/ops/array.h"
 #include "tfplug/ops/math.h"
 
@@ -39,7 +40,7 @@ inline Value ShiftOf(Value x, Value shift) {
 // The gradient of 1 / x where y is the result; in the order of TensorFlow's
 // CPU, which decides where a product of extremes overflows.
 inline Value ReciprocalGradient(Value y, Value dy) {
-  return Select(dy == 0, 0, -(y * y) * dy);
+  return Select(dy == 0, 0, -y * dy * y);
 }
 
 inline Value RoundToEven(Value x) { return IsFloat(x.type()) ? Rint(x) : x; }
@@ -180,6 +181,17 @@ inline void MathOps(const Registrar& registrar) {
     registrar.Add<OnHost<internal::ElementwiseKernel>>(
         KernelDef(op).HostMemory("x").HostMemory("y"), "T", kInt32Type);
   }
+  // For conditions of loops (passes/keep_conditions_on_host.h).
+  using Logic = OnHost<internal::ElementwiseKernel>;
+  for (const char* op : {"LogicalAnd", "LogicalOr"}) {
+    registrar.Add<Logic>(
+        KernelDef(op).HostMemory("x").HostMemory("y").HostMemory("z").Label(
+            kOnHostLabel));
+  }
+  registrar.Add<Logic>(KernelDef("LogicalNot")
+                           .HostMemory("x")
+                           .HostMemory("y")
+                           .Label(kOnHostLabel));
 }
 
 }  // namespace tfplug

@@ -83,7 +83,7 @@ class KernelSet {
  private:
   static bool IsFor(const KernelDef& def, absl::string_view op,
                     absl::Span<const TypeAttr> types) {
-    if (def.op() != op) return false;
+    if (def.op() != op || !def.label().empty()) return false;
     for (const KernelDef::Constraint& constraint : def.type_constraints()) {
       for (const TypeAttr& type : types) {
         if (type.first != constraint.attr) continue;

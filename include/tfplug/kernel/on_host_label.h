@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_KERNEL_ON_HOST_LABEL_H_
+#define TFPLUG_KERNEL_ON_HOST_LABEL_H_
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// The label (KernelDef::Label) of kernels that have all tensors in host memory
+// although the op's other kernels do not: see passes/keep_conditions_on_host.h.
+inline constexpr char kOnHostLabel[] = "tfplug_on_host";
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_KERNEL_ON_HOST_LABEL_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_KEEP_CONDITIONS_ON_HOST_H_
+#define TFPLUG_PASSES_KEEP_CONDITIONS_ON_HOST_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
+#include "tfplug/kernel/internal/kernel_set.h"
+#include "tfplug/kernel/kernel_def.h"
+#include "tfplug/kernel/on_host_label.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Computes the conditions of loops on the host. TensorFlow compares int32, such
+// as the counters of a loop, in host memory on every device, but the
+// LogicalAnd of two comparisons is an op of the device: each iteration of
+// Keras' RNNs copies the comparisons to the device and waits for the result,
+// which the loop needs on the host. The pass gives a LogicalAnd, LogicalOr or
+// LogicalNot whose inputs are all in host memory the label kOnHostLabel, for
+// which backends register a kernel (backend/ops/math.h). Without such a kernel
+// in this library it does nothing.
+class KeepConditionsOnHost : public GraphPass {
+ public:
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    for (bool changes = true; changes;) {  // a condition of conditions
+      changes = false;
+      for (const char* op : {"LogicalAnd", "LogicalOr", "LogicalNot"}) {
+        if (!graph.has_op(op) || !HasKernelOnHost(op, context)) continue;
+        for (Node node : graph.nodes(op)) {
+          if (IsOnHost(node) || node.HasAttr("_kernel") ||
+              !context.IsOnDevice(node.device()) || !ReadsHost(node)) {
+            continue;
+          }
+          node.SetAttr("_kernel", kOnHostLabel);
+          changes = true;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool HasKernelOnHost(absl::string_view op,
+                              const PassContext& context) {
+    return internal::AnyKernel(context.device_type(), [&](const KernelDef& d) {
+      return d.op() == op && d.label() == kOnHostLabel;
+    });
+  }
+  static bool ReadsHost(Node node) {
+    for (const Input& input : node.inputs()) {
+      if (input.from.node.device() != node.device() ||
+          !IsOnHost(input.from.node)) {
+        return false;
+      }
+    }
+    return node.num_inputs() > 0;
+  }
+  // Returns whether the outputs of a node are in host memory.
+  static bool IsOnHost(Node node) {
+    const auto label = node.GetAttr<std::string>("_kernel");
+    if (label.ok() && *label == kOnHostLabel) return true;
+    for (const char* op : {"Equal", "Greater", "GreaterEqual", "Less",
+                           "LessEqual", "NotEqual"}) {
+      if (node.op() != op) continue;
+      const auto type = node.GetAttr<DataType>("T");
+      return type.ok() && *type == DataType::kInt32;
+    }
+    return false;
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_KEEP_CONDITIONS_ON_HOST_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/passes/keep_conditions_on_host.h"
+
+#include <doctest/doctest.h>
+#include <tfplug/graph_pass.h>
+#include <tfplug/kernel/kernel.h>
+#include <tfplug/kernel/register_kernel.h>
+
+#include <string>
+#include <vector>
+
+#include "leak_checked_fake.h"
+
+namespace tfplug {
+namespace {
+
+constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:SIM:0";
+constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:0";
+
+struct NoKernel : Kernel {
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+
+// a and b compare int32; `both` is their LogicalAnd, and `not` its LogicalNot.
+struct Loop {
+  Loop() {
+    internal::RegisteredKernels().Clear();
+    for (const char* name : {"a", "b"}) Add(name, "Less", {});
+    both = Add("both", "LogicalAnd", {"a", "b"});
+    inverse = Add("not", "LogicalNot", {"both"});
+  }
+  ~Loop() { internal::RegisteredKernels().Clear(); }
+
+  Node Add(const char* name, const char* op,
+           const std::vector<const char*>& inputs) {
+    Node node = graph.AddNode(name, op).value();
+    node.SetDevice(kDevice);
+    if (inputs.empty()) node.SetAttr("T", DataType::kInt32);
+    for (const char* input : inputs) {
+      REQUIRE(node.AddInput(graph.FindNode(input)).ok());
+    }
+    return node;
+  }
+  static void AddKernels(const char* label) {
+    for (const char* op : {"LogicalAnd", "LogicalNot"}) {
+      RegisterKernel<NoKernel>(KernelDef(op).Device("SIM").Label(label));
+    }
+  }
+  void Run() {
+    const PassContext context("SIM", "", nullptr);
+    REQUIRE(KeepConditionsOnHost().Run(graph, context).ok());
+    REQUIRE(graph.Check().ok());
+  }
+  static std::string LabelOf(Node node) {
+    return node.GetAttr<std::string>("_kernel").value_or("");
+  }
+
+  testing::LeakCheckedFake fake;
+  Graph graph;
+  Node both, inverse;
+};
+
+TEST_CASE("the logic of comparisons on the host is computed there") {
+  Loop loop;
+  Loop::AddKernels(kOnHostLabel);
+  loop.Run();
+  CHECK(Loop::LabelOf(loop.both) == kOnHostLabel);
+  CHECK(Loop::LabelOf(loop.inverse) == kOnHostLabel);
+}
+
+TEST_CASE("an input in device memory, or on another device") {
+  for (const bool is_float : {true, false}) {
+    Loop loop;
+    Loop::AddKernels(kOnHostLabel);
+    if (is_float) {
+      loop.graph.FindNode("b").SetAttr("T", DataType::kFloat);
+    } else {
+      loop.graph.FindNode("b").SetDevice(kCpu);
+    }
+    loop.Run();
+    CHECK(Loop::LabelOf(loop.both).empty());
+    CHECK(Loop::LabelOf(loop.inverse).empty());
+  }
+}
+
+TEST_CASE("nodes of other devices, and of a kernel that someone chose") {
+  for (const bool is_chosen : {true, false}) {
+    Loop loop;
+    Loop::AddKernels(kOnHostLabel);
+    if (is_chosen) {
+      loop.both.SetAttr("_kernel", "mine");
+    } else {
+      for (const char* name : {"a", "b", "both"}) {
+        loop.graph.FindNode(name).SetDevice(kCpu);
+      }
+    }
+    loop.Run();
+    CHECK(Loop::LabelOf(loop.both) == (is_chosen ? "mine" : ""));
+  }
+}
+
+TEST_CASE("without a kernel for the host nothing changes") {
+  Loop loop;
+  Loop::AddKernels("other");
+  loop.Run();
+  CHECK(Loop::LabelOf(loop.both).empty());
+}
+
+}  // namespace
+}  // namespace tfplug
