@@ -16,7 +16,7 @@ import sys
 import unittest
 
 ROOT, WORK = (pathlib.Path(p) for p in sys.argv[1:3])
-del sys.argv[1:]
+del sys.argv[1:3]
 MESON = os.environ.get("MESON", "meson")
 SOURCE = ROOT / "tests/consumer"
 
@@ -93,6 +93,24 @@ def check_new_projects(tfplug, work):
         f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
 
 
+def check_copied_examples(tfplug, work):
+    """Builds copies of the examples: a whole plug-in, and devices of which the tests
+    run where there is a driver."""
+    path = f"{tfplug('--pkgconfigdir')}:{os.environ.get('PKG_CONFIG_PATH', '')}"
+    for origin in ("cuda_like", "opencl"):
+        if origin == "opencl" and not pathlib.Path("/usr/include/CL/cl.h").exists():
+            continue
+        project = work / f"from_{origin}"
+        tfplug("new", "acme", "--from", origin, "--directory", project)
+        run(MESON, "setup", "-Doptimization=0", project / "build", project,
+            PKG_CONFIG_PATH=path)  # fmt: skip
+        run(MESON, "compile", "-C", project / "build", "conformance")
+        run(MESON, "test", "-C", project / "build", "--no-rebuild",
+            TFPLUG_CACHE_DIR=str(work))  # fmt: skip
+    run(MESON, "compile", "-C", project / "build")
+    check_symbols(project / "build/libacme.so")
+
+
 class ConsumerTest(unittest.TestCase):
     def test_subproject(self):
         project = WORK / "project"
@@ -140,6 +158,7 @@ class ConsumerTest(unittest.TestCase):
         header = pathlib.Path(tfplug("--includes")[2:]) / "tfplug/plugin.h"
         self.assertTrue(header.is_file())
         check_new_projects(tfplug, site)
+        check_copied_examples(tfplug, site)
         for command in ("coverage", "op-sweep", "profile"):
             usage = tfplug(command, "--help").split("\n", 1)[0]
             self.assertIn(f"usage: tfplug {command} ", usage)

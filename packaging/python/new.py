@@ -7,6 +7,32 @@ import re
 import sys
 
 _TEMPLATE = pathlib.Path(__file__).resolve().parent / "template"
+_STUB = "It computes on the host until the TODOs in `src/` are done:"
+_EXAMPLE = ("It began as tfplug's examples/{0}: replace the driver's calls by those of "
+            "yours.")
+# The contents of the template's folders with sources, for the project's README.
+_FILES = {
+    "stub": {
+        "driver.h": "the driver's calls; a stub",
+        "device.h": "memory, streams and events on these calls",
+        "backend.h": "the computations from which tfplug makes kernels",
+        "passes.h": "a graph pass",
+    },
+    "opencl": {
+        "driver.*": "OpenCL's functions, loaded at run time, and their errors",
+        "my_device.*": "memory, queues and events on these functions",
+        "backend.h": "compilation and launch of kernels, whose source tfplug generates",
+        "timer.*": "the device's own times, for profiles",
+    },
+    "cuda_like": {
+        "driver/": "the functions of CUDA's driver API, loaded at run time",
+        "my_device.*": "memory, streams and events on these functions",
+        "backend.*": "compilation and launch of kernels, whose source tfplug generates",
+        "timer.*": "the device's own times, for profiles",
+        "passes.cc": "the graph passes",
+    },
+}
+_KERNELS = "registration of the ops, in three files that compile in parallel"
 # Files of the template whose names in the project are special.
 _PLACES = {
     "clang-format": ".clang-format",
@@ -20,11 +46,14 @@ def add_parser(commands):
         "new", help="write a project for a new device",
         description="Writes a project that builds, passes its tests and trains a "
         "Keras model: a device on a stub driver, the kernels of tfplug's library, a "
-        "graph pass, and a wheel.")
+        "graph pass, and a wheel. With --from, the device is a copy of one of tfplug's "
+        "examples, for the driver that this names.")
     parser.add_argument("name", metavar="NAME", help="such as my_device: the name of "
                         "the library and the wheel; its device type is MY_DEVICE")
     parser.add_argument("--build", choices=("meson", "cmake"), default="meson",
                         help="the build system (default meson)")
+    parser.add_argument("--from", choices=sorted(_FILES), default="stub",
+                        dest="origin", help="where the device begins (default stub)")
     parser.add_argument("--directory", type=pathlib.Path, metavar="DIRECTORY",
                         help="the directory to create (default: NAME)")
     parser.set_defaults(run=run)
@@ -44,6 +73,53 @@ def problem_with(name):
     return ""
 
 
+def _renamed(text, origin, name):
+    """Returns a template's text for a device of the given name."""
+    text = text.replace("my_device", name).replace("MY_DEVICE", name.upper())
+    if origin != "stub":
+        for old, new in ((origin, name), (origin.upper(), name.upper())):
+            # Not in "pocl-opencl-icd", CL_TARGET_OPENCL_VERSION, CUDA_LIKE_DRIVER.
+            text = re.sub(rf"(?<![-\w]){old}(?![-\w])", new, text)
+    return text
+
+
+def _texts(options):
+    """Returns the text of each file of the project."""
+    texts, origin = {}, options.origin
+    for part in ("common", options.build, origin):
+        for source in sorted((_TEMPLATE / part).rglob("*")):
+            if source.is_dir() or source.suffix == ".pyc":  # pip compiles train.py.
+                continue
+            place = source.relative_to(_TEMPLATE / part).as_posix()
+            if part == origin and origin != "stub":
+                place = _renamed(place, origin, options.name)
+            text = source.read_text(encoding="utf-8")
+            texts[_PLACES.get(place, place)] = _renamed(
+                text, origin if part == origin else "stub", options.name)
+
+    sources = [place for place in texts if place.endswith(".cc")
+               and place.startswith("src/")]
+    kernels = [s for s in sources if re.search(r"/(kernels_\w+|passes)\.cc$", s)]
+    quote, separator = ("'", ", ") if options.build == "meson" else ("", " ")
+    files = [(f"src/{name}", text) for name, text in _FILES[origin].items()]
+    files.append(("src/kernels_*.cc", _KERNELS))
+    values = {
+        "@DEVICE_SOURCES@": [s for s in sources if s not in kernels],
+        "@KERNEL_SOURCES@": kernels,
+    }
+    values = {key: separator.join(f"{quote}{s}{quote}" for s in list_)
+              for key, list_ in values.items()}
+    values["@ABOUT@"] = _STUB if origin == "stub" else _EXAMPLE.format(origin)
+    values["@FILES@"] = "\n".join(
+        f"| `{_renamed(name, 'stub', options.name)}` | {text} |"
+        for name, text in files)
+    for place in ("README.md", "meson.build", "CMakeLists.txt"):
+        for key, value in values.items():
+            if place in texts:
+                texts[place] = texts[place].replace(key, value)
+    return texts
+
+
 def run(options):
     problem = problem_with(options.name)
     directory = options.directory or pathlib.Path(options.name)
@@ -52,19 +128,13 @@ def run(options):
     if problem:
         print(f"tfplug new {options.name}: {problem}.", file=sys.stderr)
         return 1
-    for part in ("common", options.build):
-        for source in sorted((_TEMPLATE / part).rglob("*")):
-            if source.is_dir() or source.suffix == ".pyc":  # pip compiles train.py.
-                continue
-            place = source.relative_to(_TEMPLATE / part).as_posix()
-            target = directory / _PLACES.get(place, place)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            text = source.read_text(encoding="utf-8")
-            target.write_text(text.replace("my_device", options.name)
-                              .replace("MY_DEVICE", options.name.upper()),
-                              encoding="utf-8")
-            if place == "build.sh":
-                target.chmod(0o755)
+    texts = _texts(options)
+    for target, text in texts.items():
+        path = directory / target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if target == "build.sh":
+            path.chmod(0o755)
     print(f"Wrote {directory}. Next:\n\n    cd {directory}\n    ./build.sh\n"
           "    python train.py")
     return 0

@@ -208,6 +208,19 @@ TEST_CASE("each mistake is found on the smallest operands") {
   }
 }
 
+TEST_CASE("the time for a backend that compiles is limited") {
+  tfplug::Fixture<minimal::Platform> fixture;
+  Backend backend;
+  BackendConformanceOptions options;
+  options.seconds = 20;
+  mistake = Mistake::kFails;
+  options.most_seconds = 0;  // nothing is checked
+  CHECK(CheckBackend(backend, fixture.device(), options) == absl::OkStatus());
+  options.most_seconds = 20;
+  CHECK(absl::IsInternal(CheckBackend(backend, fixture.device(), options)));
+  mistake = Mistake::kNone;
+}
+
 TEST_CASE("hardware without denormal numbers") {
   mistake = Mistake::kFlushesDenormals;
   CHECK(Check(/*seconds=*/0, /*has_denormals=*/false) == absl::OkStatus());

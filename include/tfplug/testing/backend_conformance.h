@@ -3,8 +3,10 @@
 #define TFPLUG_TESTING_BACKEND_CONFORMANCE_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,10 @@ namespace tfplug::testing {
 struct BackendConformanceOptions : ConformanceOptions {
   // False for hardware that treats denormal numbers as 0.
   bool has_denormals = true;
+  // For backends that need long for each kernel, because they compile it: a
+  // random choice of primitives, opcodes and types is checked if all of them
+  // take longer.
+  double most_seconds = std::numeric_limits<double>::infinity();
 };
 
 // One thing that CheckBackend checks, on random operands.
@@ -91,8 +97,15 @@ inline absl::Status CheckPrimitives(PrimitiveRun& run, const Types& types,
     return std::make_pair(run.Check(made), size);
   };
   const Deadline deadline(options.seconds);
-  const std::vector<PrimitiveSubject> subjects = PrimitiveSubjects(types);
+  std::vector<PrimitiveSubject> subjects = PrimitiveSubjects(types);
+  const bool is_limited = std::isfinite(options.most_seconds);
+  const Deadline limit(is_limited ? options.most_seconds : 0);
+  if (is_limited) {
+    Random random(static_cast<Random::result_type>(options.seed));
+    std::shuffle(subjects.begin(), subjects.end(), random);
+  }
   for (uint64_t i = 0; i < subjects.size() || !deadline.has_passed(); ++i) {
+    if (is_limited && limit.has_passed()) break;
     const PrimitiveSubject& subject = subjects[i % subjects.size()];
     const uint64_t seed = options.seed + i;
     const Level level = i % 16 == 15 ? kLarge : kRandom;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that compute on the host with Eigen, and the arithmetic of shapes.
-#include <tfplug/backend/ops/array.h>
+// Kernels that compute on the host with Eigen.
 #include <tfplug/backend/ops/linalg.h>
-#include <tfplug/backend/ops/reduction.h>
 #include <tfplug/backend/ops/special.h>
 #include <tfplug/backend/register.h>
 
@@ -10,4 +8,3 @@
 
 TFPLUG_REGISTER_BACKEND(cuda_like::Backend, tfplug::LinalgOps,
                         tfplug::SpecialOps);
-TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
