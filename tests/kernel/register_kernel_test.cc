@@ -186,7 +186,7 @@ TEST_CASE("all arguments in host memory") {
   };
   {
     LeakCheckedFake fake({{2, 20}, {}});
-    testing::KnownOps() = {"Sub a b", "Add x y"};
+    testing::KnownOps() = {"Sub a b", "Add x y T=1"};
     CHECK(Init(add).empty());
     REQUIRE(RegisteredKernels().size() == 1);
     CHECK(RegisteredKernels()[0]->kernel_def ==
