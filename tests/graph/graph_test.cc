@@ -86,6 +86,19 @@ TEST_CASE("Nodes of an op are found at every position") {
   }
 }
 
+TEST_CASE("Removed nodes are skipped at both ends") {
+  Graph graph;
+  for (const char* name : {"a", "b", "c", "d"}) Add(graph, name, "Neg");
+  for (const char* name : {"a", "d"}) {
+    REQUIRE(graph.RemoveNode(graph.FindNode(name)).ok());
+  }
+  std::string all, negs;
+  for (Node node : graph.nodes()) all += std::string(node.name());
+  for (Node node : graph.nodes("Neg")) negs += std::string(node.name());
+  CHECK(all == "bc");
+  CHECK(negs == "bc");
+}
+
 TEST_CASE("Inputs are parsed as TensorFlow parses them") {
   Graph graph = Parsed(InGraph({
       NodeDef("a", "X"),
