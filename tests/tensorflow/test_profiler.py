@@ -111,6 +111,9 @@ def test_the_kernels_copies_and_memory_of_a_device_are_in_the_profile():
         assert launch["name"] == "AddV2"
         assert launch["duration"] < 0.5e12
         assert 0 <= kernel["begin"] - launch["begin"] < 1.5e12
+    # The device is busy: its kernels take as long as the steps.
+    steps = sum(event["duration"] for event in host if event["name"] == "train")
+    assert 0.95 * steps < sum(event["duration"] for event in kernels) < 1.05 * steps
     copies = [event for line, events in device.items() if "MemcpyD2H" in line
               for event in events]
     assert [event["bytes"] for event in copies] == [4000, 4000]

@@ -20,8 +20,11 @@ function formatSize(bytes) {
   return bytes + " bytes";
 }
 
-// A color for each name of an event.
+// A color for each name of an event; waits are gray.
 function colorOf(label) {
+  if (["create_stream_dependency", "wait_for_event"].includes(names[label])) {
+    return "#c3c8d0";
+  }
   let hash = 7;
   for (const c of names[label]) hash = (hash * 31 + c.charCodeAt(0)) % 3600;
   return `hsl(${hash / 10} 48% 52%)`;
