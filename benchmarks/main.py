@@ -13,6 +13,7 @@ import compile_time
 import eager
 import kernels
 import model_steps
+import profile_cost
 
 INTRODUCTION = """\
 # Cost
@@ -182,6 +183,7 @@ PARTS = {
     "compile": compile_times,
     "size": size,
     "cpu_sim": cpu_sim,
+    "profile": profile_cost.section,
     "models": model_steps.models,
     "model_kernels": model_steps.kernels,
 }
