@@ -30,7 +30,7 @@ LINEAR = _set(
     "SegmentSumV2 ResourceScatterAdd ResourceScatterNdAdd SparseSegmentSum "
     "SparseSegmentMean SparseSegmentSqrtN SparseSegmentSumWithNumSegments "
     "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments "
-    "MaxPoolGrad MaxPool3DGrad MirrorPadGrad "
+    "ResizeNearestNeighborGrad MaxPoolGrad MaxPool3DGrad MirrorPadGrad "
     "SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad "
     "SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2 "
     "SparseTensorDenseMatMul _FusedConv2D _FusedMatMul "

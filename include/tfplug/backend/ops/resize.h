@@ -52,7 +52,10 @@ class ResizeKernel final : public BackendKernel {
                        }));
     TFPLUG_ASSIGN_OR_RETURN(const auto type,
                             construction.GetAttr<DataType>("T"));
-    return rule_.is_bilinear() ? BuildBilinear(type) : BuildNearest(type);
+    if (!rule_.is_bilinear()) return BuildNearest(type);
+    TFPLUG_ASSIGN_OR_RETURN(columns_, MakeInterpolation(type));
+    TFPLUG_ASSIGN_OR_RETURN(rows_, MakeInterpolation(DataType::kFloat));
+    return absl::OkStatus();
   }
 
   absl::Status Run(OpRun& run) override {
@@ -62,47 +65,56 @@ class ResizeKernel final : public BackendKernel {
     const Shape shape = {x.dim(0), size[0], size[1], x.dim(3)};
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
-    absl::InlinedVector<Operand, 7> inputs;
-    for (int d = 1; d <= 2; ++d) {
-      TFPLUG_RETURN_IF_ERROR(
-          AddSources(run, y, d, x.dim(d), d == 1 ? x.dim(2) : 1, inputs));
-    }
-    // The pixels of an image are one axis.
-    Operand pixels =
-        WithDim(WithDim(WithAxis(WithAxis(x, 2), 1), 1, size[0]), 2, size[1]);
-    pixels.axis_size = x.dim(1) * x.dim(2);
-    pixels.axis_stride = x.stride(2);
-    Operand out = y;
-    if (!rule_.is_bilinear()) {
-      pixels = AsBits(pixels);
-      out = AsBits(out);
-    }
-    inputs.push_back(pixels);
-    return run.launcher().Map(resize_, absl::MakeSpan(inputs),
-                              absl::MakeSpan(&out, 1));
+    return rule_.is_bilinear() ? Interpolate(run, x, y) : Copy(run, x, y);
   }
 
  private:
-  absl::Status BuildBilinear(DataType type) {
+  using Inputs = absl::InlinedVector<Operand, 4>;
+
+  // Interpolates in each row first, as TensorFlow does, and then between rows.
+  absl::Status Interpolate(OpRun& run, const Operand& x, const Operand& y) {
+    Shape shape = ShapeOf(x);
+    shape.set_dim(2, y.dim(2));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand between,
+        run.launcher().Allocate(DataType::kFloat, shape.dims()));
+    TFPLUG_RETURN_IF_ERROR(InterpolateDim(run, columns_, 2, x, between));
+    return InterpolateDim(run, rows_, 1, between, y);
+  }
+  absl::Status InterpolateDim(OpRun& run, const Expression& expression, int d,
+                              const Operand& x, Operand y) const {
+    Inputs inputs;
+    TFPLUG_RETURN_IF_ERROR(AddSources(run, y, d, x.dim(d), 1, inputs));
+    inputs.push_back(WithDim(WithAxis(x, d), d, y.dim(d)));
+    return run.launcher().Map(expression, absl::MakeSpan(inputs),
+                              absl::MakeSpan(&y, 1));
+  }
+
+  absl::Status Copy(OpRun& run, const Operand& x, const Operand& y) {
+    Inputs inputs;
+    TFPLUG_RETURN_IF_ERROR(AddSources(run, y, 1, x.dim(1), x.dim(2), inputs));
+    TFPLUG_RETURN_IF_ERROR(AddSources(run, y, 2, x.dim(2), 1, inputs));
+    // The pixels of an image are one axis.
+    Operand pixels =
+        WithDim(WithDim(WithAxis(WithAxis(x, 2), 1), 1, y.dim(1)), 2, y.dim(2));
+    pixels.axis_size = x.dim(1) * x.dim(2);
+    pixels.axis_stride = x.stride(2);
+    inputs.push_back(AsBits(pixels));
+    Operand out = AsBits(y);
+    return run.launcher().Map(nearest_, absl::MakeSpan(inputs),
+                              absl::MakeSpan(&out, 1));
+  }
+
+  static absl::StatusOr<Expression> MakeInterpolation(DataType type) {
     ExpressionBuilder builder;
-    const Value top = builder.Input(DataType::kInt64);
-    const Value bottom = builder.Input(DataType::kInt64);
-    const Value y = builder.Input(DataType::kFloat);
-    const Value left = builder.Input(DataType::kInt64);
-    const Value right = builder.Input(DataType::kInt64);
-    const Value x = builder.Input(DataType::kFloat);
-    const int pixels = builder.AxisInput(type);
-    const auto row = [&](Value at) {
-      const Value a =
-          Cast(builder.Element(pixels, at + left), DataType::kFloat);
-      const Value b =
-          Cast(builder.Element(pixels, at + right), DataType::kFloat);
-      return a + (b - a) * x;
-    };
-    const Value a = row(top);
-    builder.Output(a + (row(bottom) - a) * y, DataType::kFloat);
-    TFPLUG_ASSIGN_OR_RETURN(resize_, std::move(builder).Build());
-    return absl::OkStatus();
+    const Value lower = builder.Input(DataType::kInt64);
+    const Value upper = builder.Input(DataType::kInt64);
+    const Value fraction = builder.Input(DataType::kFloat);
+    const int x = builder.AxisInput(type);
+    const Value a = Cast(builder.Element(x, lower), DataType::kFloat);
+    const Value b = Cast(builder.Element(x, upper), DataType::kFloat);
+    builder.Output(a + (b - a) * fraction, DataType::kFloat);
+    return std::move(builder).Build();
   }
   absl::Status BuildNearest(DataType type) {
     Operand element;
@@ -113,15 +125,14 @@ class ResizeKernel final : public BackendKernel {
     const Value column = builder.Input(DataType::kInt64);
     builder.Output(builder.Element(builder.AxisInput(type), row + column),
                    type);
-    TFPLUG_ASSIGN_OR_RETURN(resize_, std::move(builder).Build());
+    TFPLUG_ASSIGN_OR_RETURN(nearest_, std::move(builder).Build());
     return absl::OkStatus();
   }
 
   // Computes the sources of dimension `d` of `like`, once for all rows or
-  // columns, and adds them to the inputs of resize_.
+  // columns, and adds them to the inputs.
   absl::Status AddSources(OpRun& run, const Operand& like, int d, int64_t from,
-                          int64_t stride,
-                          absl::InlinedVector<Operand, 7>& inputs) const {
+                          int64_t stride, Inputs& inputs) const {
     const int64_t size = like.dim(d);
     const auto number = [&](DataType type, double value) {
       return ScalarOf(type, value, Operand::Index().AddDim(size, 1));
@@ -152,7 +163,7 @@ class ResizeKernel final : public BackendKernel {
   }
 
   ResizeRule rule_;
-  Expression sources_, resize_;
+  Expression sources_, columns_, rows_, nearest_;
 };
 
 // The gradients, one dimension after the other: the gradient of an element is
@@ -165,6 +176,7 @@ class ResizeGradKernel final : public BackendKernel {
                             construction.GetAttr<DataType>("T"));
     const DataType from = rule_.is_bilinear() ? DataType::kFloat : type;
     between_ = ComputeType(type);
+    TFPLUG_ASSIGN_OR_RETURN(uses_, MakeUses());
     TFPLUG_ASSIGN_OR_RETURN(rows_, MakeSum(from, between_));
     TFPLUG_ASSIGN_OR_RETURN(columns_, MakeSum(between_, type));
     return absl::OkStatus();
@@ -193,9 +205,10 @@ class ResizeGradKernel final : public BackendKernel {
   }
 
  private:
-  absl::StatusOr<Reduction> MakeSum(DataType from, DataType to) const {
+  // Returns the expression of the k-th element of the resized dimension that
+  // may use element i: its index, -1 if it does not, and the weight.
+  absl::StatusOr<Expression> MakeUses() const {
     constexpr DataType kInt64 = DataType::kInt64, kFloat = DataType::kFloat;
-    const DataType type = between_;
     ExpressionBuilder builder;
     const Value i = builder.Input(kInt64), k = builder.Input(kInt64);
     const Value scale = builder.Input(kFloat), size = builder.Input(kInt64);
@@ -203,51 +216,75 @@ class ResizeGradKernel final : public BackendKernel {
     const Value half = builder.Input(kFloat);
     const Value first = Floor((Cast(i, kFloat) + shift) * ratio - half);
     const Value at = Cast(first, kInt64) + k;
-    const Value dy = builder.Element(builder.AxisInput(from), at);
     const ResizeRule::Source source = rule_.SourceOf(at, scale, size);
+    const Value is_lower = source.lower == i, is_upper = source.upper == i;
+    builder.Output(Select(is_lower | is_upper, at, -1), kInt64);
     if (rule_.is_bilinear()) {
-      const auto weighted = [&](Value weight) {
-        return Cast(dy, type) * Cast(weight, type);
-      };
-      const Value lower =
-          Select(source.lower == i, weighted(1 - source.fraction), 0);
-      const Value upper =
-          Select(source.upper == i, weighted(source.fraction), 0);
-      builder.Output(lower + upper, type);
+      builder.Output(Select(is_lower, 1 - source.fraction, 0) +
+                         Select(is_upper, source.fraction, 0),
+                     kFloat);
+    }
+    return std::move(builder).Build();
+  }
+
+  // Returns the sum of the elements that uses_ finds, with their weights.
+  absl::StatusOr<Reduction> MakeSum(DataType from, DataType to) const {
+    ExpressionBuilder builder;
+    const Value at = builder.Input(DataType::kInt64);
+    if (rule_.is_bilinear()) {
+      const Value weight = builder.Input(DataType::kFloat);
+      const Value dy = builder.Element(builder.AxisInput(from), at);
+      builder.Output(Cast(dy, between_) * Cast(weight, between_), between_);
     } else {
-      builder.Output(Select(source.lower == i, dy, 0), type);
+      builder.Output(builder.Element(builder.AxisInput(from), at), between_);
     }
     Reduction sum;
     TFPLUG_ASSIGN_OR_RETURN(sum.map, std::move(builder).Build());
-    TFPLUG_ASSIGN_OR_RETURN(sum.finish, CastExpression(type, to));
+    TFPLUG_ASSIGN_OR_RETURN(sum.finish, CastExpression(between_, to));
     return sum;
   }
 
   // Computes the gradient of dimension `d`.
   absl::Status Sum(OpRun& run, const Reduction& sum, int d, const Operand& dy,
-                   const Operand& dx) const {
+                   Operand dx) const {
     const int64_t in = dx.dim(d), out = dy.dim(d);
     const ResizeRule::Uses uses = rule_.UsesOf(in, out);
-    // [batch, height, width, channels, uses]
-    Operand like = dx;
-    like.AddDim(uses.count, 0);
-    const auto number = [&](DataType type, double value) {
-      return ScalarOf(type, value, like);
-    };
-    const Operand elements =
-        WithDim(WithDim(WithAxis(dy, d), d, in), 4, uses.count);
     constexpr DataType kInt64 = DataType::kInt64, kFloat = DataType::kFloat;
-    return run.launcher().Reduce(
-        sum,
-        {IndexOf(like, d), IndexOf(like, 4),
-         number(kFloat, double{rule_.Scale(in, out)}),
-         number(kInt64, static_cast<double>(in)), number(kFloat, uses.shift),
-         number(kFloat, uses.ratio), number(kFloat, uses.half), elements},
-        {dx});
+    absl::InlinedVector<Operand, 2> tables;  // [in, uses]
+    for (const DataType type : {kInt64, kFloat}) {
+      if (type == kFloat && !rule_.is_bilinear()) continue;
+      TFPLUG_ASSIGN_OR_RETURN(tables.emplace_back(),
+                              run.launcher().Allocate(type, {in, uses.count}));
+    }
+    absl::InlinedVector<Operand, 3> inputs;
+    for (const Operand& table : tables) {
+      Operand view = table;  // [batch, height, width, channels, uses]
+      view.rank = 0;
+      for (int k = 0; k < dx.rank; ++k) {
+        view.AddDim(dx.dim(k), k == d ? uses.count : 0);
+      }
+      inputs.push_back(view.AddDim(uses.count, 1));
+    }
+    const auto number = [&](DataType type, double value) {
+      return ScalarOf(type, value, tables[0]);
+    };
+    Operand sources[] = {IndexOf(tables[0], 0),
+                         IndexOf(tables[0], 1),
+                         number(kFloat, double{rule_.Scale(in, out)}),
+                         number(kInt64, static_cast<double>(in)),
+                         number(kFloat, uses.shift),
+                         number(kFloat, uses.ratio),
+                         number(kFloat, uses.half)};
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(uses_, absl::MakeSpan(sources),
+                                              absl::MakeSpan(tables)));
+    inputs.push_back(WithDim(WithDim(WithAxis(dy, d), d, in), 4, uses.count));
+    return run.launcher().Reduce(sum, absl::MakeSpan(inputs),
+                                 absl::MakeSpan(&dx, 1));
   }
 
   ResizeRule rule_;
   DataType between_ = DataType::kFloat;
+  Expression uses_;
   Reduction rows_, columns_;
 };
 
