@@ -60,13 +60,17 @@ class SegmentReduction {
             : has("Min") ? ScatterKind::kMin
                          : ScatterKind::kAdd;
     needs_counts_ = divides || has("Max") || has("Min");
+    const bool rounds =
+        kind_ == ScatterKind::kAdd || kind_ == ScatterKind::kMultiply;
+    between_ = rounds && IsFloat(type) ? ComputeType(type) : type;
     TFPLUG_ASSIGN_OR_RETURN(
-        finish_,
-        MakeExpression({type, DataType::kInt64}, {type}, [&](Value x, Value n) {
-          if (!divides) return Select(n == 0, x.Like(0), x);
-          const Value count = Cast(Max(n, 1), x.type());
-          return x / (is_root ? Sqrt(count) : count);
-        }));
+        finish_, MakeExpression({between_, DataType::kInt64}, {type},
+                                [&](Value x, Value n) {
+                                  if (!divides)
+                                    return Select(n == 0, x.Like(0), x);
+                                  const Value count = Cast(Max(n, 1), x.type());
+                                  return x / (is_root ? Sqrt(count) : count);
+                                }));
     return absl::OkStatus();
   }
 
@@ -118,17 +122,26 @@ class SegmentReduction {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     if (y.num_elements() == 0) return absl::OkStatus();
     const Operand out = AsSlices(y, 1);
-    TFPLUG_RETURN_IF_ERROR(FillIdentity(run, kind_, out));
-    TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(kind_, ids, rows, out));
-    if (!needs_counts_) return absl::OkStatus();
+    Operand sums = out;
+    if (between_ != x.type) {
+      TFPLUG_ASSIGN_OR_RETURN(sums, AllocateSums(run, out));
+      TFPLUG_ASSIGN_OR_RETURN(const Operand wide, AllocateSums(run, rows));
+      TFPLUG_RETURN_IF_ERROR(Convert(run, rows, wide));
+      rows = wide;
+    }
+    TFPLUG_RETURN_IF_ERROR(FillIdentity(run, kind_, sums));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Scatter(kind_, ids, rows, sums));
+    if (!needs_counts_) return Convert(run, sums, out);
     TFPLUG_ASSIGN_OR_RETURN(Operand counts, CountSegments(run, ids, segments));
-    return run.launcher().Map(finish_, {out, counts.AddDim(rows.dim(1), 0)},
+    return run.launcher().Map(finish_, {sums, counts.AddDim(rows.dim(1), 0)},
                               {out});
   }
 
  private:
   bool is_sparse_ = false, needs_counts_ = false;
   ScatterKind kind_ = ScatterKind::kAdd;
+  // The type of the sums and products, which are rounded once.
+  DataType between_ = DataType::kFloat;
   Expression finish_;
 };
 

@@ -360,20 +360,23 @@ inline void SparseTensorOps(const Registrar& registrar) {
                                          .HostMemory("input_shape")
                                          .HostMemory("new_shape")
                                          .HostMemory("output_shape"));
+  // TensorFlow runs these eagerly as functions, whose arguments of int32 it
+  // looks for on the host.
+  const uint64_t types = kMovedTypes & ~kInt32Type;
   registrar.Add<SparseSliceKernel>(KernelDef("SparseSlice")
                                        .HostMemory("shape")
                                        .HostMemory("start")
                                        .HostMemory("size")
                                        .HostMemory("output_shape"),
-                                   "T", kMovedTypes);
+                                   "T", types);
   registrar.Add<SparseSplitKernel>(KernelDef("SparseSplit")
                                        .HostMemory("split_dim")
                                        .HostMemory("shape")
                                        .HostMemory("output_shape"),
-                                   "T", kMovedTypes);
+                                   "T", types);
   registrar.Add<SparseConcatKernel>(
       KernelDef("SparseConcat").HostMemory("shapes").HostMemory("output_shape"),
-      "T", kMovedTypes);
+      "T", types);
 }
 
 }  // namespace tfplug
