@@ -43,6 +43,24 @@ class Memories final : public tfplug::Scratch {
   std::vector<DeviceMemory> all_;
 };
 
+// Returns the median time in seconds of `work`, which enqueues, until the
+// stream is done. One run before the others compiles.
+template <class Work>
+absl::StatusOr<double> MedianTime(tfplug::testing::FakeStream& stream, int runs,
+                                  Work work) {
+  std::vector<double> times;
+  for (int run = 0; run <= runs; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    TFPLUG_RETURN_IF_ERROR(work());
+    TFPLUG_RETURN_IF_ERROR(stream.BlockHostUntilDone());
+    const std::chrono::duration<double> passed =
+        std::chrono::steady_clock::now() - start;
+    if (run > 0) times.push_back(passed.count());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
 // Measures a compiled backend's copies, kernels and launches, and prints a
 // Markdown table.
 template <class Backend>
@@ -74,21 +92,9 @@ class GeneratedKernels {
   // How often each measurement is repeated; the median is printed.
   static constexpr int kRuns = 15;
 
-  // Returns the median time in seconds of `work`, which enqueues, until the
-  // stream is done.
   template <class Work>
   absl::StatusOr<double> Time(Work work) {
-    std::vector<double> times;
-    for (int run = 0; run <= kRuns; ++run) {
-      const auto start = std::chrono::steady_clock::now();
-      TFPLUG_RETURN_IF_ERROR(work());
-      TFPLUG_RETURN_IF_ERROR(stream_.BlockHostUntilDone());
-      const std::chrono::duration<double> passed =
-          std::chrono::steady_clock::now() - start;
-      if (run > 0) times.push_back(passed.count());  // the first one compiles
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return MedianTime(stream_, kRuns, work);
   }
 
   static void Print(const char* what, double seconds, double rate,

@@ -59,21 +59,6 @@ cl_int CL_API_CALL IgnoreLaunch(cl_command_queue, cl_kernel, cl_uint,
 }
 cl_int CL_API_CALL IgnoreFlush(cl_command_queue) { return CL_SUCCESS; }
 
-template <class Work>
-double Median(tfplug::testing::FakeStream& stream, int runs, Work work) {
-  std::vector<double> times;
-  for (int run = 0; run <= runs; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    if (!stream.BlockHostUntilDone().ok()) std::abort();
-    const std::chrono::duration<double> passed =
-        std::chrono::steady_clock::now() - start;
-    if (run > 0) times.push_back(passed.count());
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
 class Benchmarks {
  public:
   explicit Benchmarks(tfplug::testing::FakeDevice& device)
@@ -97,28 +82,29 @@ class Benchmarks {
       TFPLUG_ASSIGN_OR_RETURN(const cl_mem b, Matrix(n, 1));
       TFPLUG_ASSIGN_OR_RETURN(const cl_mem c, Matrix(n, 2));
       const auto size = static_cast<size_t>(n);
-      absl::Status status;
       const auto theirs = [&] {
         cl_command_queue queue = own_.queue();
-        if (gemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo,
-                 size, size, size, 1, a, 0, size, b, 0, size, 0, c, 0, size,
-                 &queue, nullptr) != CLBlastSuccess) {
-          status = absl::InternalError("CLBlastSgemm failed");
-        }
+        return gemm(CLBlastLayoutRowMajor, CLBlastTransposeNo,
+                    CLBlastTransposeNo, size, size, size, 1, a, 0, size, b, 0,
+                    size, 0, c, 0, size, &queue, nullptr) == CLBlastSuccess
+                   ? absl::OkStatus()
+                   : absl::InternalError("CLBlastSgemm failed");
       };
       const auto ours = [&] {
-        status.Update(
-            launcher_.MatMul(Operand::Dense(address_[0], kType, {n, n}),
-                             Operand::Dense(address_[1], kType, {n, n}),
-                             Operand::Dense(address_[2], kType, {n, n})));
+        return launcher_.MatMul(Operand::Dense(address_[0], kType, {n, n}),
+                                Operand::Dense(address_[1], kType, {n, n}),
+                                Operand::Dense(address_[2], kType, {n, n}));
       };
       std::vector<double> ratios, first, second;
       for (int round = 0; round < 9; ++round) {
-        first.push_back(Median(stream_, 3, theirs));
-        second.push_back(Median(stream_, 3, ours));
-        ratios.push_back(first.back() / second.back());
+        TFPLUG_ASSIGN_OR_RETURN(const double x,
+                                benchmarks::MedianTime(stream_, 3, theirs));
+        TFPLUG_ASSIGN_OR_RETURN(const double y,
+                                benchmarks::MedianTime(stream_, 3, ours));
+        first.push_back(x);
+        second.push_back(y);
+        ratios.push_back(x / y);
       }
-      TFPLUG_RETURN_IF_ERROR(status);
       for (auto* list : {&first, &second, &ratios}) {
         std::sort(list->begin(), list->end());
       }

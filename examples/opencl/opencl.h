@@ -112,7 +112,8 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
                           &pattern.value, 4, to.offset, size);
   }
 
-  // The task runs on a thread of the driver; the queue waits for `done`.
+  // The task runs on a thread of the driver, or on this one if the queue is
+  // empty; the queue waits for `done`.
   absl::Status RunOnHost(tfplug::HostTask task) override {
     struct Call {
       tfplug::HostTask task;

@@ -87,32 +87,33 @@ def _texts(options):
     """Returns the text of each file of the project."""
     texts, origin = {}, options.origin
     for part in ("common", options.build, origin):
+        renamed = origin if part == origin else "stub"
         for source in sorted((_TEMPLATE / part).rglob("*")):
             if source.is_dir() or source.suffix == ".pyc":  # pip compiles train.py.
                 continue
-            place = source.relative_to(_TEMPLATE / part).as_posix()
-            if part == origin and origin != "stub":
-                place = _renamed(place, origin, options.name)
-            text = source.read_text(encoding="utf-8")
+            place = _renamed(source.relative_to(_TEMPLATE / part).as_posix(), renamed,
+                             options.name)
             texts[_PLACES.get(place, place)] = _renamed(
-                text, origin if part == origin else "stub", options.name)
+                source.read_text(encoding="utf-8"), renamed, options.name)
 
-    sources = [place for place in texts if place.endswith(".cc")
-               and place.startswith("src/")]
+    sources = [place for place in texts
+               if place.startswith("src/") and place.endswith(".cc")]
     kernels = [s for s in sources if re.search(r"/(kernels_\w+|passes)\.cc$", s)]
-    quote, separator = ("'", ", ") if options.build == "meson" else ("", " ")
-    files = [(f"src/{name}", text) for name, text in _FILES[origin].items()]
-    files.append(("src/kernels_*.cc", _KERNELS))
+    device = [s for s in sources if s not in kernels]
+    if options.build == "meson":
+        def listed(names):
+            return ", ".join(f"'{name}'" for name in names)
+    else:
+        listed = " ".join
+    files = {**_FILES[origin], "kernels_*.cc": _KERNELS}
     values = {
-        "@DEVICE_SOURCES@": [s for s in sources if s not in kernels],
-        "@KERNEL_SOURCES@": kernels,
+        "@DEVICE_SOURCES@": listed(device),
+        "@KERNEL_SOURCES@": listed(kernels),
+        "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),
+        "@FILES@": "\n".join(
+            f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"
+            for name, text in files.items()),
     }
-    values = {key: separator.join(f"{quote}{s}{quote}" for s in list_)
-              for key, list_ in values.items()}
-    values["@ABOUT@"] = _STUB if origin == "stub" else _EXAMPLE.format(origin)
-    values["@FILES@"] = "\n".join(
-        f"| `{_renamed(name, 'stub', options.name)}` | {text} |"
-        for name, text in files)
     for place in ("README.md", "meson.build", "CMakeLists.txt"):
         for key, value in values.items():
             if place in texts:

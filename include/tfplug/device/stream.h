@@ -107,7 +107,8 @@ class Stream {
 
   // host_callback: enqueues `task`. If this returns OK, the stream must run the
   // task exactly once (see HostTask); if it returns an error, the task must not
-  // run. Thread: any; the task itself runs on a thread of the plug-in.
+  // run. Thread: any; the task itself runs on a thread of the plug-in, or on
+  // this one if the stream has no other work.
   virtual absl::Status RunOnHost(HostTask task) = 0;
 
   // block_host_until_done: blocks the calling thread until all work enqueued so

@@ -40,8 +40,8 @@ namespace tfplug::internal {
 // It is noexcept, like the functions below that call it: if they could throw,
 // each trampoline would save a register on its fast path to clean up after
 // them. The exception with which glibc's pthread_exit unwinds the stack
-// therefore ends the process here, after a message: no thread of TensorFlow may
-// end in a hook.
+// therefore aborts here, after a message: no thread of TensorFlow may end in a
+// hook.
 //
 // The object of that exception does not exist: libstdc++ binds the reference to
 // null, which sanitizers would report.
