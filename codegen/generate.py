@@ -20,6 +20,7 @@ from emit_filled_fields import filled_fields  # noqa: E402
 from emit_errors import errors  # noqa: E402
 from emit_kernel_api import kernel_api  # noqa: E402
 from emit_ops import OpsEmitter  # noqa: E402
+from emit_version import version  # noqa: E402
 from model import Model  # noqa: E402
 
 
@@ -41,6 +42,7 @@ def generate():
     parameters = read_parameters(HERE / "parameters.txt")
     described = device.merged_with(graph)
     files = AbiEmitter(model, described, parameters).files()
+    files["include/tfplug/base/version.h"] = version(ROOT / "meson.build")
     files["tests/abi/filled_fields.h"] = filled_fields(model, described)
     files |= OpsEmitter(HERE / "op_registry.json").files()
     files["docs/reference/device_abi.md"] = emit_docs.field_tables(

@@ -6,7 +6,9 @@ package; with Meson, pkg-config and CMake.
       (environment: CXX, PKG_CONFIG_PATH for Abseil)
 """
 
+import hashlib
 import importlib.util
+import json
 import os
 import pathlib
 import shlex
@@ -55,6 +57,22 @@ def check_pkg_config(directory, work):
     run(*compiler, "-std=c++17", "-O2", "-fPIC", "-shared", "-o", plugin,
         SOURCE / "minimal_device.cc", *shlex.split(flags))  # fmt: skip
     check_symbols(plugin)
+    return plugin
+
+
+def check_sbom(tfplug, plugin):
+    document = json.loads(tfplug("sbom", plugin, "--version", "1.2"))
+    (about, *contained) = document["packages"]
+    digest = hashlib.sha256(plugin.read_bytes()).hexdigest()
+    assert about["checksums"][0]["checksumValue"] == digest, about
+    assert about["versionInfo"] == "1.2", about
+    version = run("pkg-config", "--modversion", "absl_status").strip()
+    found = {each["name"]: each["versionInfo"] for each in contained}
+    assert found.keys() == {"tfplug", "abseil-cpp"}, found
+    assert found["tfplug"] == tfplug("--version"), found
+    assert found["abseil-cpp"].startswith(version), (found, version)
+    kinds = [each["relationshipType"] for each in document["relationships"]]
+    assert kinds == ["DESCRIBES", "CONTAINS", "CONTAINS"], kinds
 
 
 def check_cmake(where, build, *arguments, **variables):
@@ -142,16 +160,27 @@ class ConsumerTest(unittest.TestCase):
         for directory in (wheels, site):
             shutil.rmtree(directory, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-        run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
-            "-w", wheels, ROOT)  # fmt: skip
+        for directory in (wheels, WORK / "wheels_again"):
+            run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index",
+                "-w", directory, ROOT, SOURCE_DATE_EPOCH="1700000000")  # fmt: skip
         (wheel,) = wheels.iterdir()
+        self.assertEqual(wheel.read_bytes(),
+                         (WORK / "wheels_again" / wheel.name).read_bytes(),
+                         "two builds of the wheel differ")
         self.assertRegex(wheel.name, r"^tfplug-[0-9.]+-py3-none-any\.whl$")
         run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel)
 
         def tfplug(*arguments):
             return run(site / "bin/tfplug", *arguments, PYTHONPATH=str(site)).strip()
 
-        check_pkg_config(tfplug("--pkgconfigdir"), site)
+        plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
+        check_sbom(tfplug, plugin)
+        moved = WORK / "moved"
+        shutil.rmtree(moved, ignore_errors=True)
+        shutil.copytree(site / "tfplug", moved)
+        again = check_pkg_config(moved / "share/pkgconfig", moved)
+        self.assertEqual(plugin.read_bytes(), again.read_bytes(),
+                         "a plug-in must not depend on the directory of the headers")
         check_cmake(f"-Dtfplug_DIR={tfplug('--cmakedir')}", site / "cmake",
                     f"-DCMAKE_PREFIX_PATH={abseil()}")  # fmt: skip
         self.assertIn(tfplug("--version"), wheel.name)

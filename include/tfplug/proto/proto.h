@@ -24,10 +24,14 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/abi/tf_buffer.h"
 #include "tfplug/base/buffer.h"
+#include "tfplug/base/contents.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/graph/pass_context.h"
 #include "tfplug/proto/graph.pb.h"
+
+TFPLUG_CONTAINS("protobuf", TFPLUG_TEXT(GOOGLE_PROTOBUF_VERSION),
+                "BSD-3-Clause");
 
 #pragma GCC visibility push(hidden)
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tfplug/backend/host_kernel.h"
+#include "tfplug/backend/internal/eigen_version.h"
 #include "tfplug/backend/ops/elementwise.h"
 
 #pragma GCC visibility push(hidden)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tfplug/backend/host_kernel.h"
+#include "tfplug/backend/internal/eigen_version.h"
 #include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/elementwise.h"
 #include "tfplug/backend/registrar.h"
