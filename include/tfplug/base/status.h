@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/string_view.h"
+#include "tfplug/base/internal/abseil_version.h"
 #include "tfplug/base/internal/tensorflow.h"
 
 #pragma GCC visibility push(hidden)

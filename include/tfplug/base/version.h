@@ -3,7 +3,6 @@
 #ifndef TFPLUG_BASE_VERSION_H_
 #define TFPLUG_BASE_VERSION_H_
 
-#include "absl/base/config.h"
 #include "tfplug/base/contents.h"
 
 // The version of tfplug: 10000 * major + 100 * minor + patch.
@@ -11,14 +10,5 @@
 #define TFPLUG_VERSION_STRING "0.1.0"
 
 TFPLUG_CONTAINS("tfplug", TFPLUG_VERSION_STRING, "Apache-2.0");
-#ifdef ABSL_LTS_RELEASE_VERSION
-// clang-format off
-TFPLUG_CONTAINS(
-    "abseil-cpp", TFPLUG_TEXT(ABSL_LTS_RELEASE_VERSION) "."
-    TFPLUG_TEXT(ABSL_LTS_RELEASE_PATCH_LEVEL), "Apache-2.0");
-// clang-format on
-#else
-TFPLUG_CONTAINS("abseil-cpp", "head", "Apache-2.0");
-#endif
 
 #endif  // TFPLUG_BASE_VERSION_H_
