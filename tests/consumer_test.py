@@ -60,7 +60,8 @@ def check_pkg_config(directory, work):
     return plugin
 
 
-def check_sbom(tfplug, plugin):
+def check_sbom(tfplug, built, plugin):
+    run("strip", "-o", plugin, built)
     document = json.loads(tfplug("sbom", plugin, "--version", "1.2"))
     (about, *contained) = document["packages"]
     digest = hashlib.sha256(plugin.read_bytes()).hexdigest()
@@ -174,7 +175,7 @@ class ConsumerTest(unittest.TestCase):
             return run(site / "bin/tfplug", *arguments, PYTHONPATH=str(site)).strip()
 
         plugin = check_pkg_config(tfplug("--pkgconfigdir"), site)
-        check_sbom(tfplug, plugin)
+        check_sbom(tfplug, plugin, site / "stripped.so")
         moved = WORK / "moved"
         shutil.rmtree(moved, ignore_errors=True)
         shutil.copytree(site / "tfplug", moved)

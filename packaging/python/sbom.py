@@ -11,8 +11,10 @@ import sys
 
 import tfplug
 
-# A record that TFPLUG_CONTAINS (tfplug/base/contents.h) left in the library.
-_RECORD = re.compile(rb"contains ([!-~]+) ([!-~]+) ([ -~]+)\0")
+# An ELF note that TFPLUG_CONTAINS (tfplug/base/contents.h) left in the library: the
+# lengths of owner and text, the type 1, the owner, and the text.
+_NOTE = re.compile(
+    rb"\x07\0{3}.{4}\x01\0{3}tfplug\0\0([!-~]+) ([!-~]+) ([ -~]+)\0", re.DOTALL)
 
 
 def add_parser(commands):
@@ -30,7 +32,7 @@ def add_parser(commands):
 def components(library):
     """Returns the sorted (name, version, license) of what `library` contains, bytes."""
     found = {tuple(text.decode() for text in match)
-             for match in _RECORD.findall(library)}
+             for match in _NOTE.findall(library)}
     return sorted((name, _readable(version) if name == "protobuf" else version, terms)
                   for name, version, terms in found)
 
@@ -105,7 +107,7 @@ def run(options):
         return 1
     if not components(library):
         print(f"tfplug sbom: {options.library} has no records of what it contains. Build "
-              "the plug-in with tfplug 0.1 or newer, and keep the section .tfplug.",
+              "the plug-in with tfplug 0.1 or newer, and keep its section .note.tfplug.",
               file=sys.stderr)
         return 1
     print(json.dumps(document(options.library.name, library, options.version), indent=2))

@@ -9,14 +9,19 @@
 //
 //   TFPLUG_CONTAINS("acme-runtime", "2.1", "LicenseRef-Acme");
 //
-// The records are in section .tfplug, which like .comment is not loaded; strip
-// keeps it, and the linker keeps one of equal records.
-#define TFPLUG_CONTAINS(name, version, license)         \
-  __asm__(                                              \
-      ".pushsection .tfplug,\"MS\",%progbits,1\n"       \
-      ".asciz \"contains " name " " version " " license \
-      "\"\n"                                            \
-      ".popsection");                                   \
+// The records are ELF notes of the owner "tfplug", which strip keeps and
+// `readelf --notes` shows.
+#define TFPLUG_CONTAINS(name, version, license)   \
+  __asm__(                                        \
+      ".pushsection .note.tfplug,\"a\",%note\n"   \
+      ".balign 4\n"                               \
+      ".long 7, 2f - 1f, 1\n"                     \
+      ".asciz \"tfplug\"\n"                       \
+      ".balign 4\n"                               \
+      "1: .asciz \"" name " " version " " license \
+      "\"\n"                                      \
+      "2: .balign 4\n"                            \
+      ".popsection");                             \
   static_assert(true, "")
 
 // The value of a macro as a string literal.
