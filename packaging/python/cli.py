@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import tfplug
-from tfplug import doctor, new, sbom
+from tfplug import doctor, new, sbom, wheel_file
 
 _ROOT = pathlib.Path(tfplug.__file__).resolve().parent
 # The tools in tools/, which parse their own arguments.
@@ -78,6 +78,7 @@ def _parser():
     new.add_parser(commands)
     doctor.add_parser(commands)
     sbom.add_parser(commands)
+    wheel_file.add_parser(commands)
 
     # Their options, also --help, are their own.
     for name, text in _TOOLS.items():

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheels of the examples, made by `tfplug wheel` and installed beside stock TensorFlow
+in an environment of their own: one process trains on all of them."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+
+import harness
+import pytest
+
+pytest.importorskip("mesonpy")
+EXAMPLES = harness.plugin_path().parents[1]
+TYPES = {"cpu_sim": "SIM", "opencl": "OPENCL", "cuda_like": "CUDA_LIKE"}
+TRAIN = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+def train(device):
+    tf.keras.utils.set_random_seed(1)
+    with tf.device(f"/device:{device}:0"):
+        model = tf.keras.Sequential([tf.keras.layers.Dense(16, activation="relu"),
+                                     tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        x = np.linspace(-1, 1, 256, dtype=np.float32).reshape(64, 4)
+        return model.fit(x, x[:, :1], epochs=2, verbose=0).history["loss"]
+
+print(json.dumps({device: train(device) for device in sys.argv[1:]}))
+"""
+
+
+def run(*command, **variables):
+    done = subprocess.run(
+        list(map(str, command)), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, **variables})
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def test_wheels_of_the_examples(tmp_path):
+    place = tmp_path / "environment"
+    venv.create(place, symlinks=True)
+    python, bin_path = place / "bin/python", place / "bin"
+    site = next(place.glob("lib*/python*/site-packages"))
+    (site / "tensorflow.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [sys.executable, "-m", "pip", "-q", "--python", python]
+    path = f"{bin_path}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    run(*pip, "install", "--no-deps", "--no-index", "--no-build-isolation",
+        harness.ROOT, PATH=path)  # fmt: skip
+    before = set(place.rglob("*"))
+
+    names = [name for name in TYPES
+             if (EXAMPLES / name / f"libtfplug_{name}.so").exists()]
+    wheels = [run(bin_path / "tfplug", "wheel", EXAMPLES / name / f"libtfplug_{name}.so",
+                  "--name", f"Test-{name}", "--version", "1.2",
+                  "--directory", tmp_path / "dist").strip() for name in names]
+    run(*pip, "install", "--no-deps", "--no-index", *wheels)
+    plugins = {each.name for each in (site / "tensorflow-plugins").iterdir()}
+    assert plugins == {f"libtfplug_{name}.so" for name in names}
+    document = json.loads(
+        (site / "test_cpu_sim-1.2.dist-info/sboms/test_cpu_sim.spdx.json").read_text())
+    contained = {each["name"] for each in document["packages"]}
+    assert contained == {"libtfplug_cpu_sim.so", "tfplug", "abseil-cpp", "eigen"}
+
+    losses = json.loads(run(
+        python, "-B", "-c", TRAIN, "CPU", *(TYPES[name] for name in names),
+        CUDA_LIKE_DRIVER=str(EXAMPLES / "cuda_like/libcuda_like.so"),
+        TFPLUG_CACHE_DIR=str(tmp_path)).splitlines()[-1])
+    assert len(losses) == 1 + len(names) and losses["CPU"][1] < losses["CPU"][0]
+    for device, values in losses.items():
+        assert values == pytest.approx(losses["CPU"], rel=1e-5), device
+
+    run(*pip, "uninstall", "-y", *(f"test-{name}" for name in names))
+    assert set(place.rglob("*")) == before, "the wheels left files behind"
