@@ -73,7 +73,7 @@ def build(folder):
     source = building.ROOT / "examples/opencl"
     program = building.build_program(
         [building.ROOT / "benchmarks/opencl.cc", source / "opencl.cc",
-         source / "driver.cc"],
+         source / "driver.cc", source / "timer.cc"],
         folder / "opencl", ["-I", source, "-I", building.ROOT / "benchmarks"])
     plugin = "examples/opencl/libtfplug_opencl.so"
     build_folder = pathlib.Path(os.environ["TFPLUG_BUILD"])
