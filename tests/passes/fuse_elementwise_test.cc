@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -25,6 +26,7 @@
 #include "tfplug/backend/register.h"
 #include "tfplug/graph/constant.h"
 #include "tfplug/ops/nn.h"
+#include "tfplug/passes/default_passes.h"
 
 namespace tfplug {
 namespace {
@@ -383,6 +385,10 @@ TEST_CASE("some ops are left out") {
     f.Add("a", "Tanh", {"x"});
     f.Add("b", "Elu", {"a"});
   }
+  SUBCASE("with the label of a kernel") {
+    f.Add("a", "Tanh", {"x"}).SetAttr("_kernel", "label");
+    f.Add("b", "Exp", {"a"});
+  }
   SUBCASE("on the host") {
     f.Add("a", "Neg", {"x"}, DataType::kInt32);
     f.Add("b", "Abs", {"a"}, DataType::kInt32);
@@ -650,6 +656,19 @@ TEST_CASE("random graphs have the same results, bit by bit") {
     }
   }
   CHECK(num_fused > 100);
+}
+
+TEST_CASE("the pass is among the default passes") {
+  const auto is_last = [] {
+    std::vector<internal::PassEntry> entries;
+    internal::AppendLastPasses("SIM", OptimizerSettings(), entries);
+    return !entries.empty() &&
+           absl::EndsWith(entries[0].name, "FuseElementwise");
+  };
+  CHECK(is_last());
+  setenv("TFPLUG_FUSION", "0", 1);
+  CHECK_FALSE(is_last());
+  unsetenv("TFPLUG_FUSION");
 }
 
 }  // namespace

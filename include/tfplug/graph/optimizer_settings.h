@@ -91,10 +91,10 @@ struct OptimizerSettings {
   // type.
   bool keep_to_own_kernels = true;
   // Runs FuseElementwise (passes/fuse_elementwise.h) after the author's passes.
-  // The environment variable TFPLUG_FUSION=1 or 0 overrides it. Has no effect
+  // The environment variable TFPLUG_FUSION=0 or 1 overrides it. Has no effect
   // for TensorFlow's own device types (CPU, GPU, TPU), and if the library's
   // backend has no FusedMapOps.
-  bool fuse_elementwise = false;
+  bool fuse_elementwise = true;
   // Runs KeepConditionsOnHost (passes/keep_conditions_on_host.h) before the
   // author's passes: the conditions of loops are computed on the host. Has no
   // effect for TensorFlow's own device types (CPU, GPU, TPU), and if the

@@ -34,12 +34,14 @@ namespace tfplug {
 // run in the same branches and loops, and if nothing is known about their
 // shapes that makes one of them smaller than the other. Intermediate values
 // that other nodes use become outputs of the cluster. Left out are ops for
-// which the library's author has registered a kernel, ops that must be
-// preserved, and ops on the host, such as most of int32.
+// which the library's author has registered a kernel, nodes that select a
+// kernel by its label, ops that must be preserved, and ops on the host, such as
+// most of int32.
 //
 // Runs last for each device type of a plug-in whose backend has FusedMapOps, if
-// OptimizerSettings::fuse_elementwise is true. The environment variable
-// TFPLUG_FUSION overrides the setting: off if it begins with 0, on otherwise.
+// OptimizerSettings::fuse_elementwise is true, the default. The environment
+// variable TFPLUG_FUSION overrides the setting: off if it begins with 0, on
+// otherwise.
 // If TFPLUG_LOG_FUSION is set and does not begin with 0, the pass logs its
 // decisions on stderr.
 class FuseElementwise : public GraphPass {

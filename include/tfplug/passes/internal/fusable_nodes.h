@@ -129,8 +129,9 @@ class FusableNodes {
 
  private:
   bool IsFusable(const FusableOp& op, Node node) const {
+    // The attribute "_kernel" selects a kernel with that label.
     if (!context_.IsOnDevice(node.device()) ||
-        context_.IsPreserved(node.name())) {
+        context_.IsPreserved(node.name()) || node.HasAttr("_kernel")) {
       return false;
     }
     const auto supports = [&](DataType type) {
