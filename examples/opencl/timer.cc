@@ -12,9 +12,10 @@ absl::StatusOr<uint64_t> GetTimeOf(cl_event event, cl_profiling_info what) {
 
 thread_local Timer* Timer::running_ = nullptr;
 
-Timer::Events::~Events() {
+void Timer::Events::Release() {
   if (first != nullptr) cl.clReleaseEvent(first);
   if (last != nullptr) cl.clReleaseEvent(last);
+  first = last = nullptr;
 }
 
 cl_event* Timer::NextEvent() {

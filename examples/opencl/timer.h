@@ -19,7 +19,10 @@ class Timer final : public tfplug::Timer {
   absl::StatusOr<uint64_t> Nanoseconds() override;
   absl::StatusOr<tfplug::WorkTimes> GetTimes() override;
 
-  void Start() { running_ = this; }
+  void Start() {
+    events_.Release();
+    running_ = this;
+  }
   void Stop() {
     if (running_ == this) running_ = nullptr;
   }
@@ -31,7 +34,8 @@ class Timer final : public tfplug::Timer {
  private:
   // The first and the last event; those between are released.
   struct Events {
-    ~Events();
+    ~Events() { Release(); }
+    void Release();
     cl_event first = nullptr, last = nullptr;
   };
 

@@ -24,12 +24,15 @@ std::vector<tfplug::WorkTimes>& Truth() {
   static std::vector<tfplug::WorkTimes> truth;
   return truth;
 }
-int live_timers = 0;
+int live_timers = 0, made_timers = 0;
 bool is_stuck = false;
 
 class Timer : public tfplug::Timer {
  public:
-  Timer() { ++live_timers; }
+  Timer() {
+    ++live_timers;
+    ++made_timers;
+  }
   ~Timer() override { --live_timers; }
   absl::StatusOr<uint64_t> Nanoseconds() override { return 0; }
   absl::StatusOr<tfplug::WorkTimes> GetTimes() override {
@@ -46,6 +49,8 @@ class Stream : public minimal::StreamHooks<
                    Stream, tfplug::Stream<Stream, minimal::Event, Timer>> {
  public:
   absl::Status StartTimer(Timer& timer) override {
+    timer.polls = 0;
+    timer.times = {};
     running_ = &timer;
     return absl::OkStatus();
   }
@@ -103,6 +108,7 @@ class Timed : public Fixture<timed::Platform> {
     TF_InitKernel();
     profiler = ProfilerHost::Register(&TF_InitProfiler).value();
     timed::Truth().clear();
+    timed::made_timers = 0;
   }
   void Launch(const std::string& op) {
     auto kernel =
@@ -150,6 +156,7 @@ TEST_CASE("A profile has the device's own times, in Unix time") {
     CHECK(std::abs(duration_ns - was_ns) < 0.05 * was_ns);
   }
   CHECK(timed::live_timers == 0);
+  CHECK_MESSAGE(timed::made_timers < 5, "timers are used again");
 }
 
 TEST_CASE("Work that hangs does not stop a profile, and is reported") {

@@ -117,7 +117,7 @@ def failed_device(tf, folder):
         x = tf.ones([64])
         tf.raw_ops.Neg(x=x).numpy()
         with tf.profiler.experimental.Profile(folder):
-            for hook in ("launch", "create_timer", "start_timer", "stop_timer"):
+            for hook in ("create_timer", "launch", "start_timer", "stop_timer"):
                 _state["faults"].arm(hook)
                 try:
                     tf.raw_ops.Neg(x=x).numpy()

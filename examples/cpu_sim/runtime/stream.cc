@@ -181,14 +181,15 @@ absl::Status Stream::WaitFor(Stream& other) {
 absl::Status Stream::Start(Timer& timer) {
   absl::Status status = CheckFault("start_timer");
   if (!status.ok()) return status;
-  timer.start_.set_moment(EnqueueMoment(/*clear=*/false));
+  // The work that is measured follows, and wakes the stream.
+  timer.start_.set_moment(EnqueueTime(/*wake=*/false));
   return absl::OkStatus();
 }
 
 absl::Status Stream::Stop(Timer& timer) {
   absl::Status status = CheckFault("stop_timer");
   if (!status.ok()) return status;
-  timer.stop_.set_moment(EnqueueMoment(/*clear=*/false));
+  timer.stop_.set_moment(EnqueueTime(/*wake=*/true));
   return absl::OkStatus();
 }
 
@@ -246,6 +247,17 @@ std::shared_ptr<Moment> Stream::EnqueueMoment(bool clear) {
   return moment;
 }
 
+std::shared_ptr<Moment> Stream::EnqueueTime(bool wake) {
+  auto moment = std::make_shared<Moment>();
+  Enqueue(
+      [moment] {
+        moment->Reach(absl::OkStatus());
+        return absl::OkStatus();
+      },
+      Skip::kNever, wake);
+  return moment;
+}
+
 void Stream::EnqueueWait(std::shared_ptr<Moment> moment) {
   Enqueue(
       [moment = std::move(moment)] {
@@ -255,13 +267,12 @@ void Stream::EnqueueWait(std::shared_ptr<Moment> moment) {
       Skip::kNever);
 }
 
-void Stream::Enqueue(Work work, Skip skip) {
-  bool wake;
+void Stream::Enqueue(Work work, Skip skip, bool wake) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     queue_.push_back(Task{std::move(work), skip});
     waiting_work_.store(true, std::memory_order_release);
-    wake = asleep_;
+    wake = wake && asleep_;
   }
   if (wake) enqueued_->notify_one();
 }

@@ -114,13 +114,16 @@ class Stream {
   absl::Status LaunchKernel(Work kernel);
   absl::Status RunHostTask(Work task);
 
-  void Enqueue(Work work, Skip skip);
+  // Wakes the stream's thread, unless more work follows at once.
+  void Enqueue(Work work, Skip skip, bool wake = true);
   // Takes private or host addresses.
   absl::Status EnqueueCopy(void* dst, const void* src, size_t bytes);
   absl::Status EnqueueFill(void* device_dst, uint8_t pattern, size_t bytes);
   // Enqueues a moment that is reached after all work that is in the stream now.
   // If `clear`, reaching it clears the stream's error.
   std::shared_ptr<Moment> EnqueueMoment(bool clear);
+  // The same for a timer, which does not need the stream's status.
+  std::shared_ptr<Moment> EnqueueTime(bool wake);
   void EnqueueWait(std::shared_ptr<Moment> moment);
 
   bool IsThisThread() const {

@@ -43,7 +43,8 @@ class Timer {
   // Returns when the device did the work that the calling thread enqueued
   // between StartTimer and StopTimer. Errors: UNAVAILABLE while the work is not
   // done, NOT_FOUND if there was none. With this hook and Device::GetTime,
-  // profiles have the device's own times; otherwise host tasks take them.
+  // profiles have the device's own times; otherwise host tasks take them. A
+  // profile starts a timer again after it has read the times.
   // Thread: any; must not block.
   virtual absl::StatusOr<WorkTimes> GetTimes() {
     return absl::UnimplementedError("override Timer::GetTimes");

@@ -30,15 +30,22 @@ class AuthorTimer final : public WorkTimer {
   using StreamT = typename H::StreamT;
   using TimerT = typename H::TimerT;
 
-  // Returns null if the timer cannot be created or started.
-  [[gnu::cold]] static WorkTimer* Start(capi::SP_Stream stream) {
+  // Starts `idle`, an AuthorTimer of the same device, or a new timer if it is
+  // null. Returns null if the timer cannot be created or started.
+  [[gnu::cold]] static std::unique_ptr<WorkTimer> Start(
+      capi::SP_Stream stream, std::unique_ptr<WorkTimer> idle) {
     TFPLUG_INTERNAL_TRY {
       StreamT& on = H::ToStream(stream);
       typename H::StreamBase& base = on;
-      auto timer =
-          Create<TimerT>(*static_cast<DeviceT*>(Access::state(base).device));
-      if (!timer.ok() || !on.StreamT::StartTimer(**timer).ok()) return nullptr;
-      return new AuthorTimer(*std::move(timer));
+      if (idle == nullptr) {
+        auto timer =
+            Create<TimerT>(*static_cast<DeviceT*>(Access::state(base).device));
+        if (!timer.ok()) return nullptr;
+        idle.reset(new AuthorTimer(*std::move(timer)));
+      }
+      TimerT& timer = *static_cast<AuthorTimer&>(*idle).timer_;
+      if (!on.StreamT::StartTimer(timer).ok()) return nullptr;
+      return idle;
     }
     TFPLUG_INTERNAL_CATCH_ALL { return nullptr; }
     return nullptr;

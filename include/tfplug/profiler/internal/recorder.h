@@ -31,8 +31,10 @@ struct TracedStreams {
   // Enqueues a host task; returns false if that failed.
   bool (*run_on_host)(capi::SP_Stream stream,
                       capi::SE_StatusCallbackFn function, void* argument);
-  // Starts a timer, or returns null; null if the device has no times.
-  WorkTimer* (*start)(capi::SP_Stream stream);
+  // Starts `idle`, or a new timer if that is null. Returns null on failure.
+  // Null if the device has no times.
+  std::unique_ptr<WorkTimer> (*start)(capi::SP_Stream stream,
+                                      std::unique_ptr<WorkTimer> idle);
 };
 
 class Recorder {
@@ -88,7 +90,9 @@ class Recorder {
   // `stream`. EndWork owns the timer.
   [[gnu::cold]] static WorkTimer* StartWork(capi::SP_Stream stream) {
     const TracedStreams& streams = *streams_.load(std::memory_order_relaxed);
-    return streams.start == nullptr ? nullptr : streams.start(stream);
+    if (streams.start == nullptr) return nullptr;
+    return streams.start(stream, timers().TakeIdle(streams.id(stream)))
+        .release();
   }
   [[gnu::cold]] static void EndWork(capi::SP_Stream stream,
                                     uint64_t correlation, WorkTimer* timer) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tfplug/abi/types.h"
 
@@ -30,7 +31,7 @@ class WorkTimer {
 };
 
 // The timers of work that is not known to be done, stream by stream. They are
-// read by the threads that enqueue more work. Thread-safe.
+// read by the threads that enqueue more work, and used again. Thread-safe.
 class WorkTimers {
  public:
   // What a device measured. Work without a result was not measured.
@@ -40,6 +41,16 @@ class WorkTimers {
     uint64_t begin_ns, end_ns;  // 0 if nothing was enqueued
   };
 
+  // Returns a timer of earlier work on the stream, or null.
+  std::unique_ptr<WorkTimer> TakeIdle(uint32_t stream) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<std::unique_ptr<WorkTimer>>& idle = streams_[stream].idle;
+    if (idle.empty()) return nullptr;
+    std::unique_ptr<WorkTimer> timer = std::move(idle.back());
+    idle.pop_back();
+    return timer;
+  }
+
   // Adds a timer that was stopped, and calls use(Result) for some of the
   // stream's earlier work if it is done. Returns false, and destroys the timer,
   // if too much work is pending.
@@ -47,10 +58,10 @@ class WorkTimers {
   bool Add(uint32_t stream, uint64_t correlation,
            std::unique_ptr<WorkTimer> timer, Use use) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::deque<Timed>& pending = streams_[stream];
-    Read(stream, pending, /*limit=*/4, use);
-    if (pending.size() >= kMaxPending) return false;
-    pending.push_back({correlation, std::move(timer)});
+    Stream& on = streams_[stream];
+    Read(stream, on, /*limit=*/4, use);
+    if (on.pending.size() >= kMaxPending) return false;
+    on.pending.push_back({correlation, std::move(timer)});
     return true;
   }
 
@@ -59,9 +70,9 @@ class WorkTimers {
   bool ReadAll(Use use) {
     const std::lock_guard<std::mutex> lock(mutex_);
     bool is_done = true;
-    for (auto& [stream, pending] : streams_) {
-      Read(stream, pending, kMaxPending, use);
-      is_done = is_done && pending.empty();
+    for (auto& [id, stream] : streams_) {
+      Read(id, stream, kMaxPending, use);
+      is_done = is_done && stream.pending.empty();
     }
     return is_done;
   }
@@ -78,25 +89,32 @@ class WorkTimers {
     uint64_t correlation;
     std::unique_ptr<WorkTimer> timer;
   };
+  struct Stream {
+    std::deque<Timed> pending;
+    std::vector<std::unique_ptr<WorkTimer>> idle;
+  };
 
   template <class Use>
-  static void Read(uint32_t stream, std::deque<Timed>& pending, size_t limit,
-                   Use use) {
+  static void Read(uint32_t id, Stream& stream, size_t limit, Use use) {
+    std::deque<Timed>& pending = stream.pending;
     for (size_t i = 0; i < limit && !pending.empty(); ++i) {
-      const Timed& first = pending.front();
-      Result result = {stream, first.correlation, 0, 0};
+      Timed& first = pending.front();
+      Result result = {id, first.correlation, 0, 0};
       const auto state = first.timer->Read(&result.begin_ns, &result.end_ns);
       if (state == WorkTimer::State::kPending) return;
       if (state == WorkTimer::State::kNoWork) {
         result.begin_ns = result.end_ns = 0;
       }
-      if (state != WorkTimer::State::kFailed) use(result);
+      if (state != WorkTimer::State::kFailed) {
+        use(result);
+        stream.idle.push_back(std::move(first.timer));
+      }
       pending.pop_front();
     }
   }
 
   std::mutex mutex_;
-  std::unordered_map<uint32_t, std::deque<Timed>> streams_;
+  std::unordered_map<uint32_t, Stream> streams_;
 };
 
 }  // namespace tfplug::internal
