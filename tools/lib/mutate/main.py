@@ -120,30 +120,25 @@ class Test:
                                      "-include", f"{work}/switch.h"]
         self.reached, self.seconds = set(), 0.0
 
-    def build_with(self, headers, write):
-        """Compiles and links, without the lines that the compiler rejects."""
+    def build_with(self, copies):
+        """Compiles and links, without the lines that the compiler rejects. Returns why
+        that failed, or nothing."""
         libraries = [word for word in self.link
                      if re.search(r"\.(a|so)$", word) and word[0] not in "/-"]
         output("ninja", "-C", self.build, *libraries)
         while True:
+            version = copies.version
             result = subprocess.run(self.compile, cwd=self.build, text=True,
                                     capture_output=True, check=False)
             if result.returncode == 0:
                 break
-            dropped = []
-            for errors_only in (True, False):
-                for line in result.stderr.splitlines():
-                    found = re.search(r"/include/(tfplug/[\w/]+\.h):(\d+)", line)
-                    if found and found[1] in headers and (
-                            "error:" in line or not errors_only):
-                        dropped += headers[found[1]].drop(int(found[2]))
-                if dropped:
-                    break
-            if not dropped:
-                return False
-            write()
-        return subprocess.run(self.link, cwd=self.build, capture_output=True,
-                              check=False).returncode == 0
+            lines = result.stderr.splitlines()
+            errors = [line for line in lines if "error:" in line]
+            if not copies.drop(errors, version) and not copies.drop(lines, version):
+                return "it does not compile:\n" + "\n".join(errors[:5])
+        result = subprocess.run(self.link, cwd=self.build, text=True,
+                                capture_output=True, check=False)
+        return result.returncode and "it does not link:\n" + result.stderr[-1000:]
 
     def run(self, mutant=0, trace="", timeout=120.0):
         """Returns whether the test passes with this mutant."""
@@ -168,30 +163,54 @@ class Test:
         return True
 
 
-def prepare(args, headers, work, pool):
-    """Compiles the tests; returns those that pass without a mutant."""
-    by_name = {header.name: header for header in headers}
+class Copies:
+    """The headers with all mutants, which the tests are compiled with."""
 
-    def write():
-        for header in headers:
-            copy = work / "include" / header.name
+    def __init__(self, headers, folder):
+        self.headers = {header.name: header for header in headers}
+        self.folder, self.lock, self.version = folder, threading.Lock(), 0
+        self._write()
+
+    def _write(self):
+        for name, header in self.headers.items():
+            copy = self.folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            new = work / f"{threading.get_ident()}.new"
+            new = copy.with_suffix(".new")
             new.write_text(header.text())
             new.replace(copy)
 
-    write()
+    def drop(self, messages, version):
+        """Removes the mutants of the lines that the compiler's messages name. Returns
+        whether to compile again: also if the headers are newer than `version`, because
+        another test that is compiled at the same time may have removed the lines."""
+        with self.lock:
+            dropped = []
+            for message in messages:
+                found = re.search(r"/include/(tfplug/[\w/]+\.h):(\d+)", message)
+                if found and found[1] in self.headers:
+                    dropped += self.headers[found[1]].drop(int(found[2]))
+            if dropped:
+                self._write()
+                self.version += 1
+            return self.version != version
+
+
+def prepare(args, headers, work, pool):
+    """Compiles the tests; returns those that pass without a mutant."""
+    copies = Copies(headers, work / "include")
     count = max(m.number for h in headers for m in h.mutants)
     (work / "switch.h").write_text(SWITCH.replace("COUNT", str(count)))
     tests = [Test(args.build, program, environment, work)
              for program, environment in unit_tests(args, headers)]
 
     def make(test):
-        built = test.build_with(by_name, write) and test.measure()
+        problem = test.build_with(copies) or (
+            "" if test.measure() else "it fails without a mutant")
         print(f"{test.program}: " + (
-            f"reaches {len(test.reached)} mutants in {test.seconds:.1f} s" if built
-            else "left out: it fails without a mutant"), file=sys.stderr, flush=True)
-        return built
+            f"left out: {problem}" if problem else
+            f"reaches {len(test.reached)} mutants in {test.seconds:.1f} s"),
+            file=sys.stderr, flush=True)
+        return not problem
 
     # The first one finds most of the lines that do not compile.
     return [test for test, ok in

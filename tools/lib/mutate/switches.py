@@ -34,8 +34,10 @@ LITERAL = re.compile(r"true|false|\d+|std::memory_order_\w+")
 # Lines whose expressions the compiler evaluates, or that have none.
 IGNORED = re.compile(r"^\s*(#|//|static_assert|using |namespace |template |case |"
                      r"k\w+ = .*,$|$)|\bconstexpr\b|\\$|alignas|requires")
+# Without declarations, among them those of TFPLUG_ASSIGN_OR_RETURN.
 STATEMENT = re.compile(
-    r"^(?!return\b|using\b|break\b|continue\b|delete\b|throw\b|goto\b|friend\b)"
+    r"^(?!TFPLUG_ASSIGN_OR_RETURN\((?:const )?[\w:<>*& ,]+ \w+, )"
+    r"(?!return\b|using\b|break\b|continue\b|delete\b|throw\b|goto\b|friend\b)"
     r"(\+\+|--)?[\w.\->()*:\[\]<>]+?"
     r"(\(.*\)| [-+|&^]?= .*|\+\+|--)?;$")
 INITIALIZER = re.compile(r"^[\w:<>,*&.\->\[\]() ]+? (?:[-+*/|&^%]|<<|>>)?= ([^{\[].*);$")
