@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+
 namespace tfplug::internal {
 namespace {
 
@@ -45,6 +47,11 @@ TEST_CASE("CheckedSize: rejects shapes that no tensor can have") {
         "of elements exceeds the range of int64");
   CHECK(message(DataType::kFloat, Shape(std::vector<int64_t>(300, 1))) ==
         "a tensor cannot have 300 dimensions: TensorFlow's limit is 254");
+  CHECK(absl::EndsWith(
+      message(DataType::kFloat, Shape(std::vector<int64_t>(254, 2))),
+      "the number of elements exceeds the range of int64"));
+  CHECK(message(DataType::kFloat, {-1, 0}) ==
+        "a tensor cannot have the shape [?,0]: dimension -1 is negative");
   // Without the checks, the sizes in bytes would wrap around to 4 and 8.
   CHECK(message(DataType::kFloat, {(int64_t{1} << 62) + 1}) ==
         "a tensor float[4611686018427387905] is too large: its number of bytes "
