@@ -180,11 +180,11 @@ TEST_CASE("Copies, fills, waits, host tasks and memory appear") {
   const DeviceMemory memory = device.Allocate(256);
   CHECK(device.host_to_device().WaitForStream(device.compute()).ok());
   CHECK(device.host_to_device().CopyHostToDevice(memory, bytes, 256).ok());
+  CHECK(device.host_to_device().BlockHostUntilDone().ok());
   CHECK(device.compute().Memset32(memory, {0x01020304}, 256).ok());
   CHECK(device.compute().Memset(memory, {7}, 64).ok());
-  CHECK(device.CopyDeviceToHost(bytes, memory, 128).ok());
-  CHECK(device.host_to_device().BlockHostUntilDone().ok());
   CHECK(device.compute().BlockHostUntilDone().ok());
+  CHECK(device.CopyDeviceToHost(bytes, memory, 128).ok());
   device.Deallocate(memory);
   REQUIRE(fixture.profiler->Stop().ok());
 
