@@ -114,11 +114,15 @@ def build_minimal(folder):
 def build_cpu_sim():
     """Builds and returns examples/cpu_sim; TFPLUG_CPU_SIM names another file."""
     named = os.environ.get("TFPLUG_CPU_SIM")
-    if not named:
-        build = os.environ["TFPLUG_BUILD"]
-        named = f"{build}/examples/cpu_sim/libtfplug_cpu_sim.so"
-        run("ninja", "-C", build, named.removeprefix(f"{build}/"))
-    return pathlib.Path(named).resolve()
+    return pathlib.Path(named).resolve() if named else build_example("cpu_sim")
+
+
+def build_example(name):
+    """Builds and returns an example in the build folder."""
+    build = pathlib.Path(os.environ["TFPLUG_BUILD"]).resolve()
+    plugin = f"examples/{name}/libtfplug_{name}.so"
+    run("ninja", "-C", build, plugin)
+    return build / plugin
 
 
 def build_program(sources, output, flags=()):

@@ -49,10 +49,8 @@ class Timer final : public tfplug::Timer {
     return timer_->Nanoseconds();
   }
   absl::StatusOr<tfplug::WorkTimes> GetTimes() override {
-    tfplug::WorkTimes times;
-    TFPLUG_ASSIGN_OR_RETURN(times.end_ns, timer_->stop().Nanoseconds());
-    TFPLUG_ASSIGN_OR_RETURN(times.begin_ns, timer_->start().Nanoseconds());
-    return times;
+    TFPLUG_ASSIGN_OR_RETURN(const auto points, timer_->Get());
+    return tfplug::WorkTimes{points->start, points->stop};
   }
 
   rt::Timer& runtime() { return *timer_; }

@@ -13,6 +13,9 @@
 
 namespace cpu_sim::rt {
 
+// Returns the monotonic clock's time.
+uint64_t NowNanoseconds();
+
 // A point in a stream, which is reached once. Thread-safe.
 class Moment {
  public:
@@ -25,14 +28,11 @@ class Moment {
   // Blocks until the moment is reached.
   void Await() const;
 
-  // The argument of Reach(), and the time of that call in nanoseconds of the
-  // monotonic clock. Valid only if IsReached().
+  // The argument of Reach(). Valid only if IsReached().
   const absl::Status& status() const { return status_; }
-  uint64_t nanoseconds() const { return nanoseconds_; }
 
  private:
   absl::Status status_;
-  uint64_t nanoseconds_ = 0;
   std::atomic<bool> is_reached_{false};
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -59,14 +59,8 @@ class Event {
   // point.
   absl::Status Synchronize() const;
 
-  // Returns when the event was reached, in nanoseconds of the monotonic clock.
-  // Errors: UNAVAILABLE if it is pending, FAILED_PRECONDITION if it was never
-  // recorded.
-  absl::StatusOr<uint64_t> Nanoseconds() const;
-
  private:
   friend class Stream;
-  friend class Timer;
 
   std::shared_ptr<Moment> moment() const;
   void set_moment(std::shared_ptr<Moment> moment);
@@ -76,23 +70,36 @@ class Event {
 };
 
 // Measures the time between two points of a stream, set with Stream::Start()
-// and Stream::Stop(). It can be destroyed before they are reached. Thread-safe.
+// and Stream::Stop(). It can be destroyed before they are reached. A profile
+// times each launch, so a point costs no more than a store. Thread-safe.
 class Timer {
  public:
   static absl::StatusOr<std::unique_ptr<Timer>> Create();
 
-  // Blocks until both points are reached. Returns FAILED_PRECONDITION if one
-  // was never set or the stop came first.
-  absl::StatusOr<uint64_t> Nanoseconds() const;
+  // When the points were reached, in nanoseconds of the monotonic clock; 0 if
+  // they are pending.
+  struct Points {
+    std::atomic<uint64_t> start{0}, stop{0};
+  };
 
-  // The points; pending or never recorded at first.
-  const Event& start() const { return start_; }
-  const Event& stop() const { return stop_; }
+  // Returns the points. Errors: UNAVAILABLE if one is pending,
+  // FAILED_PRECONDITION if it was never set.
+  absl::StatusOr<std::shared_ptr<const Points>> Get() const;
+
+  // Blocks until both points are reached, by polling. Returns
+  // FAILED_PRECONDITION if one was never set or the stop came first.
+  absl::StatusOr<uint64_t> Nanoseconds() const;
 
  private:
   friend class Stream;
 
-  Event start_, stop_;
+  // Returns where the stream stores when it reaches the start or the stop.
+  std::shared_ptr<Points> SetStart();
+  std::shared_ptr<Points> SetStop();
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<Points> points_;  // null before the start
+  bool is_stop_set_ = false;
 };
 
 }  // namespace cpu_sim::rt

@@ -181,15 +181,20 @@ absl::Status Stream::WaitFor(Stream& other) {
 absl::Status Stream::Start(Timer& timer) {
   absl::Status status = CheckFault("start_timer");
   if (!status.ok()) return status;
-  // The work that is measured follows, and wakes the stream.
-  timer.start_.set_moment(EnqueueTime(/*wake=*/false));
+  // The work that is measured follows, and wakes the stream's thread.
+  Enqueue(Returning([points = timer.SetStart()] {
+            points->start = NowNanoseconds();
+          }),
+          Skip::kNever, /*wake=*/false);
   return absl::OkStatus();
 }
 
 absl::Status Stream::Stop(Timer& timer) {
   absl::Status status = CheckFault("stop_timer");
   if (!status.ok()) return status;
-  timer.stop_.set_moment(EnqueueTime(/*wake=*/true));
+  Enqueue(Returning(
+              [points = timer.SetStop()] { points->stop = NowNanoseconds(); }),
+          Skip::kNever);
   return absl::OkStatus();
 }
 
@@ -244,17 +249,6 @@ std::shared_ptr<Moment> Stream::EnqueueMoment(bool clear) {
         return absl::OkStatus();
       },
       Skip::kNever);
-  return moment;
-}
-
-std::shared_ptr<Moment> Stream::EnqueueTime(bool wake) {
-  auto moment = std::make_shared<Moment>();
-  Enqueue(
-      [moment] {
-        moment->Reach(absl::OkStatus());
-        return absl::OkStatus();
-      },
-      Skip::kNever, wake);
   return moment;
 }
 

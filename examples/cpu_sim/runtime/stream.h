@@ -122,8 +122,6 @@ class Stream {
   // Enqueues a moment that is reached after all work that is in the stream now.
   // If `clear`, reaching it clears the stream's error.
   std::shared_ptr<Moment> EnqueueMoment(bool clear);
-  // The same for a timer, which does not need the stream's status.
-  std::shared_ptr<Moment> EnqueueTime(bool wake);
   void EnqueueWait(std::shared_ptr<Moment> moment);
 
   bool IsThisThread() const {

@@ -51,15 +51,15 @@ class WorkTimers {
     return timer;
   }
 
-  // Adds a timer that was stopped, and calls use(Result) for some of the
-  // stream's earlier work if it is done. Returns false, and destroys the timer,
+  // Adds a timer that was stopped. Once in a while, calls use(Result) for the
+  // stream's earlier work that is done. Returns false, and destroys the timer,
   // if too much work is pending.
   template <class Use>
   bool Add(uint32_t stream, uint64_t correlation,
            std::unique_ptr<WorkTimer> timer, Use use) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Stream& on = streams_[stream];
-    Read(stream, on, /*limit=*/4, use);
+    if (on.pending.size() % kBatch == 0) Read(stream, on, 2 * kBatch, use);
     if (on.pending.size() >= kMaxPending) return false;
     on.pending.push_back({correlation, std::move(timer)});
     return true;
@@ -83,7 +83,9 @@ class WorkTimers {
   }
 
  private:
-  static constexpr size_t kMaxPending = 1 << 14;
+  static constexpr size_t kMaxPending = 1 << 14;  // a multiple of kBatch
+  // A read of a timer that is pending costs as much as some that are done.
+  static constexpr size_t kBatch = 64;
 
   struct Timed {
     uint64_t correlation;
