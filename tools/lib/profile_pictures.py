@@ -9,6 +9,8 @@ Runs in an environment with xprof; PYTHON is one with TensorFlow.
 import asyncio
 import base64
 import contextlib
+import gzip
+import json
 import pathlib
 import socket
 import subprocess
@@ -112,18 +114,33 @@ async def _photograph(pages, picture, scripts):
             pathlib.Path(picture).write_bytes(base64.b64decode(image["data"]))
 
 
-# TensorBoard's page has the trace viewer in a frame, which can be shown alone. Its
-# arrows are switched on in a menu.
+# TensorBoard's page has the trace viewer in a frame, which can be shown alone. Only the
+# viewer that loads parts of the trace, "trace_viewer@", has flows.
 def viewer_of(url, run):
-    data = urllib.parse.quote(f"/data/plugin/profile/data?run={run}&tag=trace_viewer"
-                              f"&host={socket.gethostname()}")
-    return f"{url}/data/plugin/profile/trace_viewer_index.html?trace_data_url={data}"
+    """Returns the URL of a viewer that shows the convolution whose launch reached the
+    device first, in three milliseconds."""
+    data = (f"/data/plugin/profile/data?run={run}&tag=trace_viewer%40"
+            f"&host={socket.gethostname()}&format=json")
+    with urllib.request.urlopen(url + data) as answer:
+        trace = json.loads(gzip.decompress(answer.read()))["traceEvents"]
+    launches = {event["bind_id"]: event["ts"] for event in trace if "flow_out" in event}
+    _, begin = min((event["ts"] - launches[event["bind_id"]], launches[event["bind_id"]])
+                   for event in trace if "flow_in" in event
+                   and "Conv2D" in event["name"] and event["bind_id"] in launches)
+    begin = begin / 1000 - 0.3
+    return (f"{url}/data/plugin/profile/trace_viewer_index.html?is_streaming=true"
+            f"&is_oss=true&view_start={begin}&view_end={begin + 3}"
+            f"&trace_data_url={urllib.parse.quote(data)}")
 
 
-VIEWER_IS_READY = """
-document.body.innerText.includes("Stream #") ||
-    !!document.querySelector("tr-ui-timeline-view") &&
-    !document.body.innerText.includes("Importing")
+# Switches the arrows on, as the menu "Flow events" does.
+SHOW_FLOWS = """
+(() => {
+  const view = document.querySelector("tr-ui-timeline-view");
+  if (!view || !view.model || view.model.flowEvents.length == 0) return false;
+  view.trackView.viewport.selectedFlowEvents = new Set(["gpu_launch"]);
+  return true;
+})()
 """
 
 
@@ -143,7 +160,7 @@ def main():
         run = next((folder / "profile/plugins/profile").iterdir()).name
         with server(xprof, folder / "profile") as url:
             asyncio.run(photograph(chromium, viewer_of(url, run),
-                                   pictures / "xprof.png", 900, [VIEWER_IS_READY]))
+                                   pictures / "xprof.png", 1000, [SHOW_FLOWS]))
 
 
 if __name__ == "__main__":
