@@ -207,7 +207,7 @@ def merge(old, new):
     order of PARTS. Sections are identified by their titles."""
     order = [title(text) for text in (
         INSTRUCTIONS, kernels.TEXT, eager.TEXT, COMPILE, SIZE, CPU_SIM,
-        model_steps.TEXT, model_steps.KERNELS)]
+        profile_cost.TITLE, model_steps.TEXT, model_steps.KERNELS)]
     merged = sections(old) | {title(text): text for text in new}
     return "\n".join(merged[t] for t in order if t in merged)
 

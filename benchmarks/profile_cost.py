@@ -20,6 +20,7 @@ import time
 import building
 
 ROUNDS, STEPS = 15, 20
+TITLE = "## A profile"
 
 
 def _busy(plugin, device):
@@ -158,7 +159,7 @@ def section(_):
         rows = [_cost_row("TensorFlow's events alone",
                           _without_profiler(plugin, folder)),
                 _cost_row("and the device's profiler", plugin)]
-    text = f"""## A profile
+    text = f"""{TITLE}
 
 A step of a CNN of two convolutions on `examples/cpu_sim`, 64 images of 28 × 28 pixels,
 forward and backward with Adam: {STEPS} steps without and {STEPS} with a profile,
