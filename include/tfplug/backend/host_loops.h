@@ -17,6 +17,16 @@ struct HostRows {
   int64_t stride;
 };
 
+// A step of HostLoops::chain: the value of an element becomes opcode(value, b),
+// or opcode(b, value) if `swapped`. b is the element of an array, or of
+// `single` if the array is null; kNeg and kAbs have no b.
+struct HostStep {
+  int opcode;
+  bool swapped;
+  float single;
+  const float* b;
+};
+
 // The loops over elements from which host.h makes the primitives of a device
 // that computes on the host. Arguments are plain data, and enumerators (Opcode,
 // DataType, ReduceKind) are passed as their numbers, so that a library can
@@ -44,6 +54,10 @@ struct HostLoops {
   // a and b may be a single value; floats only.
   void (*compare)(int opcode, int type, Single single, int64_t n, void* y,
                   const void* a, const void* b, const void* u, const void* v);
+  // y[i] = x[i] after all steps, for floats: kAdd, kSub, kMul, kDiv, kMax,
+  // kMin, kNeg and kAbs. Each step rounds, as a loop of its own. May be null.
+  void (*chain)(const HostStep* steps, int num_steps, int64_t n, float* y,
+                const float* x);
   // Converts rows of elements of `type` to the dense array y.
   void (*load)(int type, int64_t rows, int64_t n, const HostRows& x, void* y);
   // Converts the dense array x of `from` to rows of elements of `type`.

@@ -142,6 +142,7 @@ constexpr tfplug::HostLoops kLoops = {
     &Compute,
     &tfplug::internal::HostComputeRows,
     &tfplug::internal::HostCompare,
+    tfplug::internal::kHostChain,
     Load,
     Store,
     &tfplug::internal::HostCopy,

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "tfplug/backend/host_loops.h"
+#include "tfplug/backend/internal/host_chain.h"
 #include "tfplug/backend/internal/host_combine.h"
 #include "tfplug/backend/internal/scalar_code.h"
 
@@ -348,9 +349,9 @@ inline void HostSelect(int type, int64_t rows, int64_t n, const HostRows& x,
 }
 
 inline constexpr HostLoops kGenericHostLoops = {
-    &HostCompute, &HostComputeRows, &HostCompare,
-    &HostLoad,    &HostStore,       &HostCopy,
-    &HostSelect,  &HostCombineRows, &HostCombineEach,
+    &HostCompute,     &HostComputeRows, &HostCompare, kHostChain,
+    &HostLoad,        &HostStore,       &HostCopy,    &HostSelect,
+    &HostCombineRows, &HostCombineEach,
 };
 
 }  // namespace tfplug::internal

@@ -41,9 +41,10 @@ using HostCursors = absl::InlinedVector<HostCursor, 4>;
 
 // Evaluates an expression for tiles of up to TileOf(expression) elements: one
 // instruction after the other, each in a loop over arrays; a comparison is
-// computed with the instructions that use it. Values are in registers, or where
-// they are in memory already, so an expression of one instruction reads its
-// inputs and writes its output without copies.
+// computed with the instructions that use it, and a chain of arithmetic in one
+// loop. Values are in registers, or where they are in memory already, so an
+// expression of one instruction reads its inputs and writes its output without
+// copies.
 class HostEvaluator {
  public:
   static constexpr int64_t kTile = 512;
@@ -101,6 +102,7 @@ class HostEvaluator {
         }
       }
     }
+    if (loops_.chain != nullptr) places_.FindChains();
     for (size_t k = 0; k < outputs.size(); ++k) {
       const auto i = static_cast<size_t>(expression_.outputs()[k].value);
       const Opcode opcode = all[i].opcode;
@@ -159,6 +161,10 @@ class HostEvaluator {
           break;
         }
         default:
+          if (place.chain >= 0) {
+            RunChain(i, place, size);
+            break;
+          }
           if (place.comparison >= 0) {
             Compare(in, place, size);
             break;
@@ -220,6 +226,35 @@ class HostEvaluator {
                    single, n, place.data, value(by.a), value(by.b), u, v);
   }
 
+  // Computes the chain of instructions that ends with the last one.
+  void RunChain(size_t last, const HostPlace& place, int64_t n) const {
+    HostStep steps[HostPlaces::kMaxSteps];
+    int num_steps = 0;
+    const void* x = nullptr;
+    int32_t before = -1;
+    for (auto i = static_cast<size_t>(place.chain); i <= last; ++i) {
+      const Instruction& in = expression_.instructions()[i];
+      if (in.opcode == Opcode::kConstant || in.opcode == Opcode::kInput) {
+        continue;
+      }
+      if (num_steps == 0) {
+        before = places_.IsDense(in.a) ? in.a : in.b;
+        x = value(before);
+      }
+      HostStep& step = steps[num_steps++];
+      step = {static_cast<int>(in.opcode), in.a != before, 0, nullptr};
+      const int32_t other = step.swapped ? in.a : in.b;
+      if (other >= 0 && places_.IsDense(other)) {
+        step.b = static_cast<const float*>(value(other));
+      } else if (other >= 0) {
+        std::memcpy(&step.single, value(other), sizeof(step.single));
+      }
+      before = static_cast<int32_t>(i);
+    }
+    loops_.chain(steps, num_steps, n, static_cast<float*>(place.data),
+                 static_cast<const float*>(x));
+  }
+
   // Computes an instruction of which one operand is not dense.
   void ComputeRows(const Instruction& in, const HostPlace& place, int64_t rows,
                    int64_t n) const {
@@ -262,6 +297,8 @@ class HostEvaluator {
       return false;
     }
     places_[i].is_dense = false;
+    places_[i].row_stride = cursor.row_stride;
+    places_[i].stride = cursor.stride;
     return true;
   }
 

@@ -21,6 +21,8 @@ struct HostPlace {
   int output = -1;
   // The instruction that is computed with this one, or -1.
   int comparison = -1;
+  // The first instruction of the chain that ends with this one, or -1.
+  int chain = -1;
   // False if `row_stride` and `stride` say where elements are: those of
   // memory, or 0 for kSingle.
   bool is_dense = true;
@@ -62,6 +64,44 @@ class HostPlaces {
     return places_[static_cast<size_t>(id)].is_dense;
   }
 
+  // Finds chains of instructions that HostLoops::chain computes at once: each
+  // has the one before it as an operand, and is its only use. Between them are
+  // only values that are in no register, or in one of their own, so that all
+  // operands still exist when the last one is computed. To be called when it is
+  // known where constants and inputs are.
+  void FindChains() {
+    const auto& all = expression_.instructions();
+    const absl::InlinedVector<int, 24> uses = CountUses();
+    int32_t last = -1;  // of the chain so far
+    int first = 0, length = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Instruction& in = all[i];
+      if (in.opcode == Opcode::kConstant) continue;
+      if (in.opcode == Opcode::kInput) {
+        if (places_[i].kind == HostPlace::kRegister) last = -1;
+        continue;
+      }
+      const auto id = static_cast<int32_t>(i);
+      if (!CanBeInChain(i)) {
+        last = -1;
+        continue;
+      }
+      const bool extends = last >= 0 && uses[static_cast<size_t>(last)] == 1 &&
+                           (in.a == last) != (in.b == last) &&
+                           length < kMaxSteps;
+      if (extends) {
+        places_[static_cast<size_t>(last)].kind = HostPlace::kSkipped;
+        places_[i].chain = first;
+        ++length;
+      } else {
+        first = id;
+        length = 1;
+      }
+      last = id;
+    }
+  }
+  static constexpr int kMaxSteps = 16;
+
   // Returns whether all instructions that use value i can read it where it is
   // not dense: as one value, or else in rows.
   bool CanBeRows(size_t i, bool is_single) const {
@@ -101,6 +141,48 @@ class HostPlaces {
   }
 
  private:
+  // Returns how many instructions and outputs use each value.
+  absl::InlinedVector<int, 24> CountUses() const {
+    absl::InlinedVector<int, 24> uses(places_.size());
+    const auto use = [&](int32_t id) {
+      if (id >= 0) ++uses[static_cast<size_t>(id)];
+    };
+    for (const Instruction& in : expression_.instructions()) {
+      if (in.opcode != Opcode::kInput && in.opcode != Opcode::kElement) {
+        use(in.a);
+      }
+      if (in.b != in.a) use(in.b);
+      use(in.c);
+    }
+    for (const auto& output : expression_.outputs()) use(output.value);
+    return uses;
+  }
+
+  bool CanBeInChain(size_t i) const {
+    const Instruction& in = expression_.instructions()[i];
+    const HostPlace& place = places_[i];
+    if (in.type != DataType::kFloat || place.kind != HostPlace::kRegister ||
+        place.comparison >= 0) {
+      return false;
+    }
+    const auto is_dense_or_single = [&](int32_t id) {
+      const HostPlace& operand = places_[static_cast<size_t>(id)];
+      return operand.is_dense ||
+             (operand.row_stride == 0 && operand.stride == 0);
+    };
+    switch (in.opcode) {
+      case Opcode::kAdd:
+      case Opcode::kSub:
+      case Opcode::kMul:
+      case Opcode::kDiv:
+      case Opcode::kMax:
+      case Opcode::kMin:
+        return is_dense_or_single(in.a) && is_dense_or_single(in.b);
+      default:
+        return in.opcode == Opcode::kNeg || in.opcode == Opcode::kAbs;
+    }
+  }
+
   // If instruction i compares floats, lets the instruction after it compute it
   // as well: a selection, or a conversion to a number. Nothing is between them,
   // so the operands' registers still have their values.
