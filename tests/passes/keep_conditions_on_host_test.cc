@@ -106,5 +106,24 @@ TEST_CASE("without a kernel for the host nothing changes") {
   CHECK(Loop::LabelOf(loop.both).empty());
 }
 
+TEST_CASE("the pass is among the default passes, except in 2.17") {
+  const auto has_pass = [](testing::Release release, bool is_on) {
+    const testing::ScopedFakeTensorFlow fake({release, {}});
+    OptimizerSettings settings;
+    settings.keep_conditions_on_host = is_on;
+    std::vector<internal::PassEntry> entries;
+    internal::AppendFirstPasses("SIM", settings, entries);
+    for (const internal::PassEntry& entry : entries) {
+      if (std::string(entry.name) == "tfplug::KeepConditionsOnHost")
+        return true;
+    }
+    return false;
+  };
+  CHECK(has_pass({2, 16}, true));
+  CHECK_FALSE(has_pass({2, 17}, true));
+  CHECK(has_pass({2, 18}, true));
+  CHECK_FALSE(has_pass({2, 18}, false));
+}
+
 }  // namespace
 }  // namespace tfplug

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tfplug/base/internal/registered_platform.h"
+#include "tfplug/base/internal/release.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
 #include "tfplug/passes/disable_xla.h"
@@ -42,7 +43,8 @@ inline void AppendFirstPasses(std::string_view device_type,
   if (settings.keep_to_own_kernels) {
     entries.push_back(MakePassEntry<KeepToOwnKernels>());
   }
-  if (settings.keep_conditions_on_host) {
+  if (settings.keep_conditions_on_host &&
+      KeepConditionsOnHost::IsSafeIn(CurrentRelease())) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
   }
 }

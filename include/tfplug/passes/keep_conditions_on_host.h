@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/release.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/internal/kernel_set.h"
@@ -25,8 +26,16 @@ namespace tfplug {
 // LogicalNot whose inputs are all in host memory the label kOnHostLabel, for
 // which backends register a kernel (backend/ops/math.h). Without such a kernel
 // in this library it does nothing.
+//
+// It does not run in TensorFlow 2.17, whose loops with lists fail with "stream
+// cannot wait for itself" if a copy comes at the wrong time: see
+// docs/measured/tensorflow_behavior.md. With the pass it nearly always does.
 class KeepConditionsOnHost : public GraphPass {
  public:
+  static bool IsSafeIn(internal::Release release) {
+    return release.major != 2 || release.minor != 17;
+  }
+
   absl::Status Run(Graph& graph, const PassContext& context) override {
     for (bool changes = true; changes;) {  // a condition of conditions
       changes = false;
