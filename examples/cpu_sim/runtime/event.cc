@@ -18,6 +18,7 @@ uint64_t NowNanoseconds() {
 
 void Moment::Reach(absl::Status status) {
   status_ = std::move(status);
+  nanoseconds_ = NowNanoseconds();
   // Notifies under the lock, because a waiter may free the moment as soon as it
   // is reached.
   std::lock_guard<std::mutex> lock(mutex_);
@@ -62,6 +63,15 @@ std::shared_ptr<Moment> Event::moment() const {
 void Event::set_moment(std::shared_ptr<Moment> moment) {
   std::lock_guard<std::mutex> lock(mutex_);
   moment_.swap(moment);  // destroys the old one after unlocking
+}
+
+absl::StatusOr<uint64_t> Event::Nanoseconds() const {
+  const std::shared_ptr<Moment> moment = this->moment();
+  if (moment == nullptr) {
+    return absl::FailedPreconditionError("the event was never recorded");
+  }
+  if (!moment->IsReached()) return absl::UnavailableError("pending");
+  return moment->nanoseconds();
 }
 
 absl::StatusOr<std::unique_ptr<Timer>> Timer::Create() {

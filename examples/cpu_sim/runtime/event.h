@@ -28,11 +28,14 @@ class Moment {
   // Blocks until the moment is reached.
   void Await() const;
 
-  // The argument of Reach(). Valid only if IsReached().
+  // The argument of Reach(), and the time of that call in nanoseconds of the
+  // monotonic clock. Valid only if IsReached().
   const absl::Status& status() const { return status_; }
+  uint64_t nanoseconds() const { return nanoseconds_; }
 
  private:
   absl::Status status_;
+  uint64_t nanoseconds_ = 0;
   std::atomic<bool> is_reached_{false};
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -58,6 +61,11 @@ class Event {
   // Blocks until the moment is reached, and returns the stream's status at that
   // point.
   absl::Status Synchronize() const;
+
+  // Returns when the event was reached, in nanoseconds of the monotonic clock.
+  // Errors: UNAVAILABLE if it is pending, FAILED_PRECONDITION if it was never
+  // recorded.
+  absl::StatusOr<uint64_t> Nanoseconds() const;
 
  private:
   friend class Stream;
