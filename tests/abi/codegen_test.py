@@ -31,6 +31,7 @@ class CodegenTest(unittest.TestCase):
         self.root = pathlib.Path(self.folder.name)
         shutil.copytree(ROOT / "codegen", self.root / "codegen")
         shutil.copytree(ROOT / "include", self.root / "include")
+        shutil.copy(ROOT / "meson.build", self.root)
         shutil.copytree(ROOT / "docs/reference", self.root / "docs/reference")
 
     def tearDown(self):
