@@ -19,7 +19,7 @@ import time
 
 import building
 
-ROUNDS, STEPS = 15, 20
+ROUNDS, STEPS = 40, 20
 TITLE = "## A profile"
 
 

@@ -35,6 +35,10 @@ _REMEDIES = {
         "up TensorFlow's functions at run time.",
     "invalid ELF header": "The file is not a shared library. TensorFlow loads every "
         "file in this directory: remove it.",
+    "visible_device_list": "TensorFlow before 2.19 counts the devices of all plug-ins "
+        "together. Install 2.19 or newer, or call tf.config.set_visible_devices with the "
+        "CPU and only the first device that is not a CPU: each plug-in then has one "
+        "device.",
     "file too short": "The file is damaged. Install its package again.",
 }
 
@@ -227,6 +231,7 @@ def check_together(working):
                      if "failure" in _try(*pair)), tuple(working))
     yield Finding("error", f"{' and '.join(culprits)} do not work in one process: "
                   f"{result.get('step')} failed: {result['failure']}",
+                  remedy_for(result["failure"]) or
                   "Uninstall one of them, or ask its author for a version built with "
                   "hidden symbols and default settings for TensorFlow's rewriters.")
 
