@@ -77,13 +77,13 @@ class CachedBuildTest(unittest.TestCase):
 
 class PackagesTest(unittest.TestCase):
     def test_each_locked_package_has_a_version_and_checksums(self):
-        lock = (ROOT / "tools/lib/requirements.txt").read_text()
-        lock = re.sub(r"^#.*\n", "", lock, flags=re.MULTILINE)
-        packages = lock.replace("\\\n", " ").strip().splitlines()
-        self.assertGreater(len(packages), 10)
-        for package in packages:
-            if not package.lstrip().startswith("#"):
-                self.assertRegex(package, r"^[\w.-]+==\S+ .*--hash=sha256:\w{64}")
+        for path in (ROOT / "tools/lib").rglob("requirements.txt"):
+            lock = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE)
+            packages = lock.replace("\\\n", " ").strip().splitlines()
+            self.assertGreater(len(packages), 10)
+            for package in packages:
+                if not package.lstrip().startswith("#"):
+                    self.assertRegex(package, r"^[\w.-]+==\S+ .*--hash=sha256:\w{64}")
 
     def test_apt_keeps_its_sandbox(self):
         self.assertNotIn("Sandbox", SETUP.read_text())

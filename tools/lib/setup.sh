@@ -375,6 +375,29 @@ make_venv() {
   echo "$state" >"$stamp"
 }
 
+# make_locked_venv NAME LOCK: creates the virtual environment $LOCKED_VENV, which
+# contains the packages in LOCK and nothing else.
+make_locked_venv() {
+  local python stamp state
+  python=$(find_python) ||
+    die "There is no Python 3.10 or newer with the venv module."
+  LOCKED_VENV=$CACHE/$1-$("$python" -c \
+    'import sys; print("py%d.%d" % sys.version_info[:2])')
+  stamp=$LOCKED_VENV/requirements
+  state=$(sha256sum <"$2")
+  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ] &&
+    "$LOCKED_VENV/bin/python" -c ''; then
+    return
+  fi
+  rm -f "$stamp"
+  quietly "creating $LOCKED_VENV" "$python" -m venv --clear "$LOCKED_VENV" ||
+    die "The virtual environment could not be created."
+  TFPLUG_VENV=$LOCKED_VENV quietly "pip install of ${2#"$TFPLUG_ROOT"/}" \
+    pip_install --require-hashes --no-deps -r "$2" ||
+    die "pip could not install the locked packages in $2. Is there a network?"
+  echo "$state" >"$stamp"
+}
+
 # Installs xprof, TensorBoard's profiler, which needs no TensorFlow (350 MB), in a
 # virtual environment of its own, $XPROF.
 install_xprof() {

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the pages of the documentation site for Sphinx: see tools/site.
+
+  stage.py PROJECT FOLDER
+
+Copies README.md, CHANGELOG.md, CONTRIBUTING.md and docs/; adds the reference of the
+headers, and a page for each file of the project to which a page links. The committed pages contain nothing that only the site
+understands: their relative links are rewritten here. A link to nothing stays as it
+is, and Sphinx reports it.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import api  # noqa: E402
+
+# The navigation. Sphinx reports a page in docs/ that is not in it.
+NAVIGATION = {
+    "First steps": ["guide/building", "guide/device", "guide/kernels",
+                    "guide/backend", "guide/migration", "guide/testing"],
+    "Devices": ["guide/drivers", "guide/caching_allocator", "guide/profiler"],
+    "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep"],
+    "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
+               "guide/protobuf"],
+    "Reference": ["api/index", "reference/errors", "reference/ops",
+                  "reference/gpu_ops", "reference/capi", "reference/device_abi",
+                  "reference/graph_abi", "reference/kernel_api"],
+    "Measured": ["measured/tf_matrix", "measured/abi_matrix", "measured/models",
+                 "measured/bench", "measured/bench_caching_allocator",
+                 "measured/bench_graph", "measured/bench_graph_tensorflow",
+                 "measured/bench_patterns", "measured/graph_memory",
+                 "measured/fusion", "measured/opencl",
+                 "measured/tensorflow_behavior"],
+    "Project": ["architecture", "contributing", "changelog"],
+}
+_ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md",
+               "CONTRIBUTING.md": "contributing.md"}
+_LANGUAGES = {".cc": "cpp", ".h": "cpp", ".py": "python", ".sh": "bash",
+              ".toml": "toml", ".build": "meson", ".wrap": "ini", ".cmake": "cmake"}
+_LINK = re.compile(r"(?<=\]\()([^()\s#]+)(?=[#)])")
+_FENCE = re.compile(r"^ *(```+)")
+
+
+class Stage:
+    def __init__(self, root, out):
+        self.root = root
+        self.out = out
+        self.tracked = subprocess.run(
+            ["git", "-C", str(root), "ls-files", "--cached", "--others",
+             "--exclude-standard"], check=True, text=True,
+            stdout=subprocess.PIPE).stdout.splitlines()
+        self.written = set()
+        self.sources = set()  # files and folders to which a page links
+
+    def write(self, name, text):
+        self.written.add(name)
+        path = self.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def page_of(self, path):
+        """Returns the page that shows a file or folder of the project."""
+        if path in _ROOT_PAGES:
+            return _ROOT_PAGES[path]
+        if path.startswith("docs/"):
+            return path.removeprefix("docs/")
+        if api.is_public(path) and api.page_of(path) in self.written:
+            return api.page_of(path)
+        self.sources.add(path)
+        return f"source/{path}.md"
+
+    def rewritten(self, text, page):
+        """Returns the text of a page of the project with links to the site's pages."""
+        def target(match):
+            link = match[0]
+            path = os.path.normpath(os.path.join(os.path.dirname(page), link))
+            if (":" in link or path.startswith("..") or
+                    not (self.root / path).exists()):
+                return link
+            return "/" + self.page_of(path)
+
+        lines, fence = [], None
+        for line in text.splitlines():
+            mark = _FENCE.match(line)
+            if mark and fence is None:
+                fence = mark[1]
+            elif mark and line.strip() == fence:
+                fence = None
+            lines.append(line if fence else _LINK.sub(target, line))
+        return "\n".join(lines) + "\n"
+
+    def copy_docs(self):
+        for path in self.tracked:
+            source = self.root / path
+            if not source.exists() or not (
+                    path in _ROOT_PAGES or path.startswith("docs/")):
+                continue
+            if source.suffix != ".md":
+                page = self.out / self.page_of(path)
+                page.parent.mkdir(parents=True, exist_ok=True)
+                page.write_bytes(source.read_bytes())
+                continue
+            text = self.rewritten(source.read_text(encoding="utf-8"), path)
+            if path == "README.md":
+                text += "\n" + navigation()
+            self.write(self.page_of(path), text)
+
+    def write_sources(self):
+        for path in sorted(self.sources):
+            files = [path]
+            if (self.root / path).is_dir():
+                files = [f for f in self.tracked if f.startswith(path + "/")]
+                self.write(f"source/{path}.md",
+                           f"---\norphan: true\n---\n# {path}\n\n" + "".join(
+                               f"* [{f}](/source/{f}.md)\n" for f in files))
+            for file in files:
+                self.write_source(file)
+
+    def write_source(self, path):
+        try:
+            text = (self.root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            text = "(not a text file)\n"
+        fence = "`" * (max([3, *map(len, re.findall("`+", text))]) + 1)
+        language = _LANGUAGES.get(pathlib.Path(path).suffix, "text")
+        self.write(f"source/{path}.md",
+                   f"---\norphan: true\n---\n# {path}\n\n{fence}{language}\n{text}"
+                   f"{fence}\n")
+
+
+def navigation():
+    return "\n".join(
+        f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) +
+        "\n```\n" for title, pages in NAVIGATION.items())
+
+
+def main():
+    root, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    stage = Stage(root, out)
+    api.write(stage)
+    stage.copy_docs()
+    stage.write_sources()
+
+
+if __name__ == "__main__":
+    main()
