@@ -360,6 +360,27 @@ TEST_CASE("control edges are kept") {
   CHECK(f["after"].control(0) == fused);
 }
 
+TEST_CASE("a value that only a control edge uses") {
+  Fusion f;
+  f.Feed("c", {1, 3}, {5, 6, 7});
+  f.Feed("a", {3}, {-1, 0, 1});
+  f.Feed("b", {3}, {1, 2, 3});
+  f.Add("used", "AddV2", {"a", "b"});
+  std::vector<std::string> inputs = {"used", "c"};
+  SUBCASE("with an input of its own after the others") {}
+  SUBCASE("with an input of its own before the others") {
+    std::swap(inputs[0], inputs[1]);
+  }
+  f.Add("unused", "Mul", inputs);
+  f.Add("out", "Identity", {"used"});
+  f.Add("after", "Identity", {"a", "^unused"});
+  const std::string expected = f.Result("out");
+  f.values.clear();
+  f.Fuse();
+  CHECK(f.Ops() == absl::StrCat("Identity Identity ", kFusedMapOp));
+  CHECK(f.Result("out") == expected);
+}
+
 TEST_CASE("a control edge between two ops keeps them apart") {
   Fusion f;
   f.Feed("x", {2}, {1, 2});

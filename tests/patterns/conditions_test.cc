@@ -105,6 +105,11 @@ TEST_CASE_FIXTURE(Fixture, "a condition on an optional node") {
   Add("root3", "Sqrt", {"cast2"});
   CHECK(Check(inner, "root3") ==
         "negate: 'cast2' (Cast): attribute Truncate is true, not false");
+  // Without the Cast, the Relu in its place need not meet its condition.
+  Add("root4", "Sqrt", {"relu"});
+  CHECK(graph.RemoveNode((*this)["root3"]).ok());
+  CHECK(graph.RemoveNode((*this)["cast2"]).ok());
+  CHECK(Check(inner, "root4") == matches);
 }
 
 struct ConstFixture : Fixture {
@@ -142,9 +147,11 @@ TEST_CASE_FIXTURE(ConstFixture, "a constant of equal numbers") {
   CHECK(With(Constant::Of(Shape{2, 2}, Floats{3, 3, 3, 3}), MatchConst(3)) ==
         matches);
   CHECK(With(Constant::Of(Shape{3}, Floats{3, 3, 2}), MatchConst(3)) ==
-        "negate: 'c' (Const): attribute value is a float tensor of [3], not 3");
+        "negate: 'c' (Const): attribute value is a tensor of type float and "
+        "shape [3], not 3");
   CHECK(With(Constant::Of(Shape{2}, Floats{2, 2}), MatchConst(3)) ==
-        "negate: 'c' (Const): attribute value is a float tensor of [2], all 2, "
+        "negate: 'c' (Const): attribute value is a tensor of type float and "
+        "shape [2], all 2, "
         "not 3");
   CHECK(With(Constant::Of(Shape{0}, Floats{}), MatchConst(3)) != matches);
 }
@@ -167,13 +174,25 @@ TEST_CASE_FIXTURE(ConstFixture, "a constant's integers") {
   CHECK(With(Constant::Of(Shape{}, Ints{3}), MatchConst({3})) == matches);
   CHECK(With(Constant::Of(Shape{}, Ints{3}), MatchConst(3)) == matches);
   CHECK(With(Number(3), MatchConst({3})) != matches);
+  CHECK(With(Constant::Of(Shape{2, 2}, Ints{1, 2, 3, 4}),
+             MatchConst({1, 2, 3, 4})) ==
+        "negate: 'c' (Const): attribute value is a tensor of type int64 and "
+        "shape [2,2], not [1, 2, 3, 4]");
+}
+TEST_CASE_FIXTURE(ConstFixture, "a constant without a tensor") {
+  AddConst("c", Number(3)).SetAttr("value", int64_t{4});
+  Add("root", "Mul", {"x", "c"});
+  CHECK(Check(Match<ops::Mul>(x, MatchConst(3))) ==
+        "negate: 'c' (Const): attribute value is 4, not 3");
+  CHECK(Check(Match<ops::Mul>(x, MatchConst())) == matches);
 }
 TEST_CASE_FIXTURE(ConstFixture, "a predicate of a constant") {
   const auto is_small = [](const Constant& c) { return c.num_elements() < 4; };
   const auto small = MatchConst("less than 4 elements", is_small);
   CHECK(With(Constant::Of(Shape{2}, Floats{2, 1}), small) == matches);
   CHECK(With(Constant::Of(Shape{5}, Floats{1, 2, 3, 4, 5}), small) ==
-        "negate: 'c' (Const): attribute value is a float tensor of [5], not "
+        "negate: 'c' (Const): attribute value is a tensor of type float and "
+        "shape [5], not "
         "less than 4 elements");
 }
 

@@ -158,6 +158,20 @@ TEST_CASE_FIXTURE(Fixture, "alternatives within a list") {
   CHECK(Text() == "neg_c = Neg(c)\nsum = AddN(a, c, b)");
 }
 
+TEST_CASE_FIXTURE(Fixture, "lists of different alternatives") {
+  const auto element = OneOf(Match<ops::Neg>(x), x);
+  const Rules rules = MakeRules(Rule("drop", Match<ops::AddN>(Each(element)))
+                                    .ReplaceBy(New<ops::ConcatV2>(x, x)));
+  Add("relu", "Relu", {"c"});
+  Add("user", "Neg", {"relu"});
+  Add("first", "AddN", {"neg_a", "b"});
+  Add("second", "AddN", {"relu", "neg_b"});
+  CHECK(Run(rules) == "2");
+  CHECK(Text() ==
+        "first = ConcatV2(a, b, a, b)\nneg_c = Neg(c)\nrelu = Relu(c)\n"
+        "second = ConcatV2(relu, b, relu, b)\nuser = Neg(relu)");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a chain of any length") {
   const auto identity = Match<ops::Identity>(x).Named("copy");
   std::vector<Output> chain;
@@ -193,6 +207,18 @@ TEST_CASE_FIXTURE(Fixture, "a chain of any length") {
           "skip: 'i2' (Identity) is also used by 'other' (Neg)\n");
     CHECK(Run(rules) == "0");
   }
+}
+TEST_CASE_FIXTURE(Fixture, "a chain that is a cycle ends") {
+  const Rules rules = MakeRules(
+      Rule("skip", Match<ops::Relu>(Repeated(Match<ops::Identity>(x))))
+          .ReplaceBy(New<ops::Neg>(x)));
+  Add("i1", "Identity", {"a"});
+  Add("i2", "Identity", {"i1"});
+  Add("relu", "Relu", {"i2"});
+  CHECK((*this)["i1"].SetInput(0, (*this)["i2"]).ok());
+  CHECK(Explain(rules, "relu") ==
+        "skip: 'i2' (Identity) would be removed, but is also an operand of the "
+        "match\n");
 }
 TEST_CASE_FIXTURE(Fixture, "a long chain takes linear time") {
   std::string last = "a";

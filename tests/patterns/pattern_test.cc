@@ -139,6 +139,13 @@ TEST_CASE_FIXTURE(RulesFixture, "commutative nodes") {
   CHECK(explain(*this, both, "ba") == "negate: matches");
   CHECK(explain(*this, both, "bb") ==
         "negate: input 1 of 'bb' (AddV2) is 'b' (Placeholder), not Sigmoid");
+  // The mismatch of the order that matches more nodes is reported.
+  const auto deep = Match<ops::Relu>(
+      Match<ops::AddV2>(Match<ops::Sigmoid>(inner), b).Commutative());
+  Add("relu", "Relu", {"ab"});
+  CHECK(explain(*this, Negate(deep, x), "relu") ==
+        "negate: input 0 of 'neg' (Sigmoid) is 'x' (Placeholder), not Sigmoid");
+  CHECK(graph.RemoveNode((*this)["relu"]).ok());
   CHECK(Run(both) == "2");
   CHECK(Text() == "ab = Neg(x)\nba = Neg(x)\nbb = AddV2(b, b)");
 }
@@ -168,6 +175,10 @@ TEST_CASE_FIXTURE(RulesFixture,
   CHECK(explain(*this, square, "square") == "negate: matches");
   CHECK(explain(*this, square, "both") ==
         "negate: input 1 of 'both' (Mul) is not the value that the same handle "
+        "matched before");
+  const auto gate = sigmoid.Named("the gate");
+  CHECK(explain(*this, Negate(Match<ops::Mul>(gate, gate), x), "both") ==
+        "negate: input 1 of 'both' (Mul) is not the value that the gate "
         "matched before");
 }
 

@@ -324,6 +324,35 @@ TEST_CASE_FIXTURE(SiblingsFixture, "the first candidate does not fit") {
     CHECK((*this)["user_w"].input(0).node.name() == "xw");
   }
 }
+TEST_CASE_FIXTURE(SiblingsFixture,
+                  "only the root's new node needs an operand") {
+  const Pattern v = Any(), w = Any();
+  const Rules apart =
+      MakeRules(Rule("apart", Match<ops::MatMul>(x, v))
+                    .ReplaceBy(New("MyNorm", w))
+                    .AlsoReplace(Match<ops::MatMul>(x, w), New("MyNorm", x)));
+  // The root's new node would depend on itself.
+  CHECK((*this)["xw"].SetInput(1, (*this)["user_v"]).ok());
+  CHECK(
+      Explain(apart, "xv") ==
+      "apart: an operand of the match depends on one of its results, by way of "
+      "'user_v' (Neg)\n");
+  CHECK(Explain(apart, "xw") == "apart: matches\n");
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "control inputs of a result") {
+  SUBCASE("from the root") {
+    CHECK((*this)["xw"].AddControl((*this)["xv"]).ok());
+    CHECK(Run(rules) == "1");
+    CHECK((*this)["xv"].num_controls() == 0);
+  }
+  SUBCASE("from a node that depends on the root") {
+    CHECK((*this)["xw"].AddControl((*this)["user_v"]).ok());
+    CHECK(Explain(rules, "xv") ==
+          "join: an operand of the match depends on one of its results, by way "
+          "of 'user_v' (Neg)\n");
+    CHECK(Run(rules) == "0");
+  }
+}
 TEST_CASE_FIXTURE(SiblingsFixture, "many candidates that do not fit") {
   int num_calls = 0;
   const Pattern v = Any(), w = Any();
@@ -368,6 +397,10 @@ TEST_CASE_FIXTURE(SiblingsFixture, "a result that is not connected") {
   CHECK(Run(wrong) ==
         "rule 'wrong': a node in AlsoReplace() must be a part of the pattern, "
         "or have an input that is");
+  const Rules value = MakeRules(Rule("value", Match<ops::MatMul>(x, Any()))
+                                    .ReplaceBy(x)
+                                    .AlsoReplace(Any(), x));
+  CHECK(Run(value) == "rule 'value': AlsoReplace() takes an output of a node");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,11 +11,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/passes/internal/clusters.h"
+#include "tfplug/passes/internal/disjoint_sets.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
 #include "tfplug/passes/internal/regions.h"
@@ -47,8 +48,7 @@ namespace tfplug {
 class FuseElementwise : public GraphPass {
  public:
   static bool IsEnabled(bool setting) {
-    const char* const value = std::getenv("TFPLUG_FUSION");
-    return value == nullptr || *value == '\0' ? setting : *value != '0';
+    return internal::IsTurnedOn("TFPLUG_FUSION", setting);
   }
 
   absl::Status Run(Graph& graph, const PassContext& context) override {
@@ -79,10 +79,7 @@ class FuseElementwise : public GraphPass {
   }
 
  private:
-  static bool IsLogged() {
-    const char* const value = std::getenv("TFPLUG_LOG_FUSION");
-    return value != nullptr && *value != '\0' && *value != '0';
-  }
+  static bool IsLogged() { return internal::IsTurnedOn("TFPLUG_LOG_FUSION"); }
 
   // Appends a cluster, in parts that are not too large for one launch.
   static void Split(Graph& graph, const PassContext& context,
@@ -111,24 +108,20 @@ class FuseElementwise : public GraphPass {
   static std::vector<std::vector<Node>> Connected(
       const internal::FusableNodes& nodes, const std::vector<Node>& all) {
     std::map<uint32_t, size_t> indices;  // by node
-    std::vector<size_t> parents(all.size());
-    const auto root_of = [&](size_t i) {
-      while (parents[i] != i) i = parents[i] = parents[parents[i]];
-      return i;
-    };
+    internal::DisjointSets sets(all.size());
     for (size_t i = 0; i < all.size(); ++i) {
-      indices[all[i].id()] = parents[i] = i;
+      indices[all[i].id()] = i;
       for (const Input& input : all[i].inputs()) {
         const auto from = indices.find(input.from.node.id());
         if (from != indices.end() &&
             nodes.WhyNotJoined(input.from, all[i]) == nullptr) {
-          parents[root_of(from->second)] = i;
+          sets.Join(from->second, i);
         }
       }
     }
     std::map<size_t, std::vector<Node>> parts;
     for (size_t i = 0; i < all.size(); ++i) {
-      parts[root_of(i)].push_back(all[i]);
+      parts[sets.RootOf(i)].push_back(all[i]);
     }
     std::vector<std::vector<Node>> result;
     for (auto& [root, part] : parts) result.push_back(std::move(part));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/graph/graph.h"
 #include "tfplug/graph/graph_pass.h"
 #include "tfplug/kernel/internal/kernel_set.h"
@@ -33,8 +33,7 @@ namespace tfplug {
 class ReportFallback : public GraphPass {
  public:
   static bool IsEnabled() {
-    const char* const value = std::getenv("TFPLUG_LOG_FALLBACK");
-    return value != nullptr && *value != '\0' && *value != '0';
+    return internal::IsTurnedOn("TFPLUG_LOG_FALLBACK");
   }
 
   absl::Status Run(Graph& graph, const PassContext& context) override {

@@ -25,7 +25,7 @@ namespace tfplug::internal {
 // are the same.
 struct FusedProgram {
   Expression expression;
-  std::vector<int> inputs;  // those of the FusedMap that it uses
+  std::vector<int> inputs;  // those of the FusedMap that it uses, in order
 
   static absl::StatusOr<FusedProgram> Make(const FusedMap& map,
                                            const std::vector<int>& results);
@@ -40,14 +40,13 @@ class FusedProgramBuilder {
     const size_t n = map_.inputs.size() + map_.steps.size();
     std::vector<bool> needed(n);
     for (int result : results) {
-      if (!Mark(result, needed)) return Malformed();
+      if (result < 0 || static_cast<size_t>(result) >= n) return Malformed();
+      needed[static_cast<size_t>(result)] = true;
     }
     for (size_t i = n; i-- > map_.inputs.size();) {
-      if (!needed[i]) continue;
       for (int arg : StepOf(i).args) {
-        if (arg >= static_cast<int>(i) || !Mark(arg, needed)) {
-          return Malformed();
-        }
+        if (arg < 0 || arg >= static_cast<int>(i)) return Malformed();
+        if (needed[i]) needed[static_cast<size_t>(arg)] = true;
       }
     }
     FusedProgram program;
@@ -74,11 +73,6 @@ class FusedProgramBuilder {
  private:
   const FusedMap::Step& StepOf(size_t value) const {
     return map_.steps[value - map_.inputs.size()];
-  }
-  static bool Mark(int value, std::vector<bool>& needed) {
-    if (value < 0 || static_cast<size_t>(value) >= needed.size()) return false;
-    needed[static_cast<size_t>(value)] = true;
-    return true;
   }
   static absl::Status Malformed() {
     return absl::InvalidArgumentError(
@@ -114,13 +108,11 @@ class FusedProgramBuilder {
       for (size_t i = 1; i < n; ++i) sum = sum + x[i];
       return sum;
     }
-    for (const ElementwiseOp& op : ElementwiseTable()) {
-      if (op.name != step.op || op.formula.arity() != static_cast<int>(n)) {
-        continue;
-      }
+    const ElementwiseOp* const op = FindElementwise(step.op);
+    if (op != nullptr && op->formula.arity() == static_cast<int>(n)) {
       double attr;
       std::memcpy(&attr, &step.bits, sizeof(attr));
-      return op.formula(x, attr);
+      return op->formula(x, attr);
     }
     return absl::InvalidArgumentError(
         "the fused op has a step " + step.op + " with " + std::to_string(n) +

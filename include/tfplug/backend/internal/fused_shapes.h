@@ -36,6 +36,8 @@ class FusedShapes {
     }
   }
 
+  size_t num_inputs() const { return static_cast<size_t>(num_inputs_); }
+
   // The shapes of one run.
   class Run {
    public:
@@ -106,10 +108,10 @@ class FusedShapes {
       kind = Rule::kEqualOrScalar;
       first = 1;
     }
-    for (const ElementwiseOp& op : ElementwiseTable()) {
-      if (op.name != step.op || op.shapes == Shapes::kBroadcast) continue;
-      kind = op.shapes == Shapes::kEqualOrScalars ? Rule::kEqualOrScalar
-                                                  : Rule::kEqual;
+    const ElementwiseOp* const op = FindElementwise(step.op);
+    if (op != nullptr && op->shapes != Shapes::kBroadcast) {
+      kind = op->shapes == Shapes::kEqualOrScalars ? Rule::kEqualOrScalar
+                                                   : Rule::kEqual;
     }
     int slot = slots[static_cast<size_t>(step.args[first])];
     for (size_t k = 0; k < step.args.size(); ++k) {

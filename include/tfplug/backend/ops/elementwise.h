@@ -155,13 +155,20 @@ inline std::vector<ElementwiseOp>& ElementwiseTable() {
   static auto* const table = new std::vector<ElementwiseOp>;
   return *table;
 }
+// Returns the row of an op, or null.
+inline const ElementwiseOp* FindElementwise(absl::string_view name) {
+  for (const ElementwiseOp& op : ElementwiseTable()) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
 
 class ElementwiseKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
-    for (const ElementwiseOp& op : ElementwiseTable()) {
-      if (op.name == name) return Build(op, construction);
+    if (const ElementwiseOp* const op = FindElementwise(name)) {
+      return Build(*op, construction);
     }
     return absl::InternalError("the op " + name + " is in no table");
   }

@@ -68,12 +68,11 @@ class FusedMapKernel final : public BackendKernel {
   }
 
   absl::Status Run(OpRun& run) override {
-    const size_t num_inputs = together_.inputs.size();
-    Views inputs(num_inputs);
+    Views inputs(shapes_.num_inputs());
     FusedShapes::Run shapes(shapes_);
-    for (size_t i = 0; i < num_inputs; ++i) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor x,
-                              run.GetInput(together_.inputs[i]));
+                              run.GetInput(static_cast<int>(i)));
       TFPLUG_ASSIGN_OR_RETURN(inputs[i], ViewOf(x));
       shapes.SetInput(i, inputs[i]);
     }
@@ -91,8 +90,12 @@ class FusedMapKernel final : public BackendKernel {
           outputs[k], run.ForwardOrAllocateOutput(static_cast<int>(k),
                                                   candidates_[k], shape));
     }
-    for (Operand& x : inputs) x = BroadcastTo(x, shape);
-    return run.launcher().Map(together_.expression, absl::MakeSpan(inputs),
+    size_t n = 0;  // in place: the inputs that are used are in their order
+    for (int i : together_.inputs) {
+      inputs[n++] = BroadcastTo(inputs[static_cast<size_t>(i)], shape);
+    }
+    return run.launcher().Map(together_.expression,
+                              absl::MakeSpan(inputs).first(n),
                               absl::MakeSpan(outputs));
   }
 

@@ -2,13 +2,13 @@
 #ifndef TFPLUG_BASE_INTERNAL_PYTHON_UPDATES_H_
 #define TFPLUG_BASE_INTERNAL_PYTHON_UPDATES_H_
 
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "tfplug/base/data_type.h"
+#include "tfplug/base/internal/environment.h"
 #include "tfplug/base/internal/python.h"
 
 #pragma GCC visibility push(hidden)
@@ -134,8 +134,7 @@ using OpAndType = std::pair<std::string, DataType>;
 // thread; acquires Python's GIL.
 inline absl::Status WrapPythonUpdates(const std::string& device_type,
                                       const std::vector<OpAndType>& kept) {
-  const char* const setting = std::getenv("TFPLUG_PYTHON_UPDATES");
-  if (setting != nullptr && setting[0] == '0') return absl::OkStatus();
+  if (!IsTurnedOn("TFPLUG_PYTHON_UPDATES", true)) return absl::OkStatus();
   std::string call = "wrap_variable_updates(\"" + device_type + "\", {";
   for (const auto& [op, type] : kept) {
     call +=

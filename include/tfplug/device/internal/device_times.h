@@ -86,23 +86,18 @@ class TimedDevices {
  public:
   static void Add(int64_t ordinal, DeviceT* device) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    devices_[ordinal] = device;
+    ordinals_[device] = ordinal;
   }
-  static void Remove(const DeviceT* device) {
+  static void Remove(DeviceT* device) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (auto at = devices_.begin(); at != devices_.end(); ++at) {
-      if (at->second == device) {
-        devices_.erase(at);
-        return;
-      }
-    }
+    ordinals_.erase(device);
   }
 
   // Reads the devices' clocks: of several readings of one, the fastest is the
   // most precise.
   [[gnu::cold]] static void ReadClocks(DeviceClocks& clocks) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (auto& [ordinal, device] : devices_) {
+    for (const auto& [device, ordinal] : ordinals_) {
       DeviceClock::Reading best = {};
       for (int i = 0; i < kReadings; ++i) {
         DeviceClock::Reading reading = {};
@@ -132,8 +127,8 @@ class TimedDevices {
 
   [[gnu::visibility("hidden")]] static inline std::mutex mutex_;
   [[gnu::visibility(
-      "hidden")]] static inline std::unordered_map<int64_t, DeviceT*>
-      devices_;
+      "hidden")]] static inline std::unordered_map<DeviceT*, int64_t>
+      ordinals_;
 };
 
 }  // namespace tfplug::internal

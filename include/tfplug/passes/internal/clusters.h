@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tfplug/graph/graph.h"
+#include "tfplug/passes/internal/disjoint_sets.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -31,8 +32,7 @@ class Clusters {
       : order_(order),
         can_join_(std::move(can_join)),
         stages_(graph.max_id()),
-        parents_(graph.max_id()) {
-    for (uint32_t i = 0; i < parents_.size(); ++i) parents_[i] = i;
+        sets_(graph.max_id()) {
     for (Node node : order_) SetStage(node);
     for (size_t i = order_.size(); i-- > 0;) MoveToUsers(order_[i]);
     for (Node node : order_) Join(node);
@@ -40,11 +40,11 @@ class Clusters {
 
   // Returns the clusters of two and more nodes, each in topological order.
   std::vector<std::vector<Node>> Find() {
-    std::map<uint32_t, size_t> indices;
+    std::map<size_t, size_t> indices;
     std::vector<std::vector<Node>> all, clusters;
     for (Node node : order_) {
-      const uint32_t root = RootOf(node.id());
-      const auto [it, is_new] = indices.emplace(root, all.size());
+      const auto [it, is_new] =
+          indices.emplace(sets_.RootOf(node.id()), all.size());
       if (is_new) all.emplace_back();
       all[it->second].push_back(node);
     }
@@ -103,18 +103,14 @@ class Clusters {
           !can_join_(input.from, node)) {
         continue;
       }
-      parents_[RootOf(from.id())] = RootOf(node.id());
+      sets_.Join(from.id(), node.id());
     }
-  }
-  uint32_t RootOf(uint32_t id) {
-    while (parents_[id] != id) id = parents_[id] = parents_[parents_[id]];
-    return id;
   }
 
   const NodeList& order_;
   CanJoin can_join_;
-  std::vector<int> stages_;        // by node
-  std::vector<uint32_t> parents_;  // by node: a forest of clusters
+  std::vector<int> stages_;  // by node
+  DisjointSets sets_;        // of node ids: the clusters
 };
 
 }  // namespace tfplug::internal

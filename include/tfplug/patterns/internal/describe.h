@@ -80,8 +80,8 @@ inline std::string DescribeAttr(absl::string_view bytes) {
       return Describe(*integers);
     }
   }
-  const std::string tensor = std::string("a ") +
-                             DataTypeName(constant->dtype()) + " tensor of " +
+  const std::string tensor = std::string("a tensor of type ") +
+                             DataTypeName(constant->dtype()) + " and shape " +
                              constant->shape().ToString();
   const std::optional<double> splat = SplatOf(*constant);
   if (!splat.has_value()) return tensor;

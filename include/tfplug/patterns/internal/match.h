@@ -35,7 +35,6 @@ class PatternMatch {
     outputs_.resize(variant.slots.size());
     elements_.clear();
     repetitions_.clear();
-    by_node_.clear();
   }
 
   const PatternVariant& variant() const { return *variant_; }
