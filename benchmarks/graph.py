@@ -16,6 +16,7 @@ a minute for callgrind. --large takes six more, mostly for graphs of 10^6 nodes.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -170,6 +171,7 @@ class Bench:
 
     # ---- Instructions ----
 
+    @functools.cache  # a count is the same each time
     def count(self, side, job, name):
         report = self.folder / "callgrind.out"
         environment = dict(os.environ, GLIBC_TUNABLES=":".join(
@@ -196,7 +198,7 @@ class Bench:
         return cells
 
     def fuse_ratio(self, name):
-        """Returns how many times the instructions of the view upb takes."""
+        """Returns upb's instructions for fuse, divided by the view's."""
         return self.count("upb", "fuse", name) / self.count("view", "fuse", name)
 
 

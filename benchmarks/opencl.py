@@ -75,10 +75,7 @@ def build(folder):
         [building.ROOT / "benchmarks/opencl.cc", source / "opencl.cc",
          source / "driver.cc", source / "timer.cc"],
         folder / "opencl", ["-I", source, "-I", building.ROOT / "benchmarks"])
-    plugin = "examples/opencl/libtfplug_opencl.so"
-    build_folder = pathlib.Path(os.environ["TFPLUG_BUILD"])
-    building.run("ninja", "-C", build_folder, plugin)
-    return program, build_folder / plugin
+    return program, building.build_example("opencl")
 
 
 def python_of_tinygrad(folder):

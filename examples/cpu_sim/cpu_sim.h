@@ -6,7 +6,6 @@
 #include <tfplug/device/caching_allocator.h>
 #include <tfplug/plugin.h>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -199,12 +198,7 @@ class Device final
   absl::Status SynchronizeAllActivity() override {
     return device_->Synchronize();
   }
-  absl::StatusOr<uint64_t> GetTime() override {
-    return static_cast<uint64_t>(
-        std::chrono::nanoseconds(
-            std::chrono::steady_clock::now().time_since_epoch())
-            .count());
-  }
+  absl::StatusOr<uint64_t> GetTime() override { return rt::NowNanoseconds(); }
   absl::Status CopyHostToDeviceSync(tfplug::DeviceMemory dst, const void* src,
                                     uint64_t size) override {
     return device_->CopyToDevice(dst.opaque(), src, size);

@@ -23,8 +23,7 @@ void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 // ---- Event -----------------------------------------------------------------
 
 absl::Status Event::Init() {
-  return device_.Call(device_.driver().cuEventCreate, &event_,
-                      CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
+  return device_.Call(device_.driver().cuEventCreate, &event_, flags_);
 }
 
 Event::~Event() {

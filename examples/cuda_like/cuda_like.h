@@ -21,7 +21,10 @@ class Device;
 
 class Event final : public tfplug::Event {
  public:
-  explicit Event(Device& device) : device_(device) {}
+  // `flags`: those of cuEventCreate.
+  explicit Event(Device& device, unsigned flags = CU_EVENT_BLOCKING_SYNC |
+                                                  CU_EVENT_DISABLE_TIMING)
+      : device_(device), flags_(flags) {}
   ~Event() override;
   absl::Status Init() override;
 
@@ -32,26 +35,14 @@ class Event final : public tfplug::Event {
 
  private:
   Device& device_;
-  CUevent event_ = nullptr;
-};
-
-// An event that stores the device's time when it is reached.
-class TimedEvent {
- public:
-  explicit TimedEvent(const Device& device) : device_(device) {}
-  ~TimedEvent();
-  absl::Status Init();
-  CUevent handle() const { return event_; }
-
- private:
-  const Device& device_;
+  const unsigned flags_;
   CUevent event_ = nullptr;
 };
 
 // The zero of the device's clock: the driver has only differences of events, as
 // floats, so the clock starts again with each profile.
 struct Epoch {
-  std::shared_ptr<TimedEvent> event;
+  std::shared_ptr<Event> event;
   uint64_t ns = 0;
 };
 
@@ -59,18 +50,20 @@ struct Epoch {
 class Timer final : public tfplug::Timer {
  public:
   explicit Timer(Device& device)
-      : device_(device), begin_(device), end_(device) {}
+      : device_(device),
+        begin_(device, CU_EVENT_DEFAULT),
+        end_(device, CU_EVENT_DEFAULT) {}
   absl::Status Init() override;
 
   absl::StatusOr<uint64_t> Nanoseconds() override;
   absl::StatusOr<tfplug::WorkTimes> GetTimes() override;
 
-  const TimedEvent& begin() const { return begin_; }
-  const TimedEvent& end() const { return end_; }
+  Event& begin() { return begin_; }
+  Event& end() { return end_; }
 
  private:
   Device& device_;
-  TimedEvent begin_, end_;
+  Event begin_, end_;  // with the device's time when they are reached
   Epoch epoch_;
 };
 
@@ -150,8 +143,8 @@ class Device final : public tfplug::Device<Stream, Memory> {
   absl::StatusOr<uint64_t> GetTime() override;
 
   // Returns the nanoseconds from one event to another, which are both reached.
-  absl::StatusOr<uint64_t> GetElapsed(const TimedEvent& begin,
-                                      const TimedEvent& end) const;
+  absl::StatusOr<uint64_t> GetElapsed(const Event& begin,
+                                      const Event& end) const;
   Epoch epoch();
 
   // Calls a function of the driver in the device's context, which it makes the

@@ -8,17 +8,6 @@
 
 namespace cuda_like {
 
-absl::Status TimedEvent::Init() {
-  return device_.Call(device_.driver().cuEventCreate, &event_,
-                      CU_EVENT_DEFAULT);
-}
-
-TimedEvent::~TimedEvent() {
-  if (event_ != nullptr) {
-    device_.Call(device_.driver().cuEventDestroy, event_).IgnoreError();
-  }
-}
-
 absl::Status Timer::Init() {
   epoch_ = device_.epoch();
   TFPLUG_RETURN_IF_ERROR(begin_.Init());
@@ -26,16 +15,15 @@ absl::Status Timer::Init() {
 }
 
 absl::StatusOr<uint64_t> Timer::Nanoseconds() {
-  TFPLUG_RETURN_IF_ERROR(
-      device_.Call(device_.driver().cuEventSynchronize, end_.handle()));
+  TFPLUG_RETURN_IF_ERROR(end_.BlockHost());
   return device_.GetElapsed(begin_, end_);
 }
 
 absl::StatusOr<tfplug::WorkTimes> Timer::GetTimes() {
-  const Function<CUresult(CUevent)>& query = device_.driver().cuEventQuery;
-  const CUresult result = query(end_.handle());
-  if (result == CUDA_ERROR_NOT_READY) return absl::UnavailableError("not done");
-  if (result != CUDA_SUCCESS) return device_.driver().Error(result, query.name);
+  TFPLUG_ASSIGN_OR_RETURN(const tfplug::EventStatus status, end_.Poll());
+  if (status == tfplug::EventStatus::kPending) {
+    return absl::UnavailableError("not done");
+  }
   if (epoch_.event == nullptr) {
     return absl::FailedPreconditionError("the device's clock was never read");
   }
@@ -48,17 +36,15 @@ absl::StatusOr<tfplug::WorkTimes> Timer::GetTimes() {
 }
 
 absl::Status Stream::StartTimer(Timer& timer) {
-  return device_.Call(device_.driver().cuEventRecord, timer.begin().handle(),
-                      stream_);
+  return RecordEvent(timer.begin());
 }
 
 absl::Status Stream::StopTimer(Timer& timer) {
-  return device_.Call(device_.driver().cuEventRecord, timer.end().handle(),
-                      stream_);
+  return RecordEvent(timer.end());
 }
 
-absl::StatusOr<uint64_t> Device::GetElapsed(const TimedEvent& begin,
-                                            const TimedEvent& end) const {
+absl::StatusOr<uint64_t> Device::GetElapsed(const Event& begin,
+                                            const Event& end) const {
   float milliseconds = 0;
   TFPLUG_RETURN_IF_ERROR(Call(driver_.cuEventElapsedTime, &milliseconds,
                               begin.handle(), end.handle()));
@@ -72,11 +58,11 @@ Epoch Device::epoch() {
 
 absl::StatusOr<uint64_t> Device::GetTime() {
   Epoch now;
-  now.event = std::make_shared<TimedEvent>(*this);
+  now.event = std::make_shared<Event>(*this, CU_EVENT_DEFAULT);
   TFPLUG_RETURN_IF_ERROR(now.event->Init());
   TFPLUG_RETURN_IF_ERROR(
       Call(driver_.cuEventRecord, now.event->handle(), clock_));
-  TFPLUG_RETURN_IF_ERROR(Call(driver_.cuEventSynchronize, now.event->handle()));
+  TFPLUG_RETURN_IF_ERROR(now.event->BlockHost());
   const std::lock_guard<std::mutex> lock(epoch_mutex_);
   if (epoch_.event != nullptr) {
     TFPLUG_ASSIGN_OR_RETURN(now.ns, GetElapsed(*epoch_.event, *now.event));

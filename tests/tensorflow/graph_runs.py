@@ -11,9 +11,9 @@ def set_fusion(fuse):
     os.environ["TFPLUG_FUSION"] = "0"  # test_fuse_elementwise.py tests that pass
 
 
-def executed(call):
-    """Returns the result of call(), and the ops of the graphs that TensorFlow ran
-    for it."""
+def recorded(call):
+    """Returns the result of call(), and the nodes of each function that TensorFlow
+    ran for it."""
     from tensorflow.python.eager import context
     context.context().enable_run_metadata()
     try:
@@ -21,8 +21,14 @@ def executed(call):
         metadata = context.context().export_run_metadata()
     finally:
         context.context().disable_run_metadata()
-    return result, [node.op for graphs in metadata.function_graphs
-                    for graph in graphs.partition_graphs for node in graph.node]
+    return result, [[node for graph in function.partition_graphs for node in graph.node]
+                    for function in metadata.function_graphs]
+
+
+def executed(call):
+    """Like recorded(), with the ops of all functions."""
+    result, functions = recorded(call)
+    return result, [node.op for nodes in functions for node in nodes]
 
 
 def run(function, arguments, fuse):

@@ -178,18 +178,11 @@ def _mlp(models):
     return models._compiled(model, "adam", images, labels)
 
 
-def _step_ops(tf, step):
+def _step_ops(step):
     """Returns the ops with a launch in the graph of a step, which has not run."""
-    from tensorflow.python.eager import context
-    context.context().enable_run_metadata()
-    try:
-        step()
-        graphs = context.context().export_run_metadata().function_graphs
-    finally:
-        context.context().disable_run_metadata()
-    each = [[node.op for graph in function.partition_graphs for node in graph.node]
-            for function in graphs]
-    return [op for op in max(each, key=len) if op not in BOOKKEEPING]
+    import graph_runs
+    _, functions = graph_runs.recorded(step)
+    return [node.op for node in max(functions, key=len) if node.op not in BOOKKEEPING]
 
 
 def train(name):
@@ -208,7 +201,7 @@ def train(name):
             losses = []
             step = lambda m=model, to=losses: to.append(
                 float(m.train_on_batch(inputs, labels)))
-            ops = _step_ops(tf, step)
+            ops = _step_ops(step)
             step()
             step()
         outcome.append([

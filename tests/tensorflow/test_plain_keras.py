@@ -128,17 +128,13 @@ def test_results_match_the_cpu(results, case, name):
 
 def mixed(policy, device):
     """Returns losses, and the types of fused convolutions in the executed graphs."""
+    import graph_runs
     import keras
     import tensorflow as tf
-    from tensorflow.python.eager import context
     keras.mixed_precision.set_global_policy(policy)
-    context.context().enable_run_metadata()
-    losses, predicted = steps("cnn", device)
-    metadata = context.context().export_run_metadata()
+    (losses, predicted), functions = graph_runs.recorded(lambda: steps("cnn", device))
     fused = {tf.as_dtype(node.attr["T"].type).name
-             for function in metadata.function_graphs
-             for graph in function.partition_graphs
-             for node in graph.node if node.op == "_FusedConv2D"}
+             for nodes in functions for node in nodes if node.op == "_FusedConv2D"}
     return [*losses, float(np.mean(np.abs(predicted)))], sorted(fused)
 
 

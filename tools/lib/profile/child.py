@@ -7,12 +7,10 @@
 import importlib.util
 import json
 import os
-import pathlib
 import runpy
 import shutil
 import sys
 import threading
-import time
 
 
 class Recording:
@@ -22,7 +20,6 @@ class Recording:
         self._settings = settings
         self._lock = threading.Lock()
         self._state = "new"
-        self._started = 0
 
     def begin(self):
         """Loads the plug-in and starts the profile, now or after a while."""
@@ -41,7 +38,6 @@ class Recording:
                 return
             tf.profiler.experimental.start(self._settings["folder"])
             self._state = "running"
-            self._started = time.time()
         if self._settings["seconds"]:
             self._later(self._settings["seconds"], self.end)
 
@@ -50,10 +46,7 @@ class Recording:
         import tensorflow as tf
         with self._lock:
             if self._state == "running":
-                seconds = time.time() - self._started
                 tf.profiler.experimental.stop()
-                path = pathlib.Path(self._settings["folder"]) / "recorded.json"
-                path.write_text(json.dumps({"seconds": seconds}))
             self._state = "ended"
 
     @staticmethod

@@ -141,8 +141,8 @@ def _sections(report):
 
 
 def write(trace, reports, title, path):
-    first, *rest = summary.lines(reports, trace)
-    lines = "".join(f"<li>{html.escape(line)}</li>" for line in [first, *rest])
+    lines = "".join(f"<li>{html.escape(line)}</li>"
+                    for line in summary.lines(reports, trace))
     data = json.dumps({"timeline": _timeline(trace), "memory": _memory(trace)},
                       separators=(",", ":")).replace("</", "<\\/")
     text = (HERE / "page.html").read_text(encoding="utf-8")

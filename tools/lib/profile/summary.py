@@ -57,9 +57,8 @@ def _memory(trace):
     allocators = sorted(trace.memory.items(), key=lambda use: -max(
         row[1] for row in use[1]))
     for name, uses in allocators[:1]:
-        at, most, *_ = max(uses, key=lambda use: use[1])
+        at, most, _, free = max(uses, key=lambda use: use[1])
         if most:
-            free = next(use[3] for use in uses if use[0] == at)
             yield (f"the allocator {name} had at most {size(most)} in use, "
                    f"{time(at)} after the start; {size(free)} were free")
 

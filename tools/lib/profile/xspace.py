@@ -75,7 +75,8 @@ def _messages():
     return xplane_pb2
 
 
-def _events(plane, line):
+def _reader(plane):
+    """Returns a function that returns the Events of a line of the plane."""
     names = {key: value.name for key, value in plane.event_metadata.items()}
     stats = {key: value.name for key, value in plane.stat_metadata.items()}
 
@@ -84,25 +85,27 @@ def _events(plane, line):
         found = getattr(stat, kind) if kind else None
         return stats.get(found, "") if kind == "ref_value" else found
 
-    events = []
-    for event in line.events:
-        begin = line.timestamp_ns + event.offset_ps // 1000
-        events.append(Event(
-            names.get(event.metadata_id, "?"), begin,
-            begin + event.duration_ps // 1000,
-            {stats[stat.metadata_id]: value(stat) for stat in event.stats}))
-    return sorted(events, key=lambda event: (event.begin, -event.end))
+    def read_events(line):
+        events = []
+        for event in line.events:
+            begin = line.timestamp_ns + event.offset_ps // 1000
+            events.append(Event(
+                names.get(event.metadata_id, "?"), begin,
+                begin + event.duration_ps // 1000,
+                {stats[stat.metadata_id]: value(stat) for stat in event.stats}))
+        return sorted(events, key=lambda event: (event.begin, -event.end))
+    return read_events
 
 
 def _device(plane):
-    streams = {}
+    streams, read_events = {}, _reader(plane)
     for line in plane.lines:
         match = _STREAM.match(line.name)
         if not match:
             continue
         number, purpose = int(match.group(1)), match.group(2)
         stream = streams.setdefault(number, Line("", []))
-        stream.events += _events(plane, line)
+        stream.events += read_events(line)
         if purpose.startswith("(") or not stream.name:
             stream.name = (f"Stream {number}" +
                            (f" {purpose}" if purpose.startswith("(") else ""))
@@ -126,25 +129,17 @@ def _memory(threads):
     return {name: sorted(found) for name, found in uses.items()}
 
 
-def find(folder):
-    """Returns the profile in a folder, the newest if there are several."""
-    files = sorted(pathlib.Path(folder).rglob("*.xplane.pb"),
-                   key=lambda file: file.stat().st_mtime)
-    if not files:
-        raise FileNotFoundError(f"{folder} contains no profile")
-    return files[-1]
-
-
 def read(file):
     """Reads an .xplane.pb file. Times count from the first event."""
     space = _messages().XSpace.FromString(pathlib.Path(file).read_bytes())
-    devices, threads, dropped = [], [], 0
+    devices, threads = [], []
     for plane in space.planes:
         if plane.name.startswith("/device:GPU:"):
             devices.append(_device(plane))
         elif plane.name in ("/host:CPU", "/host:CUPTI"):
+            read_events = _reader(plane)
             threads += [Line(line.name.partition("/")[0] or f"thread {line.id}",
-                             _events(plane, line)) for line in plane.lines]
+                             read_events(line)) for line in plane.lines]
     lines = threads + [line for device in devices for line in device.streams]
     events = [event for line in lines for event in line.events]
     origin = min((event.begin for event in events), default=0)
