@@ -59,12 +59,20 @@ A new process; the time includes what TensorFlow itself needs for tracing.
 
 Instructions of the calling thread for a launch of a sum of three vectors, compared with
 `clSetKernelArg` for each argument, `clEnqueueNDRangeKernel` and `clFlush` written by
-hand for this one kernel. tfplug's launch works for any shapes: it finds the loops of
-the four operands and the program that fits them.
+hand for this one kernel. tfplug's launch works for any shapes: at the first launch of
+operands with these dimensions and strides, it finds their loops, the program and its
+parameters. Later launches look these up. They are the ones that are counted here.
 
 | driver | by hand | tfplug | ratio |
 |---|--:|--:|--:|
 {launches}
+
+On the driver that returns at once, a third of tfplug's instructions finds the launch,
+for which the dimensions and strides of the operands are collected and compared; a third
+is what a launch by hand does, with a check of each call; a fifth describes the operands;
+and an eighth writes the addresses and copies the other parameters. The goal was a ratio
+of 1.5. It would leave about 130 instructions for all that a launch written for one shape
+does not need, less than finding the launch takes.
 """
 
 

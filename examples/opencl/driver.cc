@@ -35,8 +35,7 @@ void FailInForkedChild() {
 
 }  // namespace
 
-absl::Status ToStatus(cl_int code, const char* function) {
-  if (code == CL_SUCCESS) return absl::OkStatus();
+absl::Status ToError(cl_int code, const char* function) {
   if (code == kForked) {
     return absl::FailedPreconditionError(absl::StrCat(
         function,

@@ -45,7 +45,10 @@ struct Driver {
 extern Driver cl;
 
 // Returns the status of an OpenCL error code.
-absl::Status ToStatus(cl_int code, const char* function);
+absl::Status ToError(cl_int code, const char* function);
+inline absl::Status ToStatus(cl_int code, const char* function) {
+  return code == CL_SUCCESS ? absl::OkStatus() : ToError(code, function);
+}
 
 // Calls cl.function(arguments...) and returns its error.
 #define OPENCL_CALL(function, ...) \

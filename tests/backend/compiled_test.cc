@@ -5,18 +5,21 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "fixture.h"
 #include "minimal_device.h"
 #include "tfplug/testing/backend_conformance.h"
+#include "tfplug/testing/internal/random_views.h"
 
 // The generator of kernels, with the system's C++ compiler as the device's.
 namespace {
@@ -119,7 +122,8 @@ class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
   }
 
   bool fails = false;
-  int compilations = 0, launches = 0;
+  int compilations = 0;
+  std::atomic<int> launches{0};
 
  private:
   const std::vector<DataType> types_;
@@ -173,6 +177,120 @@ TEST_CASE("a program serves all sizes, and is compiled once") {
     for (const float value : x) CHECK(value == 2);
   }
   CHECK(backend.compilations == 1);
+}
+
+// Calls check(a, start, b, y) for operands of several dimensions and strides,
+// three times with other numbers: views of floats of equal dimensions, and an
+// index of one dimension.
+template <class Check>
+void ForEachLayout(Check check) {
+  // Small numbers, whose sums and products are exact.
+  float number = 0;
+  const auto next = [&] { return number = number < 60 ? number + 1 : 0; };
+  for (const tfplug::testing::Dims& dims :
+       std::vector<tfplug::testing::Dims>{{3, 4}, {2, 4}, {5, 3}}) {
+    for (const int64_t pitch : {4, 6, 9}) {
+      for (const int index_dim : {0, 1}) {
+        for (int run = 0; run < 3; ++run) {
+          std::vector<float> a(60), y(60);
+          for (float& x : a) x = next();
+          tfplug::Operand view_a, view_y,
+              index = tfplug::Operand::Index(100 * run);
+          view_a.data = a.data();
+          view_y.data = y.data();
+          for (int d = 0; d < 2; ++d) {
+            const int64_t size = dims[static_cast<size_t>(d)];
+            view_a.AddDim(size, d == 0 ? pitch : 1);
+            view_y.AddDim(size, d == 0 ? 1 : 20 - pitch);
+            index.AddDim(size, d == index_dim ? 1 : 0);
+          }
+          tfplug::Operand scalar =
+              tfplug::internal::ScalarOf(DataType::kFloat, next(), view_a);
+          CAPTURE(dims[0]);
+          CAPTURE(pitch);
+          CAPTURE(index_dim);
+          check(view_a, index, scalar, view_y);
+        }
+      }
+    }
+  }
+}
+float& At(const tfplug::Operand& view, const tfplug::testing::Dims& index) {
+  return static_cast<float*>(view.data)[tfplug::testing::OffsetOf(view, index)];
+}
+double RealOf(const tfplug::Operand& scalar) {
+  double real;
+  std::memcpy(&real, &scalar.scalar, sizeof(real));
+  return real;
+}
+
+TEST_CASE("a repeated launch has its own addresses and scalars") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kInt64, DataType::kFloat},
+      {DataType::kFloat},
+      [](tfplug::Value a, tfplug::Value index, tfplug::Value b) {
+        return a * b + Cast(index, DataType::kFloat);
+      });
+  const auto expected =
+      [](const tfplug::Operand& a, const tfplug::Operand& index,
+         const tfplug::Operand& b, const tfplug::testing::Dims& at) {
+        return At(a, at) * RealOf(b) + static_cast<double>(index.scalar) +
+               static_cast<double>(tfplug::testing::OffsetOf(index, at));
+      };
+  ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
+    REQUIRE(launcher.Map(*expression, {a, index, b}, {y}) == absl::OkStatus());
+    tfplug::testing::ForEachIndex({a.dim(0), a.dim(1)}, [&](const auto& at) {
+      CHECK(At(y, at) == expected(a, index, b, at));
+    });
+  });
+  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  CHECK(plans.size() == 18);
+
+  tfplug::Reduction sum;
+  sum.map = *expression;
+  ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
+    y.rank = 1;
+    REQUIRE(launcher.Reduce(sum, {a, index, b}, {y}) == absl::OkStatus());
+    for (int64_t i = 0; i < a.dim(0); ++i) {
+      double total = 0;
+      for (int64_t k = 0; k < a.dim(1); ++k) {
+        total += expected(a, index, b, {i, k});
+      }
+      CHECK(At(y, {i}) == total);
+    }
+  });
+  CHECK(plans.size() == 36);
+}
+
+TEST_CASE("threads launch, and more layouts than are kept") {
+  CppBackend backend(true, {});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (size_t size = 1; size <= 1200; ++size) {
+        std::vector<float> x(4 * size + 1, 1);
+        if (!AddOne(backend, x).ok() || x.front() != 2 || x.back() != 2) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  minimal::Stream stream;
+  for (size_t size = 2; size < 8000; size += 2) {
+    std::vector<float> x(size, 1);
+    REQUIRE(AddOne(backend, x) == absl::OkStatus());
+    REQUIRE(x.back() == 2);
+  }
+  CHECK(backend.compilations == 1);
+  CHECK(backend.Programs(stream).plans().size() ==
+        tfplug::internal::PlanCache::kMost);
 }
 
 TEST_CASE("a source that does not compile is kept for the report") {

@@ -13,10 +13,12 @@
 #include "absl/types/span.h"
 #include "tfplug/backend/backend.h"
 #include "tfplug/backend/internal/views.h"
+#include "tfplug/backend/loops.h"
 #include "tfplug/backend/source/disk_cache.h"
 #include "tfplug/backend/source/failure.h"
 #include "tfplug/backend/source/map_source.h"
 #include "tfplug/backend/source/matmul_source.h"
+#include "tfplug/backend/source/plan_cache.h"
 #include "tfplug/backend/source/program.h"
 #include "tfplug/backend/source/program_cache.h"
 #include "tfplug/backend/source/reduce_source.h"
@@ -32,6 +34,8 @@ namespace tfplug {
 template <class StreamT, class ProgramT>
 class CompiledBackend : public Backend<StreamT> {
  public:
+  using Compiled = CompiledBackend;
+
   static_assert(std::is_base_of_v<tfplug::Program, ProgramT>,
                 "tfplug: derive the programs of a compiled backend from "
                 "tfplug::Program");
@@ -57,27 +61,35 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::Status Map(StreamT& stream, const Expression& expression,
                    Operands inputs, Operands outputs) override {
-    const Target& target = Programs(stream).target();
-    const int rank = outputs[0].rank;
-    internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
-    TFPLUG_RETURN_IF_ERROR(
-        internal::PlanMap(target, expression.fingerprint(), plan));
-    return LaunchPlanned(stream, plan, "map", [&] {
-      return internal::MapSource(target, plan, expression);
-    });
+    return PlanAndMap(stream, expression, inputs, outputs, nullptr);
   }
-
   absl::Status Reduce(StreamT& stream, const Reduction& reduction,
                       Operands inputs, Operands outputs) override {
-    const Target& target = Programs(stream).target();
-    const int kept = outputs[0].rank;
-    const int rank = inputs.empty() ? kept : inputs[0].rank;
-    internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
-    TFPLUG_RETURN_IF_ERROR(
-        internal::PlanReduce(target, reduction.fingerprint(), plan));
-    return LaunchPlanned(stream, plan, "reduce", [&] {
-      return internal::ReduceSource(target, plan, reduction).Make();
-    });
+    return PlanAndReduce(stream, reduction, inputs, outputs, nullptr);
+  }
+
+  // Map and Reduce for operands of any rank, which they may simplify in place.
+  // The second launch of operands with the same dimensions and strides skips
+  // most of the work.
+  absl::Status MapLoops(StreamT& stream, const Expression& expression,
+                        absl::Span<Operand> inputs,
+                        absl::Span<Operand> outputs) {
+    const internal::PlanKey key(internal::Primitive::kMap,
+                                expression.fingerprint(), inputs, outputs);
+    const auto* const known = Programs(stream).plans().Find(key);
+    if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
+    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
+    return PlanAndMap(stream, expression, inputs, outputs, &key);
+  }
+  absl::Status ReduceLoops(StreamT& stream, const Reduction& reduction,
+                           absl::Span<Operand> inputs,
+                           absl::Span<Operand> outputs) {
+    const internal::PlanKey key(internal::Primitive::kReduce,
+                                reduction.fingerprint(), inputs, outputs);
+    const auto* const known = Programs(stream).plans().Find(key);
+    if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
+    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
+    return PlanAndReduce(stream, reduction, inputs, outputs, &key);
   }
 
   // Of floats in one type; others use the default.
@@ -95,22 +107,61 @@ class CompiledBackend : public Backend<StreamT> {
     internal::LaunchPlan plan(target, c.rank, c.rank + 1, inputs,
                               absl::MakeConstSpan(&c, 1));
     TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(plan));
-    return LaunchPlanned(stream, plan, "matmul",
+    return LaunchPlanned(stream, plan, nullptr, "matmul",
                          [&] { return internal::MatMulSource(target, plan); });
   }
 
  private:
+  // Plan and launch, and keep the plan for `key` if it is not null.
+  absl::Status PlanAndMap(StreamT& stream, const Expression& expression,
+                          Operands inputs, Operands outputs,
+                          const internal::PlanKey* key) {
+    const Target& target = Programs(stream).target();
+    const int rank = outputs[0].rank;
+    internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
+    TFPLUG_RETURN_IF_ERROR(
+        internal::PlanMap(target, expression.fingerprint(), plan));
+    return LaunchPlanned(stream, plan, key, "map", [&] {
+      return internal::MapSource(target, plan, expression);
+    });
+  }
+  absl::Status PlanAndReduce(StreamT& stream, const Reduction& reduction,
+                             Operands inputs, Operands outputs,
+                             const internal::PlanKey* key) {
+    const Target& target = Programs(stream).target();
+    const int kept = outputs[0].rank;
+    const int rank = inputs.empty() ? kept : inputs[0].rank;
+    internal::LaunchPlan plan(target, kept, rank, inputs, outputs);
+    TFPLUG_RETURN_IF_ERROR(
+        internal::PlanReduce(target, reduction.fingerprint(), plan));
+    return LaunchPlanned(stream, plan, key, "reduce", [&] {
+      return internal::ReduceSource(target, plan, reduction).Make();
+    });
+  }
+
+  absl::Status Repeat(StreamT& stream, const internal::KnownLaunch& known,
+                      Operands inputs, Operands outputs) {
+    internal::RepeatedLaunch launch(known, inputs, outputs);
+    return Launch(stream, static_cast<ProgramT&>(*known.program), known.grid,
+                  launch.arguments());
+  }
+
   // Launches the plan's program, which is built from make_source() at the first
   // launch.
   template <class MakeSource>
   absl::Status LaunchPlanned(StreamT& stream, internal::LaunchPlan& plan,
-                             const char* entry, MakeSource make_source) {
+                             const internal::PlanKey* key, const char* entry,
+                             MakeSource make_source) {
     ProgramCache& programs = Programs(stream);
     Program* program = programs.Find(plan.key());
     if (ABSL_PREDICT_FALSE(program == nullptr)) {
       TFPLUG_ASSIGN_OR_RETURN(program, programs.FindOrBuild(plan.key(), [&] {
         return BuildProgram(stream, make_source(), entry);
       }));
+    }
+    if (key != nullptr) {
+      programs.plans().Add(*key, {program, plan.grid(), plan.num_offsets() > 0,
+                                  std::string(plan.CommonParameters())});
     }
     return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
                   plan.arguments());

@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "tfplug/backend/loops.h"
 #include "tfplug/backend/nn.h"
 #include "tfplug/backend/reduction.h"
 #include "tfplug/backend/view.h"
@@ -35,10 +34,11 @@ namespace internal {
 
 // The primitives of a backend, for its author's stream.
 struct PrimitiveTable {
-  absl::Status (*map)(void* backend, void* stream, const Expression&, Operands,
-                      Operands);
+  // These two take operands of any rank.
+  absl::Status (*map)(void* backend, void* stream, const Expression&,
+                      absl::Span<Operand>, absl::Span<Operand>);
   absl::Status (*reduce)(void* backend, void* stream, const Reduction&,
-                         Operands, Operands);
+                         absl::Span<Operand>, absl::Span<Operand>);
   absl::Status (*mat_mul)(void* backend, void* stream, Launcher&,
                           const Operand&, const Operand&, const Operand&);
   absl::Status (*scatter)(void* backend, void* stream, Launcher&, ScatterKind,
@@ -108,14 +108,13 @@ class Launcher {
       : table_(table), backend_(backend), stream_(stream), scratch_(scratch) {}
 
   // Run Backend::Map and Backend::Reduce with operands of any rank, which they
-  // simplify in place. A run without output elements does nothing.
+  // may simplify in place. A run without output elements does nothing.
   absl::Status Map(const Expression& expression, absl::Span<Operand> inputs,
                    absl::Span<Operand> outputs) {
     if (ABSL_PREDICT_FALSE(!internal::HaveTypes(inputs, expression.inputs()) ||
                            outputs.size() != expression.outputs().size())) {
       return internal::WrongOperands();
     }
-    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
     return table_->map(backend_, stream_, expression, inputs, outputs);
   }
   absl::Status Reduce(const Reduction& reduction, absl::Span<Operand> inputs,
@@ -129,7 +128,6 @@ class Launcher {
                                reduction.finish.outputs().size())) {
       return internal::WrongOperands();
     }
-    if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
     return table_->reduce(backend_, stream_, reduction, inputs, outputs);
   }
   // The same with copies of the operands.

@@ -2,11 +2,29 @@
 #ifndef TFPLUG_BACKEND_INTERNAL_TABLE_OF_H_
 #define TFPLUG_BACKEND_INTERNAL_TABLE_OF_H_
 
+#include <type_traits>
+
+#include "absl/types/span.h"
 #include "tfplug/backend/launcher.h"
+#include "tfplug/backend/loops.h"
 
 #pragma GCC visibility push(hidden)
 
 namespace tfplug::internal {
+
+// Whether B is a CompiledBackend that does not override Map and Reduce.
+template <class B, class = void>
+struct IsCompiled {
+  static constexpr bool kMap = false, kReduce = false;
+};
+template <class B>
+struct IsCompiled<B, std::void_t<typename B::Compiled>> {
+  using C = typename B::Compiled;
+  static constexpr bool kMap =
+      std::is_same_v<decltype(&B::Map), decltype(&C::Map)>;
+  static constexpr bool kReduce =
+      std::is_same_v<decltype(&B::Reduce), decltype(&C::Reduce)>;
+};
 
 // The primitives of B as functions, without a virtual call.
 template <class B>
@@ -16,13 +34,23 @@ struct TableOf {
   static Stream& On(void* stream) { return *static_cast<Stream*>(stream); }
 
   static constexpr PrimitiveTable kTable = {
-      [](void* self, void* stream, const Expression& expression, Operands in,
-         Operands out) {
-        return Self(self).B::Map(On(stream), expression, in, out);
+      [](void* self, void* stream, const Expression& expression,
+         absl::Span<Operand> in, absl::Span<Operand> out) {
+        if constexpr (IsCompiled<B>::kMap) {
+          return Self(self).MapLoops(On(stream), expression, in, out);
+        } else {
+          if (!SimplifyLoops(in, out)) return absl::OkStatus();
+          return Self(self).B::Map(On(stream), expression, in, out);
+        }
       },
-      [](void* self, void* stream, const Reduction& reduction, Operands in,
-         Operands out) {
-        return Self(self).B::Reduce(On(stream), reduction, in, out);
+      [](void* self, void* stream, const Reduction& reduction,
+         absl::Span<Operand> in, absl::Span<Operand> out) {
+        if constexpr (IsCompiled<B>::kReduce) {
+          return Self(self).ReduceLoops(On(stream), reduction, in, out);
+        } else {
+          if (!SimplifyLoops(in, out)) return absl::OkStatus();
+          return Self(self).B::Reduce(On(stream), reduction, in, out);
+        }
       },
       [](void* self, void* stream, Launcher& launcher, const Operand& a,
          const Operand& b, const Operand& c) {

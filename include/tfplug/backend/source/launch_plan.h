@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tfplug/backend/opcodes.h"
 #include "tfplug/backend/source/program.h"
@@ -38,11 +39,29 @@ inline StrideClass ClassOfStride(int64_t stride) {
 }
 inline bool HasAxis(const Operand& operand) { return operand.axis_size > 0; }
 
+// Writes the constant of an operand that is not in memory. Returns its end.
+inline char* WriteScalar(const Operand& operand, char* to) {
+  uint64_t bits = operand.scalar;
+  if (operand.kind == Operand::Kind::kScalar &&
+      ComputeType(operand.type) == DataType::kFloat) {
+    double real;
+    std::memcpy(&real, &bits, sizeof(real));
+    const auto narrow = static_cast<float>(real);
+    bits = 0;
+    std::memcpy(&bits, &narrow, sizeof(narrow));
+  }
+  std::memcpy(to, &bits, sizeof(bits));
+  return to + sizeof(bits);
+}
+
 // One launch of a kernel: its key and its arguments, without allocating. The
 // kernel's parameters are: an address for each operand in memory, a constant
 // for each other one, sizes, strides, and extra indices.
 class LaunchPlan {
  public:
+  // OpenCL guarantees 1,024 bytes for all arguments.
+  static constexpr size_t kMaxParameters = 880;
+
   // Inputs have `rank` dimensions, the outputs the first `kept` of them. The
   // operands must outlive the plan.
   LaunchPlan(const Target& target, int kept, int rank, Operands inputs,
@@ -89,23 +108,19 @@ class LaunchPlan {
     return arguments;
   }
 
+  // Returns the parameters after the offsets and scalars.
+  absl::string_view CommonParameters() const {
+    return {scalars_,
+            (size_ + 7) / 8 * 8 - static_cast<size_t>(scalars_ - parameters_)};
+  }
+
   // ---- Called by VisitParameters -------------------------------------------
 
   void VisitPointer(size_t /*k*/, const Operand& operand) {
     pointers_.push_back(operand.data);
   }
   void VisitScalar(size_t /*k*/, const Operand& operand) {
-    uint64_t bits = operand.scalar;
-    if (operand.kind == Operand::Kind::kScalar &&
-        ComputeType(operand.type) == DataType::kFloat) {
-      double real;
-      std::memcpy(&real, &bits, sizeof(real));
-      const auto narrow = static_cast<float>(real);
-      bits = 0;
-      std::memcpy(&bits, &narrow, sizeof(narrow));
-    }
-    std::memcpy(scalars_, &bits, sizeof(bits));
-    scalars_ += sizeof(bits);
+    scalars_ = WriteScalar(operand, scalars_);
   }
   void VisitSize(int /*d*/, int64_t size) { AddValue(size); }
   void VisitStride(size_t /*k*/, int /*d*/, int64_t stride) {
@@ -117,8 +132,6 @@ class LaunchPlan {
   }
 
  private:
-  // OpenCL guarantees 1,024 bytes for all arguments.
-  static constexpr size_t kMaxParameters = 880;
   static constexpr size_t kMaxExtras = 8;
 
   void AddValue(int64_t value) {

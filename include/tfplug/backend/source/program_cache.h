@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tfplug/backend/source/launch_plan.h"
+#include "tfplug/backend/source/plan_cache.h"
 #include "tfplug/backend/source/program.h"
 
 #pragma GCC visibility push(hidden)
@@ -38,6 +39,9 @@ class ProgramCache {
   // first launch.
   void SetTarget(Target target) { target_ = std::move(target); }
   const Target& target() const { return target_; }
+
+  // Returns launches of these programs.
+  internal::PlanCache& plans() { return plans_; }
 
   // Returns the program, or null if it has not been built. Takes no lock.
   Program* Find(const internal::ProgramKey& key) const {
@@ -75,6 +79,7 @@ class ProgramCache {
   }
 
   Target target_;
+  internal::PlanCache plans_;
   std::mutex mutex_;  // of those who build
   std::atomic<Node*> buckets_[kBuckets] = {};
 };
