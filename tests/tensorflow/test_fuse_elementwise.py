@@ -198,12 +198,13 @@ def train(name):
         with tf.device("/device:SIM:0"):
             model, inputs, labels = (
                 _mlp(models) if name == "mlp" else getattr(models, name)())
-            losses = []
-            step = lambda m=model, to=losses: to.append(
-                float(m.train_on_batch(inputs, labels)))
-            ops = _step_ops(step)
-            step()
-            step()
+        # Outside of the scope: in Keras 2, the step creates a dataset on the host.
+        losses = []
+        step = lambda m=model, to=losses: to.append(
+            float(m.train_on_batch(inputs, labels)))
+        ops = _step_ops(step)
+        step()
+        step()
         outcome.append([
             losses, [float(np.sum(w.numpy(), dtype=np.float64))
                      for w in model.trainable_variables],
