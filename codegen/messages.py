@@ -25,6 +25,7 @@ class Message:
     text: str    # "the struct … has … bytes"
     kind: str    # "InvalidArgument", "log" or "compile time"
     header: str  # "device/stream.h"
+    offset: int  # of the call in the header
 
 
 def _unescape(literal):
@@ -47,19 +48,19 @@ def _join(parts):
 def find_messages(source, header):
     """Returns the messages of one header, in order."""
     found = []
-    calls = []  # [kind, depth, parts, number of commas at that depth]
+    calls = []  # [kind, depth, parts, offset]
     depth = 0
     for token in _TOKEN.finditer(source):
         if token["call"]:
             depth += 1
             kind = token["code"] or ("log" if token["log"] else "compile time")
-            calls.append([kind, depth, [], 0])
+            calls.append([kind, depth, [], token.start()])
         elif token["open"]:
             depth += 1
         elif token["close"]:
             if calls and calls[-1][1] == depth:
-                kind, _, parts, _ = calls.pop()
-                message = Message(_join(parts), kind, header)
+                kind, _, parts, offset = calls.pop()
+                message = Message(_join(parts), kind, header, offset)
                 if _is_message(message):
                     found.append(message)
                 if calls:

@@ -32,6 +32,11 @@ def page_of(path):
     return "api/" + path.removeprefix(_PREFIX).removesuffix(".h") + ".md"
 
 
+def plain(comment):
+    """Returns the Markdown of a comment without links."""
+    return _Writer([]).prose(comment, "")
+
+
 class _Header:
     def __init__(self, path, text):
         self.name = path.removeprefix("include/")
@@ -162,12 +167,12 @@ def write(stage):
              "TensorFlow's ops are [a list of their own](/reference/ops.md).", ""]
     for directory, title in _DIRECTORIES.items():
         here = [header for header in pages if header.directory == directory]
-        index += [f"## {title}", "", "| header | declares |", "| --- | --- |"]
+        index += [f"## {title}", ""]
         for header in here:
             names = dict.fromkeys(
                 name for group in header.groups for name in group.names)
-            index.append(f"| [{header.name}](/{header.page}) | "
-                         + ", ".join(f"`{name}`" for name in names) + " |")
+            index.append(f"* [{header.name}](/{header.page})" + ": " * bool(names)
+                         + ", ".join(f"`{name}`" for name in names))
             # A navigation with every header would double the time of the build.
             stage.write(header.page, "---\norphan: true\n---\n" + writer.page(header))
         index.append("")

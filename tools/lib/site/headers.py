@@ -13,8 +13,8 @@ import tree_sitter
 import tree_sitter_cpp
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
-_CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
-_NAMED = _CLASSES | {"enum_specifier", "alias_declaration", "concept_definition",
+CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
+_NAMED = CLASSES | {"enum_specifier", "alias_declaration", "concept_definition",
                      "preproc_def", "preproc_function_def", "type_definition"}
 _DECLARATIONS = {"declaration", "field_declaration", "function_definition",
                  "template_declaration", "using_declaration"} | _NAMED
@@ -53,9 +53,19 @@ def read(text):
     return reader.intro, groups
 
 
+def name_of(node, source):
+    """Returns the name that a declaration declares."""
+    return _Reader(source).name(node)
+
+
+def dedented(code):
+    return textwrap.dedent(code)
+
+
 def comment_text(lines):
-    """Returns the text of comment lines as Markdown."""
+    """Returns the text of comment lines as Markdown, without banners."""
     lines = [re.sub(r"^\s*//+ ?", "", line).rstrip() for line in lines]
+    lines = [line for line in lines if not line.startswith("---")]
     out, code = [], False
     for i, line in enumerate(lines):
         indented = line.startswith("  ")
@@ -166,7 +176,7 @@ class _Reader:
         specifier = inner
         if inner.type in ("field_declaration", "declaration"):
             kind = inner.child_by_field_name("type")
-            if kind is not None and kind.type in _CLASSES | {"enum_specifier"} and (
+            if kind is not None and kind.type in CLASSES | {"enum_specifier"} and (
                     kind.child_by_field_name("body") is not None):
                 specifier = kind
         name = self.name(specifier)
@@ -176,7 +186,7 @@ class _Reader:
                 code.startswith("TFPLUG_FAKE_FUNCTION") or
                 re.search(r"= delete;?$", code)):
             return None
-        if specifier.type in _CLASSES:
+        if specifier.type in CLASSES:
             return self.class_group(node, specifier, name, scope)
         if "::" in name and inner.type != "using_declaration":
             return None  # the definition of a member

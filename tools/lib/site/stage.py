@@ -4,7 +4,8 @@
   stage.py PROJECT FOLDER
 
 Copies README.md, CHANGELOG.md, CONTRIBUTING.md and docs/; adds the reference of the
-headers, and a page for each file of the project to which a page links. The committed pages contain nothing that only the site
+headers, a page for each error message, and a page for each file of the project to
+which a page links. The committed pages contain nothing that only the site
 understands: their relative links are rewritten here. A link to nothing stays as it
 is, and Sphinx reports it.
 """
@@ -18,6 +19,7 @@ import sys
 sys.dont_write_bytecode = True
 
 import api  # noqa: E402
+import error_pages  # noqa: E402
 
 # The navigation. Sphinx reports a page in docs/ that is not in it.
 NAVIGATION = {
@@ -63,14 +65,19 @@ class Stage:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
+    def page_of_header(self, path):
+        """Returns the page of a public header, or None."""
+        page = api.page_of(path)
+        return page if api.is_public(path) and page in self.written else None
+
     def page_of(self, path):
         """Returns the page that shows a file or folder of the project."""
         if path in _ROOT_PAGES:
             return _ROOT_PAGES[path]
         if path.startswith("docs/"):
             return path.removeprefix("docs/")
-        if api.is_public(path) and api.page_of(path) in self.written:
-            return api.page_of(path)
+        if self.page_of_header(path):
+            return self.page_of_header(path)
         self.sources.add(path)
         return f"source/{path}.md"
 
@@ -108,6 +115,8 @@ class Stage:
             text = self.rewritten(source.read_text(encoding="utf-8"), path)
             if path == "README.md":
                 text += "\n" + navigation()
+            if path == "docs/reference/errors.md":
+                text = error_pages.linked(text, self)
             self.write(self.page_of(path), text)
 
     def write_sources(self):
@@ -143,6 +152,7 @@ def main():
     root, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     stage = Stage(root, out)
     api.write(stage)
+    error_pages.write(stage)
     stage.copy_docs()
     stage.write_sources()
 
