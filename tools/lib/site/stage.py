@@ -24,7 +24,8 @@ import error_pages  # noqa: E402
 # The navigation. Sphinx reports a page in docs/ that is not in it.
 NAVIGATION = {
     "First steps": ["guide/building", "guide/device", "guide/kernels",
-                    "guide/backend", "guide/migration", "guide/testing"],
+                    "guide/backend", "guide/migration", "guide/testing",
+                    "guide/plugins"],
     "Devices": ["guide/drivers", "guide/caching_allocator", "guide/profiler"],
     "Kernels": ["guide/typed_ops", "guide/coverage", "guide/op_sweep"],
     "Graphs": ["guide/graph_passes", "guide/patterns", "guide/graph",
@@ -44,6 +45,7 @@ _ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md",
                "CONTRIBUTING.md": "contributing.md"}
 _LANGUAGES = {".cc": "cpp", ".h": "cpp", ".py": "python", ".sh": "bash",
               ".toml": "toml", ".build": "meson", ".wrap": "ini", ".cmake": "cmake"}
+_NOT_SEARCHED = "---\norphan: true\nnosearch: true\n---\n"
 _LINK = re.compile(r"(?<=\]\()([^()\s#]+)(?=[#)])")
 _FENCE = re.compile(r"^ *(```+)")
 
@@ -125,7 +127,7 @@ class Stage:
             if (self.root / path).is_dir():
                 files = [f for f in self.tracked if f.startswith(path + "/")]
                 self.write(f"source/{path}.md",
-                           f"---\norphan: true\n---\n# {path}\n\n" + "".join(
+                           _NOT_SEARCHED + f"# {path}\n\n" + "".join(
                                f"* [{f}](/source/{f}.md)\n" for f in files))
             for file in files:
                 self.write_source(file)
@@ -138,8 +140,7 @@ class Stage:
         fence = "`" * (max([3, *map(len, re.findall("`+", text))]) + 1)
         language = _LANGUAGES.get(pathlib.Path(path).suffix, "text")
         self.write(f"source/{path}.md",
-                   f"---\norphan: true\n---\n# {path}\n\n{fence}{language}\n{text}"
-                   f"{fence}\n")
+                   f"{_NOT_SEARCHED}# {path}\n\n{fence}{language}\n{text}{fence}\n")
 
 
 def navigation():
