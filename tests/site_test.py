@@ -33,6 +33,27 @@ class SiteTest(unittest.TestCase):
         self.assertEqual(len(pages), len(re.findall(r"^\| .*\.h` \|$", errors, re.M)))
 
 
+    def page(self, name):
+        return (ROOT / "build/site-pages" / name).read_text()
+
+    def test_the_reference_shows_public_declarations_and_their_comments(self):
+        page = self.page("api/device/allocator.md")
+        self.assertIn("### `AllocateHost`\n\n```cpp\nvirtual absl::StatusOr<void*> "
+                      "AllocateHost(uint64_t size);\n```\n\n`host_memory_allocate`: "
+                      "returns host memory", page)
+        self.assertIn("struct MemoryUsage {\n  int64_t free = 0;", page)
+        for hidden in ("aligned_alloc", "static absl::Status OutOfHostMemory", "state_"):
+            self.assertNotIn(hidden, page)
+
+    def test_an_error_page_shows_code_condition_and_remedy(self):
+        folder = "reference/errors/"
+        page = self.page(folder + "out-of-host-memory-allocating-bytes.md")
+        self.assertIn("`tf.errors.ResourceExhaustedError`", page)
+        self.assertIn("if (memory == nullptr && size != 0) return", page)
+        page = self.page(folder + "override-stream-starttimer.md")
+        self.assertIn("## Remedy\n\nOverride Stream::StartTimer.", page)
+
+
 class MistakesTest(unittest.TestCase):
     """A project with a README, a few pages, and mistakes."""
 

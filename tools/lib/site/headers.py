@@ -30,6 +30,7 @@ class Group:
     code: list = dataclasses.field(default_factory=list)
     members: list = dataclasses.field(default_factory=list)  # of a class
     scope: str = ""  # "Stream", "patterns::Rule"
+    type: str = ""  # of the value or the result
     banner: str = ""  # the heading of the section that begins here
 
 
@@ -37,7 +38,7 @@ def parse(text):
     """Returns the syntax tree of a header, with the positions of `text`."""
     # The parser takes the declaration in this macro's argument for a mistake, and
     # may lose its way. The replacement has the same length.
-    text = re.sub(r"TFPLUG_ASSIGN_OR_RETURN\(([^,;]*?),",
+    text = re.sub(r"(?<!define )TFPLUG_ASSIGN_OR_RETURN\(([^,;]*?),",
                   lambda match: " " * 22 + match[1] + "=f(", text)
     return _PARSER.parse(text.encode()).root_node
 
@@ -80,6 +81,16 @@ def comment_text(lines):
             out += ["```", ""]
         out.append(line[2:] if code else line)
     return "\n".join(out + ["```"] * code).strip()
+
+
+def _share_comment(group, following):
+    """Whether the comment of a group is also that of a declaration directly below."""
+    if not group.code or group.members or following.members:
+        return False
+    return (not group.comment or group.type == following.type
+            or following.names == ["operator="]
+            or re.match(r"\w+(, \w+)+:", group.comment) is not None
+            or following.names[0] in group.comment)
 
 
 class _Reader:
@@ -126,10 +137,8 @@ class _Reader:
                     comment = []
                 group = self.declaration(node, scope)
                 if group is not None:
-                    joins = (adjacent and not comment and found and
-                             found[-1].code and not group.members and
-                             not found[-1].members and not banner)
-                    if joins:
+                    if (adjacent and not comment and not banner and found
+                            and _share_comment(found[-1], group)):
                         found[-1].names += group.names
                         found[-1].code += group.code
                     else:
@@ -206,7 +215,9 @@ class _Reader:
             return None
         if specifier.type == "enum_specifier" and not code.endswith(";"):
             code += ";"
-        return Group(names=[name], code=[code], scope=scope)
+        kind = inner.child_by_field_name("type")
+        return Group(names=[name], code=[code], scope=scope,
+                     type=self.text(kind) if kind is not None else inner.type)
 
     def class_group(self, node, specifier, name, scope):
         body = specifier.child_by_field_name("body")
