@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <random>
 #include <set>
@@ -22,6 +23,7 @@
 #include "tfplug/backend/ops/fused_map.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
+#include "tfplug/backend/ops/reduction.h"
 #include "tfplug/backend/reference_backend.h"
 #include "tfplug/backend/register.h"
 #include "tfplug/graph/constant.h"
@@ -31,7 +33,7 @@
 namespace tfplug {
 namespace {
 
-int num_maps = 0;
+int num_maps = 0, num_reductions = 0;
 
 class Backend : public ReferenceBackend<minimal::Stream> {
  public:
@@ -40,10 +42,15 @@ class Backend : public ReferenceBackend<minimal::Stream> {
     ++num_maps;
     return ReferenceBackend::Map(stream, expression, inputs, outputs);
   }
+  absl::Status Reduce(minimal::Stream& stream, const Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    ++num_reductions;
+    return ReferenceBackend::Reduce(stream, reduction, inputs, outputs);
+  }
 };
 TFPLUG_REGISTER_DEVICE(minimal::Platform);
 TFPLUG_REGISTER_BACKEND(Backend, ActivationOps, ConvertOps, FusedMapOps,
-                        MathOps, MatMulOps);
+                        MathOps, MatMulOps, ReductionOps);
 
 // A kernel of the library's author.
 struct OwnElu : Kernel {
@@ -92,6 +99,22 @@ struct Fusion {
     auto tensor = testing::MakeDeviceTensor<T>(&fixture.device(),
                                                {std::move(dims), elements});
     feeds.emplace(name, *std::move(tensor));
+    return node;
+  }
+  // Adds a reduction of `input`.
+  Node Reduce(const std::string& name, const std::string& op,
+              const std::string& input, const std::vector<int32_t>& axes,
+              bool keep_dims = false) {
+    const Node indices =
+        graph.AddNode(absl::StrCat(name, "/axes"), "Const").value();
+    Constant::Of<int32_t>({static_cast<int64_t>(axes.size())}, axes)
+        .Write(indices);
+    feeds.emplace(indices.name(),
+                  testing::MakeTensor<int32_t>(
+                      {static_cast<int64_t>(axes.size())}, axes));
+    const Node node = Add(name, op, {input, std::string(indices.name())});
+    if (op == "All" || op == "Any") node.RemoveAttr("T");
+    node.SetAttr("keep_dims", keep_dims);
     return node;
   }
   Node Scalar(const std::string& name, float value) {
@@ -163,7 +186,21 @@ struct Fusion {
       }
     }
     std::vector<DataType> types;
-    if (node.op() != kFusedMapOp) {
+    for (const char* attr : {"keep_dims"}) {
+      if (node.HasAttr(attr)) {
+        description.attrs[attr] = node.GetAttr<bool>(attr).value();
+      }
+    }
+    if (node.op() == kFusedReduceOp) {
+      types = {node.GetAttr<DataType>("T").value()};
+      description.attrs["reduce"] = node.GetAttr<std::string>("reduce").value();
+      description.attrs["Tin"] =
+          node.GetAttr<std::vector<DataType>>("Tin").value();
+      description.attrs["steps"] =
+          node.GetAttr<std::vector<std::string>>("steps").value();
+      description.attrs["results"] =
+          node.GetAttr<std::vector<int64_t>>("results").value();
+    } else if (node.op() != kFusedMapOp) {
       types = {OutputType(node)};
     } else {
       types = node.GetAttr<std::vector<DataType>>("Tout").value();
@@ -182,7 +219,8 @@ struct Fusion {
     if (!kernel.ok()) return kernel.status();
     testing::KernelRun run(**kernel, &fixture.device());
     for (int i = 0; i < node.num_inputs(); ++i) {
-      run.AddInput(testing::InputSlot(input(i), /*on_host=*/false));
+      run.AddInput(testing::InputSlot(
+          input(i), /*on_host=*/input(i).dtype == capi::TF_INT32));
     }
     for (DataType type : types) run.AddOutput(type);
     TFPLUG_RETURN_IF_ERROR(run.Run());
@@ -204,7 +242,8 @@ struct Fusion {
   static DataType OutputType(const Node& node) {
     const std::string op(node.op());
     if (op == "Cast") return node.GetAttr<DataType>("DstT").value();
-    const std::set<std::string> bools = {"Less", "Equal", "LogicalNot"};
+    const std::set<std::string> bools = {"Less", "Equal", "LogicalNot", "All",
+                                         "Any"};
     return bools.count(op) > 0 ? DataType::kBool
                                : node.GetAttr<DataType>("T").value();
   }
@@ -255,6 +294,119 @@ TEST_CASE("a value with other uses becomes an output") {
   CHECK(f.Result("out1") == tanh);
   CHECK(f.Result("out2") == exp);
   CHECK(num_maps == 1);
+}
+
+TEST_CASE("a reduction computes its input") {
+  for (const std::string op : {"Sum", "Mean", "Prod", "Max", "Min"}) {
+    for (const DataType type :
+         {DataType::kFloat, DataType::kHalf, DataType::kInt8}) {
+      for (const bool is_one_op : {false, true}) {
+        for (const std::vector<int32_t>& axes :
+             std::vector<std::vector<int32_t>>{{0}, {-1}, {0, 1}, {}}) {
+          CAPTURE(op);
+          CAPTURE(static_cast<int>(type));
+          CAPTURE(is_one_op);
+          CAPTURE(axes.size());
+          Fusion f;
+          f.Feed("x", {2, 3}, {-1.5, 0, 1, 2.25, -3, 4});
+          f.Feed("y", {2, 3}, {1, 7, -2, 1.125, 3, -5});
+          std::string input = "x";
+          if (type != DataType::kFloat) {
+            f.Add("narrow", "Cast", {"x"}, type)
+                .SetAttr("SrcT", DataType::kFloat);
+            input = "narrow";
+          }
+          if (is_one_op) {
+            f.Add("end", "Square", {input}, type);
+          } else {
+            f.Add("square", "Square", {input}, type);
+            f.Add("end", "Mul", {"square", input}, type);
+          }
+          f.Reduce("reduce", op, "end", axes, is_one_op).SetAttr("T", type);
+          f.Add("out", "Identity", {"reduce"}, type);
+          f.State("end", PartialShape(Shape({2, 3})));
+          const std::string expected = f.Result("out");
+          f.values.clear();
+          f.Fuse();
+          const bool reduces_last = !axes.empty() && axes.back() != 0;
+          CHECK((f.Ops() == absl::StrCat("Identity ", kFusedReduceOp)) ==
+                reduces_last);
+          num_maps = num_reductions = 0;
+          CHECK(f.Result("out") == expected);
+          CHECK(num_maps == (reduces_last ? 0 : 1));
+          CHECK(num_reductions == 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a reduction broadcasts the inputs of what it reduces") {
+  Fusion f;
+  f.Feed("x", {2, 3}, {-1, 0, 1, 2, -3, 4});
+  f.Feed("row", {3}, {1, 2, 3});
+  f.Feed("column", {2, 1}, {5, 6});
+  f.Add("product", "Mul", {"row", "column"});
+  f.Add("difference", "Sub", {"product", "x"});
+  f.Reduce("sum", "Sum", "difference", {-1}, true);
+  f.Add("less", "Less", {"x", "sum"});
+  f.Reduce("all", "All", "less", {0, -1});
+  f.Add("out", "Identity", {"all"}, DataType::kBool);
+  f.Fuse();
+  CHECK(f.Ops() ==
+        absl::StrCat("Identity ", kFusedReduceOp, " ", kFusedReduceOp));
+  const std::string sums = f.Result("sum/fused");
+  REQUIRE(sums.substr(0, 4) == "2,1:");
+  float values[2];
+  std::memcpy(values, sums.data() + 4, sizeof(values));
+  CHECK(values[0] == 30);
+  CHECK(values[1] == 33);
+  CHECK(f.Result("out") == absl::StrCat(":", std::string(1, 1)));
+}
+
+TEST_CASE("what a reduction does not compute") {
+  Fusion f;
+  f.Feed("x", {3}, {-1, 0, 1});
+  f.Add("used", "Exp", {"x"});
+  f.Reduce("sum1", "Sum", "used", {-1});
+  f.Add("out1", "Identity", {"used"});
+  f.Add("first", "Exp", {"x"});
+  f.Reduce("sum2", "Sum", "first", {-1});
+  f.Add("out2", "Identity", {"sum2", "^first"});
+  f.Add("other", "Exp", {"x"}).SetDevice(kCpu);
+  f.Reduce("sum3", "Sum", "other", {-1});
+  f.Add("kept", "Exp", {"x"});
+  f.Reduce("sum4", "Sum", "kept", {-1});
+  f.Add("label", "Exp", {"x"});
+  f.Reduce("sum5", "Sum", "label", {-1})
+      .SetAttr("_kernel", std::string("mine"));
+  f.Reduce("sum6", "Sum", "x", {-1});
+  f.Add("unknown", "Exp", {"x"});
+  f.Reduce("sum7", "Sum", "unknown", {0});
+  f.item.nodes_to_preserve = {"sum4"};
+  f.Fuse();
+  CHECK(!absl::StrContains(f.Ops(), "Tfplug"));
+}
+
+TEST_CASE("a reduction keeps control edges") {
+  Fusion f;
+  f.Feed("x", {3}, {-1, 0, 1});
+  f.Add("before", "NoOp", {});
+  f.Add("first", "Exp", {"x", "^before"});
+  f.Reduce("sum", "Sum", "first", {-1});
+  REQUIRE(f["sum"].AddControl(f["before"]).ok());
+  f.Add("after", "NoOp", {"^sum"});
+  f.Fuse();
+  REQUIRE(f["sum/fused"]);
+  const auto controls = [&](const char* name) {
+    std::vector<std::string> names;
+    for (const Node from : f[name].controls()) {
+      names.emplace_back(from.name());
+    }
+    return absl::StrJoin(names, " ");
+  };
+  CHECK(controls("sum/fused") == "before");
+  CHECK(controls("after") == "sum/fused");
 }
 
 TEST_CASE("outputs may turn out to have different shapes") {

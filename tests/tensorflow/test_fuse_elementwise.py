@@ -10,6 +10,7 @@ import pytest
 
 REFERENCE = str(harness.small_plugin_path("reference_device"))
 FUSED = "TfplugFusedMapV1"
+REDUCED = "TfplugFusedReduceV1"
 # Ops without a launch.
 BOOKKEEPING = {
     "_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp",
@@ -44,7 +45,8 @@ def _run(tf, function, arguments, fuse):
 # ---- Functions ---------------------------------------------------------------
 
 def _cases(tf):
-    """Returns {name: (function, arguments, the number of fused ops)}."""
+    """Returns {name: (function, arguments, the number of fused maps, and, if not 0, of
+    fused reductions)}."""
     random = np.random.default_rng(0)
 
     def draw(*shape):
@@ -109,6 +111,9 @@ def _cases(tf):
         "mixed precision": (mixed, [x, y], 1),
         "integers and bools": (integers, [x], 1),
         "a gradient": (gradient, [x, y], 1),
+        "a reduction": (lambda x, y: tf.reduce_sum(tf.square(x - y), 1), [x, y], 0, 1),
+        "reductions": (lambda x, y: tf.reduce_max(tf.abs(x - tf.reduce_mean(x * y))),
+                       [x, y], 0, 2),
         "a loop": (loop, [x], 1),
         "a branch": (branch, [x, y], 2),
         "the other branch": (branch, [-np.abs(x), y], 2),
@@ -125,14 +130,15 @@ def functions():
     tf.config.set_soft_device_placement(False)
     wrong = {}
     cases = _cases(tf)
-    for name, (function, arguments, count) in cases.items():
+    for name, (function, arguments, *counts) in cases.items():
         arguments = [tf.constant(a) for a in arguments]
         before, old = _run(tf, function, arguments, fuse=False)
         after, new = _run(tf, function, arguments, fuse=True)
         if any(not np.array_equal(a, b, equal_nan=True)
                for a, b in zip(before, after)):
             wrong[name] = f"differs: {before} {after}"
-        if FUSED in old or new.count(FUSED) != count or len(new) >= len(old):
+        have = [new.count(FUSED), new.count(REDUCED)]
+        if FUSED in old or have != (counts + [0])[:2] or len(new) >= len(old):
             wrong[name] = f"runs {sorted(new)}, without fusion {sorted(old)}"
     return wrong
 

@@ -66,6 +66,25 @@ inline OpDef FusedMapOp() {
       .AllowExisting();
 }
 
+// A reduction, the op `reduce` with the other attributes, of the only result of
+// a FusedMap.
+inline constexpr char kFusedReduceOp[] = "TfplugFusedReduceV1";
+
+inline OpDef FusedReduceOp() {
+  return OpDef(kFusedReduceOp)
+      .Attr("Tin: list(type) >= 1")
+      .Attr("steps: list(string) >= 1")
+      .Attr("results: list(int) >= 1")
+      .Attr("reduce: string")
+      .Attr("T: type")
+      .Attr("Tidx: {int32, int64} = DT_INT32")
+      .Attr("keep_dims: bool = false")
+      .Input("inputs: Tin")
+      .Input("axes: Tidx")
+      .Output("output: T")
+      .AllowExisting();
+}
+
 namespace internal {
 
 // An op that the library's backend computes element by element.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "tfplug/passes/internal/disjoint_sets.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
+#include "tfplug/passes/internal/fused_reductions.h"
 #include "tfplug/passes/internal/regions.h"
 
 #pragma GCC visibility push(hidden)
@@ -30,6 +32,11 @@ namespace tfplug {
 // backend computes in one Map (backend/ops/fused_map.h). Results are the same:
 // half, bfloat16 and narrow integers are rounded after each op, as in kernels
 // of their own.
+//
+// A cluster, or a single op, whose only user is a reduction (Sum, Mean, Prod,
+// Max, Min, All, Any) of at least the last dimension becomes a part of it. If
+// it broadcasts an input, a sum or a product may be computed in another order,
+// and differ in the last bits.
 //
 // Two ops that are connected join a cluster if they are on the same device and
 // run in the same branches and loops, and if nothing is known about their
@@ -54,8 +61,11 @@ class FuseElementwise : public GraphPass {
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kFusedMapOp)) return absl::OkStatus();
     internal::FusableNodes nodes(graph, context);
-    if (!nodes.has_edges()) return absl::OkStatus();
+    if (!nodes.has_edges() && !internal::FusedReductions::MayBeIn(graph)) {
+      return absl::OkStatus();
+    }
     std::vector<std::vector<Node>> clusters;
+    std::optional<internal::FusedReductions> reductions;
     {
       TFPLUG_ASSIGN_OR_RETURN(const NodeList order, graph.TopologicalOrder());
       internal::Regions regions(graph, order);
@@ -67,6 +77,7 @@ class FuseElementwise : public GraphPass {
       for (const auto& cluster : found.Find()) {
         Split(graph, context, nodes, cluster, clusters);
       }
+      reductions.emplace(graph, context, nodes, regions);
       if (IsLogged()) LogAlone(graph, nodes, clusters);
       nodes.SetRegions(nullptr);
     }
@@ -75,7 +86,9 @@ class FuseElementwise : public GraphPass {
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
       if (node && IsLogged()) Log(node, cluster.size());
     }
-    return absl::OkStatus();
+    return reductions->Replace([](Node node) {
+      if (IsLogged()) LogReduction(node);
+    });
   }
 
  private:
@@ -143,6 +156,14 @@ class FuseElementwise : public GraphPass {
                  "%s\n",
                  num_ops, std::string(node.name()).c_str(), node.num_inputs(),
                  num_outputs, ops.c_str());
+  }
+
+  static void LogReduction(Node node) {
+    std::fprintf(stderr,
+                 "tfplug: fused a reduction (%s) and the ops before it into "
+                 "'%s'\n",
+                 node.GetAttr<std::string>("reduce").value_or("").c_str(),
+                 std::string(node.name()).c_str());
   }
 
   // Logs why nodes that could be fused are not fused with their inputs.

@@ -15,6 +15,7 @@
 #include "tfplug/backend/value.h"
 #include "tfplug/base/status_macros.h"
 #include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/kernel_construction.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -27,16 +28,40 @@ struct FusedProgram {
   Expression expression;
   std::vector<int> inputs;  // those of the FusedMap that it uses, in order
 
+  // `stored`: the type as which results are stored, if it is not their own.
   static absl::StatusOr<FusedProgram> Make(const FusedMap& map,
-                                           const std::vector<int>& results);
+                                           const std::vector<int>& results,
+                                           DataType stored = DataType(0));
 };
+
+// Returns the FusedMap of an op that FuseElementwise created.
+inline absl::StatusOr<FusedMap> ReadFusedMap(KernelConstruction& construction) {
+  FusedMap map;
+  TFPLUG_ASSIGN_OR_RETURN(map.inputs,
+                          construction.GetAttr<std::vector<DataType>>("Tin"));
+  TFPLUG_ASSIGN_OR_RETURN(
+      const auto steps,
+      construction.GetAttr<std::vector<std::string>>("steps"));
+  for (const std::string& text : steps) {
+    TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
+    map.steps.push_back(std::move(step));
+  }
+  TFPLUG_ASSIGN_OR_RETURN(
+      const auto results,
+      construction.GetAttr<std::vector<int64_t>>("results"));
+  for (int64_t result : results) {
+    map.results.push_back(static_cast<int>(result));
+  }
+  return map;
+}
 
 // Builds a FusedProgram.
 class FusedProgramBuilder {
  public:
   explicit FusedProgramBuilder(const FusedMap& map) : map_(map) {}
 
-  absl::StatusOr<FusedProgram> Build(const std::vector<int>& results) {
+  absl::StatusOr<FusedProgram> Build(const std::vector<int>& results,
+                                     DataType stored) {
     const size_t n = map_.inputs.size() + map_.steps.size();
     std::vector<bool> needed(n);
     for (int result : results) {
@@ -64,7 +89,11 @@ class FusedProgramBuilder {
     }
     for (int result : results) {
       const auto i = static_cast<size_t>(result);
-      builder_.Output(values_[i], types_[i]);
+      if (stored == DataType(0)) {
+        builder_.Output(values_[i], types_[i]);
+      } else {
+        builder_.Output(Cast(values_[i], ComputeType(stored)), stored);
+      }
     }
     TFPLUG_ASSIGN_OR_RETURN(program.expression, std::move(builder_).Build());
     return program;
@@ -127,8 +156,8 @@ class FusedProgramBuilder {
 };
 
 inline absl::StatusOr<FusedProgram> FusedProgram::Make(
-    const FusedMap& map, const std::vector<int>& results) {
-  return FusedProgramBuilder(map).Build(results);
+    const FusedMap& map, const std::vector<int>& results, DataType stored) {
+  return FusedProgramBuilder(map).Build(results, stored);
 }
 
 }  // namespace tfplug::internal

@@ -15,6 +15,7 @@
 #include "tfplug/backend/internal/fused_shapes.h"
 #include "tfplug/backend/op_run.h"
 #include "tfplug/backend/ops/elementwise.h"
+#include "tfplug/backend/ops/fused_reduce.h"
 #include "tfplug/backend/registrar.h"
 #include "tfplug/kernel/fused_map.h"
 #include "tfplug/kernel/register_op.h"
@@ -29,27 +30,12 @@ namespace internal {
 class FusedMapKernel final : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
-    FusedMap map;
-    TFPLUG_ASSIGN_OR_RETURN(map.inputs,
-                            construction.GetAttr<std::vector<DataType>>("Tin"));
+    TFPLUG_ASSIGN_OR_RETURN(const FusedMap map, ReadFusedMap(construction));
     TFPLUG_ASSIGN_OR_RETURN(
         const auto output_types,
         construction.GetAttr<std::vector<DataType>>("Tout"));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const auto steps,
-        construction.GetAttr<std::vector<std::string>>("steps"));
-    for (const std::string& text : steps) {
-      TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
-      map.steps.push_back(std::move(step));
-    }
-    TFPLUG_ASSIGN_OR_RETURN(
-        const auto results,
-        construction.GetAttr<std::vector<int64_t>>("results"));
-    for (int64_t result : results) {
-      map.results.push_back(static_cast<int>(result));
-    }
     TFPLUG_ASSIGN_OR_RETURN(together_, FusedProgram::Make(map, map.results));
-    if (results.size() > 1) {
+    if (map.results.size() > 1) {
       for (int result : map.results) {
         TFPLUG_ASSIGN_OR_RETURN(FusedProgram one,
                                 FusedProgram::Make(map, {result}));
@@ -127,11 +113,14 @@ class FusedMapKernel final : public BackendKernel {
 
 }  // namespace internal
 
-// Registers the op of FuseElementwise (passes/fuse_elementwise.h) and its
-// kernel: with this family in the list, the device's graphs are fused.
+// Registers the ops of FuseElementwise (passes/fuse_elementwise.h) and their
+// kernels: with this family in the list, the device's graphs are fused.
 inline void FusedMapOps(const Registrar& registrar) {
   RegisterOp(FusedMapOp());
   registrar.Add<internal::FusedMapKernel>(KernelDef(kFusedMapOp));
+  RegisterOp(FusedReduceOp());
+  registrar.Add<internal::FusedReduceKernel>(
+      KernelDef(kFusedReduceOp).HostMemory("axes"));
 }
 
 }  // namespace tfplug

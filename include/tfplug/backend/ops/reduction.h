@@ -5,7 +5,10 @@
 #include <limits>
 #include <string>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "tfplug/backend/internal/host_backend.h"
+#include "tfplug/backend/internal/views.h"
 #include "tfplug/backend/ops/helpers.h"
 #include "tfplug/backend/registrar.h"
 #include "tfplug/ops/math.h"
@@ -22,6 +25,18 @@ class ReductionKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    return SetUp(construction, op);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
+    return Reduce(run, axes, absl::MakeConstSpan(&x, 1));
+  }
+
+ protected:
+  // Sets the reduction of elements in memory.
+  absl::Status SetUp(KernelConstruction& construction, const std::string& op) {
     TFPLUG_ASSIGN_OR_RETURN(keep_dims_,
                             construction.GetAttr<bool>("keep_dims"));
     DataType type = DataType::kBool;
@@ -71,9 +86,11 @@ class ReductionKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
+  // Reduces what reduction_.map computes from the elements of views with the
+  // same dimensions.
+  absl::Status Reduce(OpRun& run, const Ints& axes,
+                      absl::Span<const Operand> views) {
+    const Operand& x = views[0];
     uint64_t is_reduced = 0;
     for (int64_t axis : axes) {
       TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
@@ -85,14 +102,18 @@ class ReductionKernel : public BackendKernel {
       is_reduced |= uint64_t{1} << d;
     }
     Shape shape;
-    std::array<Operand, 2> inputs = {x, {}};
-    inputs[0].rank = 0;
     int64_t count = 1;
-    for (const bool reduced : {false, true}) {
-      for (int d = 0; d < x.rank; ++d) {
-        if ((is_reduced >> d & 1) != (reduced ? 1 : 0)) continue;
-        inputs[0].AddDim(x.dim(d), x.stride(d));
-        if (reduced) count *= x.dim(d);
+    for (int d = 0; d < x.rank; ++d) {
+      if ((is_reduced >> d & 1) != 0) count *= x.dim(d);
+    }
+    absl::InlinedVector<Operand, 4> inputs;
+    for (const Operand& view : views) {
+      inputs.push_back(WithoutDims(view));
+      for (const uint64_t reduced : {0, 1}) {
+        for (int d = 0; d < x.rank; ++d) {
+          if ((is_reduced >> d & 1) != reduced) continue;
+          inputs.back().AddDim(view.dim(d), view.stride(d));
+        }
       }
     }
     for (int d = 0; d < x.rank; ++d) {
@@ -110,26 +131,27 @@ class ReductionKernel : public BackendKernel {
       }
       y = squeezed;
     }
-    size_t n = 1;
     if (is_mean_) {
-      inputs[n++] =
-          ScalarOf(reduction_.type(), static_cast<double>(count), inputs[0]);
+      inputs.push_back(
+          ScalarOf(reduction_.type(), static_cast<double>(count), inputs[0]));
     }
-    const auto reduce = [&](Operand from, Operand to) {
-      inputs[0] = from;
-      return run.launcher().Reduce(reduction_, absl::MakeSpan(inputs.data(), n),
+    const auto reduce = [&](Operand to) {
+      return run.launcher().Reduce(reduction_, absl::MakeSpan(inputs),
                                    absl::MakeSpan(&to, 1));
     };
-    if (!IsComplex(x.type)) return reduce(inputs[0], y);
+    if (!IsComplex(x.type)) return reduce(y);
     // As on TensorFlow's CPU, the mean of no complex numbers is 0.
     if (count == 0) return Fill(run, y, 0);
     const Operand complex = inputs[0];
-    TFPLUG_RETURN_IF_ERROR(reduce(PartOf(complex, 0), PartOf(y, 0)));
-    return reduce(PartOf(complex, 1), PartOf(y, 1));
+    inputs[0] = PartOf(complex, 0);
+    TFPLUG_RETURN_IF_ERROR(reduce(PartOf(y, 0)));
+    inputs[0] = PartOf(complex, 1);
+    return reduce(PartOf(y, 1));
   }
 
- private:
   Reduction reduction_;
+
+ private:
   bool keep_dims_ = false;
   bool is_mean_ = false;
 };
