@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/softmax.h"
-
 #include <cstdint>
 
 #include "backend/backend.h"
 #include "backend/device_views.h"
 #include "backend/floats.h"
+#include "kernels/row_code.h"
 
 // Softmax and its losses, in float.
 namespace cpu_sim {
@@ -34,8 +33,8 @@ absl::Status Backend::Softmax(Stream& stream, Launcher& launcher,
   TFPLUG_ASSIGN_OR_RETURN(const Operand y, outputs.Add(output));
   TFPLUG_ASSIGN_OR_RETURN(const DeviceViews views, ForDevice(stream, {x, y}));
   const auto function = kind == tfplug::SoftmaxKind::kSoftmax
-                            ? &cpu_sim::Softmax<float>
-                            : &cpu_sim::LogSoftmax<float>;
+                            ? Rows().softmax
+                            : Rows().log_softmax;
   const int64_t classes = logits.dim(logits.rank - 1);
   TFPLUG_RETURN_IF_ERROR(stream.LaunchTask(
       [function, views, classes, rows = logits.num_elements() / classes] {
@@ -71,11 +70,11 @@ absl::Status Backend::CrossEntropy(Stream& stream, Launcher& launcher,
                rows, classes);
     };
     if (!is_sparse) {
-      run(&cpu_sim::CrossEntropy<float>, DataOf(views[1]));
+      run(Rows().cross_entropy, DataOf(views[1]));
     } else if (views[1].type == DataType::kInt32) {
-      run(&SparseCrossEntropy<float, int32_t>, DataOf<int32_t>(views[1]));
+      run(Rows().sparse_cross_entropy_32, DataOf<int32_t>(views[1]));
     } else {
-      run(&SparseCrossEntropy<float, int64_t>, DataOf<int64_t>(views[1]));
+      run(Rows().sparse_cross_entropy_64, DataOf<int64_t>(views[1]));
     }
   }));
   return outputs.Finish();

@@ -4,19 +4,23 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
+#include "kernels/row_code.h"
 
 namespace cpu_sim {
 
 namespace baseline {
 extern const SimdCode kCode;
-}
+extern const RowCode kRows;
+}  // namespace baseline
 #ifdef CPU_SIM_WIDE_LEVELS
 namespace v3 {
 extern const SimdCode kCode;
-}
+extern const RowCode kRows;
+}  // namespace v3
 namespace v4 {
 extern const SimdCode kCode;
-}
+extern const RowCode kRows;
+}  // namespace v4
 #endif
 
 const SimdCode& SimdUpTo([[maybe_unused]] const char* level) {
@@ -45,6 +49,14 @@ const SimdCode& Simd() {
     return SimdUpTo(limit == nullptr ? "v4" : limit);
   }();
   return code;
+}
+
+const RowCode& Rows() {
+#ifdef CPU_SIM_WIDE_LEVELS
+  if (&Simd() == &v4::kCode) return v4::kRows;
+  if (&Simd() == &v3::kCode) return v3::kRows;
+#endif
+  return baseline::kRows;
 }
 
 void Gemm(int64_t m, int64_t n, int64_t k, GemmOperand a, GemmOperand b,

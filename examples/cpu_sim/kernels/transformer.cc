@@ -6,13 +6,11 @@
 #include <tfplug/kernel/register_op.h>
 #include <tfplug/passes/fused_ops.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "cpu_sim.h"
-#include "kernels/rows.h"
-#include "kernels/softmax.h"
+#include "kernels/row_code.h"
 
 // The normalization and attention that tfplug's rules for transformers create.
 namespace cpu_sim {
@@ -22,22 +20,6 @@ TFPLUG_REGISTER_OP(tfplug::LayerNormOp());
 TFPLUG_REGISTER_OP(tfplug::AttentionOp());
 
 // ---- Layer normalization ----------------------------------------------------
-
-// Runs on the device.
-void NormalizeRows(const float* x, const float* gamma, const float* beta,
-                   float* y, float* means, float* rstds, float epsilon,
-                   int64_t rows, int64_t depth) {
-  const ConstRowMap<float> scale(gamma, depth), offset(beta, depth);
-  for (int64_t r = 0; r < rows; ++r) {
-    const ConstRowMap<float> row(x + r * depth, depth);
-    const float mean = row.mean();
-    const float rstd = 1 / std::sqrt((row - mean).square().mean() + epsilon);
-    RowMap<float>(y + r * depth, depth) =
-        (row - mean) * (rstd * scale) + offset;
-    means[r] = mean;
-    rstds[r] = rstd;
-  }
-}
 
 class LayerNorm final : public tfplug::Kernel {
  public:
@@ -70,10 +52,10 @@ class LayerNorm final : public tfplug::Kernel {
                             context.AllocateOutput(2, statistics));
     if (x.num_elements() == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
-    return stream->Launch(&NormalizeRows, x.flat<float>(), gamma.flat<float>(),
-                          beta.flat<float>(), y.flat<float>(),
-                          mean.flat<float>(), rstd.flat<float>(), epsilon_,
-                          statistics.num_elements(), depth);
+    return stream->Launch(
+        Rows().normalize, x.flat<float>(), gamma.flat<float>(),
+        beta.flat<float>(), y.flat<float>(), mean.flat<float>(),
+        rstd.flat<float>(), epsilon_, statistics.num_elements(), depth);
   }
 
  private:
@@ -83,47 +65,6 @@ TFPLUG_REGISTER_KERNEL(
     LayerNorm, tfplug::KernelDef("TfplugLayerNorm").TypeConstraint<float>("T"));
 
 // ---- Attention -------------------------------------------------------------
-
-// Plain data. Strides are of [batch, heads, length], and 0 where a tensor is
-// broadcast; the last dimension is dense.
-struct AttentionSizes {
-  int64_t batch, heads, queries, keys, size, value_size;
-  int64_t q[3], k[3], v[3], y[3], mask[4], bias[4];
-  float scale, masked_score;
-  bool has_mask, has_bias, has_probabilities;
-};
-
-// Runs on the device, one query at a time.
-void Attend(const AttentionSizes& a, const float* q, const float* k,
-            const float* v, const bool* mask, const float* bias, float* y,
-            float* probabilities) {
-  Row<float> scores(a.keys);
-  const auto at = [](const int64_t* strides, int64_t b, int64_t n, int64_t t) {
-    return b * strides[0] + n * strides[1] + t * strides[2];
-  };
-  for (int64_t row = 0; row < a.batch * a.heads * a.queries; ++row) {
-    const int64_t t = row % a.queries, n = row / a.queries % a.heads,
-                  b = row / a.queries / a.heads;
-    const ConstRowMap<float> query(q + at(a.q, b, n, t), a.size);
-    for (int64_t s = 0; s < a.keys; ++s) {
-      const ConstRowMap<float> key(k + at(a.k, b, n, s), a.size);
-      scores[s] = a.scale * (query * key).sum();
-      if (a.has_mask && !mask[at(a.mask, b, n, t) + s * a.mask[3]]) {
-        scores[s] = a.masked_score;
-      }
-      if (a.has_bias) scores[s] += bias[at(a.bias, b, n, t) + s * a.bias[3]];
-    }
-    SoftmaxRow<float>(scores, RowMap<float>(scores.data(), a.keys));
-    if (a.has_probabilities) {
-      RowMap<float>(probabilities + row * a.keys, a.keys) = scores;
-    }
-    RowMap<float> out(y + at(a.y, b, n, t), a.value_size);
-    out.setZero();
-    for (int64_t s = 0; s < a.keys; ++s) {
-      out += scores[s] * ConstRowMap<float>(v + at(a.v, b, n, s), a.value_size);
-    }
-  }
-}
 
 class Attention final : public tfplug::Kernel {
  public:
@@ -224,7 +165,7 @@ class Attention final : public tfplug::Kernel {
     if (y.num_elements() == 0 || a.keys == 0) return absl::OkStatus();
     TFPLUG_ASSIGN_OR_RETURN(Stream * stream, context.GetStream<Stream>());
     return stream->Launch(
-        &Attend, a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
+        Rows().attend, a, q.flat<float>(), k.flat<float>(), v.flat<float>(),
         a.has_mask ? mask.flat<bool>() : absl::Span<const bool>(),
         a.has_bias ? bias.flat<float>() : absl::Span<const float>(),
         y.flat<float>(),
