@@ -81,7 +81,8 @@ def run_model(kind, device, steps=2):
     nodes = [n for function in graphs for graph in function.partition_graphs
              for n in graph.node]
     ran = [(n.op, n.device) for n in nodes]
-    copies = [n.name for n in nodes if "LogicalAnd" in n.name and
+    copies = [n.name for n in nodes
+              if ("LogicalAnd" in n.name or "TensorList" in n.name) and
               n.op in ("_HostSend", "_HostRecv", "_Send", "_Recv")]
     return dict(output=[outputs], gradient=gradients, losses=losses,
                 ops=sorted({op for op, _ in ran}),
@@ -137,9 +138,10 @@ def test_loops_stay_loops(results):
         assert "TensorListResize" in ops, "not lowered"
 
 
-def test_conditions_of_loops_stay_on_the_host(results):
+def test_int32_of_loops_stays_on_the_host(results):
     """A condition is the LogicalAnd of two comparisons of int32, which are on the
-    host: see keep_conditions_on_host.h."""
+    host, and so are the counter and the shapes that the gradient needs: see
+    keep_conditions_on_host.h and recompute_loop_values.h."""
     for kind in ("LSTM", "GRU"):
         found = results[kind][0].value
         assert "LogicalAnd" in found["ops"]

@@ -15,6 +15,7 @@
 #include "tfplug/passes/keep_conditions_on_host.h"
 #include "tfplug/passes/keep_to_own_kernels.h"
 #include "tfplug/passes/lower_variable_updates.h"
+#include "tfplug/passes/recompute_loop_values.h"
 #include "tfplug/passes/report_fallback.h"
 
 #pragma GCC visibility push(hidden)
@@ -46,6 +47,10 @@ inline void AppendFirstPasses(std::string_view device_type,
   if (settings.keep_conditions_on_host &&
       KeepConditionsOnHost::IsSafeIn(CurrentRelease())) {
     entries.push_back(MakePassEntry<KeepConditionsOnHost>());
+  }
+  if (settings.recompute_loop_values &&
+      RecomputeLoopValues::IsSafeIn(CurrentRelease())) {
+    entries.push_back(MakePassEntry<RecomputeLoopValues>());
   }
 }
 
