@@ -75,12 +75,64 @@ def _mobile_net(size):
     return build
 
 
+def _lstm(unroll, length=20):
+    """An embedding, an LSTM of 64 units and a classifier."""
+    def build(keras):
+        return keras.Sequential([
+            keras.Input((length,), dtype="int32"),
+            keras.layers.Embedding(100, 32),
+            keras.layers.LSTM(64, unroll=unroll),
+            keras.layers.Dense(10),
+        ])
+    return build
+
+
+def _transformer(keras):
+    """Two encoder blocks of width 64 with four heads, and a classifier."""
+    layers = keras.layers
+    tokens = keras.Input((32,), dtype="int32")
+    x = layers.Embedding(100, 64)(tokens)
+    for _ in range(2):
+        x = layers.LayerNormalization()(
+            x + layers.MultiHeadAttention(4, 16)(x, x))
+        inner = layers.Dense(256, activation="gelu")(x)
+        x = layers.LayerNormalization()(x + layers.Dense(64)(inner))
+    return keras.Model(tokens, layers.Dense(10)(
+        layers.GlobalAveragePooling1D()(x)))
+
+
+def _u_net(keras):
+    """A U-Net of three levels, upsampled with Conv2DTranspose and bilinearly."""
+    layers = keras.layers
+
+    def block(x, filters):
+        for _ in range(2):
+            x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
+            x = layers.ReLU()(layers.BatchNormalization()(x))
+        return x
+
+    image = keras.Input((64, 64, 3))
+    outer = block(image, 16)
+    middle = block(layers.MaxPooling2D()(outer), 32)
+    inner = block(layers.MaxPooling2D()(middle), 64)
+    up = layers.Conv2DTranspose(32, 2, strides=2)(inner)
+    middle = block(layers.Concatenate()([up, middle]), 32)
+    up = layers.UpSampling2D(interpolation="bilinear")(middle)
+    outer = block(layers.Concatenate()([up, outer]), 16)
+    return keras.Model(image, layers.Conv2D(10, 1)(outer))
+
+
 # {name: (builder, batch, shape of an input, rounds)}
 MODELS = {
     "MLP 784-512-256-10, batch 128": (_mlp, 128, (784,), 31),
     "CNN on 28 x 28, batch 64": (_cnn, 64, (28, 28, 1), 11),
     "MobileNetV2 on 96 x 96, batch 8": (_mobile_net(96), 8, (96, 96, 3), 7),
     "MobileNetV2 on 224 x 224, batch 1": (_mobile_net(224), 1, (224, 224, 3), 5),
+    "U-Net on 64 x 64, batch 4": (_u_net, 4, (64, 64, 3), 11),
+    "LSTM of 64 units, 20 steps, batch 32": (_lstm(False), 32, (20,), 31),
+    "the same, unrolled": (_lstm(True), 32, (20,), 31),
+    "Transformer of width 64, 32 tokens, batch 16":
+        (_transformer, 16, (32,), 31),
 }
 
 
@@ -96,8 +148,12 @@ def time_model(name):
     tf.config.set_soft_device_placement(False)
     build, batch, shape, rounds = MODELS[name]
     random = np.random.default_rng(0)
-    x_host = random.normal(size=(batch, *shape)).astype("float32")
-    y_host = random.integers(10, size=batch)
+    described = build(keras)
+    if described.inputs[0].dtype == "int32":
+        x_host = random.integers(100, size=(batch, *shape)).astype("int32")
+    else:
+        x_host = random.normal(size=(batch, *shape)).astype("float32")
+    y_host = random.integers(10, size=(batch, *described.output_shape[1:-1]))
 
     def make_step(kind):
         with tf.device(f"/device:{kind}:0"):
@@ -116,7 +172,7 @@ def time_model(name):
                     labels, model(x, training=True)))
             variables = model.trainable_variables
             for v, g in zip(variables, tape.gradient(loss, variables)):
-                v.assign(v - 0.01 * g)
+                v.assign(v - 0.01 * tf.convert_to_tensor(g))
             return loss
 
         def run():
