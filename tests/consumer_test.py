@@ -76,8 +76,9 @@ def check_sbom(tfplug, built, plugin):
     assert kinds == ["DESCRIBES", "CONTAINS", "CONTAINS"], kinds
 
 
-def check_cmake(where, build, *arguments, **variables):
-    shutil.rmtree(build, ignore_errors=True)
+def check_cmake(where, build, *arguments, is_new=True, **variables):
+    if is_new:
+        shutil.rmtree(build, ignore_errors=True)
     run("cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, where, *arguments,
         "-DCMAKE_BUILD_TYPE=Release", **variables)  # fmt: skip
     run("cmake", "--build", build)
@@ -87,7 +88,7 @@ def check_cmake(where, build, *arguments, **variables):
 
 def check_new_projects(tfplug, work):
     """Writes projects with `tfplug new`; builds the tests of one and runs them."""
-    refused = ("Upper", "1st", "my-device", "my_cpu", "gpu", "class")
+    refused = ("Upper", "1st", "npu2", "my-device", "my_cpu", "gpu", "class")
     for name in refused:
         try:
             tfplug("new", name, "--directory", work / name)
@@ -205,6 +206,9 @@ class ConsumerTest(unittest.TestCase):
                         "-DTFPLUG_ABSEIL_URL=file:///nowhere.tar.gz",
                         "-DCMAKE_IGNORE_PREFIX_PATH=/usr",
                         XDG_CACHE_HOME=str(WORK))  # fmt: skip
+        # The remedy works in the same build directory.
+        check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "no_abseil",
+                    is_new=False)  # fmt: skip
 
 
 if __name__ == "__main__":

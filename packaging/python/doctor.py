@@ -33,12 +33,10 @@ _REMEDIES = {
     "undefined symbol": "The library needs a symbol that this TensorFlow does not "
         "export. Link it with -Wl,--no-undefined and without TensorFlow; tfplug looks "
         "up TensorFlow's functions at run time.",
-    "invalid ELF header": "The file is not a shared library. TensorFlow loads every "
-        "file in this directory: remove it.",
     "visible_device_list": "TensorFlow before 2.19 counts the devices of all plug-ins "
-        "together. Install 2.19 or newer, or call tf.config.set_visible_devices with the "
-        "CPU and only the first device that is not a CPU: each plug-in then has one "
-        "device.",
+        "together. Install 2.19 or newer, rebuild one of the plug-ins with this tfplug, "
+        "or call tf.config.set_visible_devices with the CPU and only the first device "
+        "that is not a CPU: each plug-in then has one device.",
     "file too short": "The file is damaged. Install its package again.",
 }
 
@@ -161,7 +159,8 @@ def _try(*libraries):
             timeout=_SECONDS, errors="replace")
     except subprocess.TimeoutExpired:
         return {"failure": f"it did not end within {_SECONDS} s"}
-    result = {}
+    result = {"log": [line for line in child.stderr.splitlines()
+                      if line.startswith("tfplug: ")]}
     for line in child.stdout.splitlines():
         if line.startswith("{"):
             result.update(json.loads(line))
@@ -179,8 +178,17 @@ def remedy_for(message):
     return next((remedy for text, remedy in _REMEDIES.items() if text in message), "")
 
 
+def _is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
 def check_library(library):
     """Tries one plug-in. Returns Findings and its device types."""
+    if os.path.isfile(library) and not _is_elf(library):
+        return [Finding("error", f"{library} is not a shared library, but TensorFlow "
+                        "loads every file in this directory: `import tensorflow` fails.",
+                        "Remove it, or install its package again.")], []
     result = _try(library)
     step = result.get("step", "import of TensorFlow")
     failure = result.get("failure", "")
@@ -195,9 +203,10 @@ def check_library(library):
     text = (f"{library}: {', '.join(result.get('entry_points', []))}; "
             f"{result.get('kernels', 0)} kernels; ")
     if not types:
-        return [Finding("warning", text + "no device.", "A device appears only if its "
-                        "driver reports one: see the driver's own tools. A plug-in of "
-                        "graph passes or kernels needs none.")], []
+        return [Finding("warning", " ".join([text + "no device.", *result["log"]]),
+                        "A device appears only if its driver reports one: see the "
+                        "driver's own tools. A plug-in of graph passes or kernels needs "
+                        "none.")], []
     findings = [Finding("ok", text + "devices: " + ", ".join(
         f"{name} x {count}" for name, count in result["devices"].items()))]
     for name, problem in result.get("problems", {}).items():
@@ -225,7 +234,8 @@ def check_together(working):
         return
     result = _try(*working)
     if "failure" not in result:
-        yield Finding("ok", "All plug-ins work in one process.")
+        yield Finding("ok", f"{len(working)} plug-ins work in one process: " +
+                      ", ".join(map(os.path.basename, working)))
         return
     culprits = next((pair for pair in itertools.combinations(working, 2)
                      if "failure" in _try(*pair)), tuple(working))

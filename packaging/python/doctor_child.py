@@ -6,6 +6,7 @@ see doctor.py.
 """
 
 import ctypes
+import importlib.metadata
 import json
 import os
 import sys
@@ -84,7 +85,8 @@ def main(libraries):
         if problem:
             problems[name] = problem
         else:
-            trained[name] = f"Keras {tf.keras.__version__}, plain compile()"
+            version = importlib.metadata.version("keras")
+            trained[name] = f"Keras {version}, plain compile()"
     say(problems=problems, trained=trained)
 
 

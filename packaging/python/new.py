@@ -61,9 +61,10 @@ def add_parser(commands):
 
 def problem_with(name):
     """Returns why a name cannot be that of a device, or ""."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+    if not re.fullmatch(r"[a-z][a-z_]*", name):
         return ("a name begins with a lower-case letter and consists of lower-case "
-                "letters, digits and underscores, such as my_device")
+                "letters and underscores, such as my_device: TensorFlow aborts on device "
+                "types with other characters than capital letters and underscores")
     if keyword.iskeyword(name) or name in ("tfplug", "driver", "std"):
         return "this name has another meaning in the project's code"
     # TensorFlow's own device types; its graph rewriters take any type that contains
@@ -110,6 +111,8 @@ def _texts(options):
         "@DEVICE_SOURCES@": listed(device),
         "@KERNEL_SOURCES@": listed(kernels),
         "@ABOUT@": _STUB if origin == "stub" else _EXAMPLE.format(origin),
+        "@TEST@": ("meson test -C build" if options.build == "meson" else
+                   "ctest --test-dir build"),
         "@FILES@": "\n".join(
             f"| `src/{_renamed(name, 'stub', options.name)}` | {text} |"
             for name, text in files.items()),

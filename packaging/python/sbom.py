@@ -65,14 +65,22 @@ def _package(name, version, terms, **more):
     return package
 
 
-def document(name, library, version=""):
-    """Returns the SPDX document of a plug-in, whose bytes are `library`."""
-    digest = hashlib.sha256(library).hexdigest()
+def _checksums(library):
+    return [{"algorithm": "SHA256",
+             "checksumValue": hashlib.sha256(library).hexdigest()}]
+
+
+def document(name, library, version="", beside=()):
+    """Returns the SPDX document of a plug-in, whose bytes are `library`, and of the
+    libraries that are installed beside it: paths."""
+    checksums = _checksums(library)
+    digest = checksums[0]["checksumValue"]
     now = datetime.datetime.now(datetime.timezone.utc).timestamp()
     time = datetime.datetime.fromtimestamp(
         int(os.environ.get("SOURCE_DATE_EPOCH", now)), datetime.timezone.utc)
-    plugin = _package(name, version, "NOASSERTION", checksums=[
-        {"algorithm": "SHA256", "checksumValue": digest}])
+    plugin = _package(name, version, "NOASSERTION", checksums=checksums)
+    others = [_package(path.name, "", "NOASSERTION",
+                       checksums=_checksums(path.read_bytes())) for path in beside]
     contained = [_package(*each) for each in components(library)]
     custom = sorted({part for each in contained for part in
                      re.findall(r"LicenseRef-[\w.-]+", each["licenseDeclared"])})
@@ -87,10 +95,11 @@ def document(name, library, version=""):
         "hasExtractedLicensingInfos": [
             {"licenseId": each, "extractedText": "The terms of the component's author."}
             for each in custom],
-        "packages": [plugin, *contained],
+        "packages": [plugin, *contained, *others],
         "relationships": [
             _relationship("SPDXRef-DOCUMENT", "DESCRIBES", plugin),
-            *(_relationship(plugin["SPDXID"], "CONTAINS", each) for each in contained)],
+            *(_relationship(plugin["SPDXID"], "CONTAINS", each) for each in contained),
+            *(_relationship(plugin["SPDXID"], "DYNAMIC_LINK", each) for each in others)],
     }
 
 

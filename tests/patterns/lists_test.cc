@@ -172,6 +172,30 @@ TEST_CASE_FIXTURE(Fixture, "lists of different alternatives") {
         "second = ConcatV2(relu, b, relu, b)\nuser = Neg(relu)");
 }
 
+TEST_CASE_FIXTURE(Fixture, "two long lists in one graph") {
+  const auto element = OneOf(Match<ops::Neg>(x), Match<ops::Relu>(x));
+  const Rules rules = MakeRules(Rule("drop", Match<ops::AddN>(Each(element)))
+                                    .ReplaceBy(New<ops::AddN>(x)));
+  // The elements of the second list are in another order, and one is used
+  // elsewhere.
+  for (const char* list : {"first", "second", "third"}) {
+    std::vector<std::string> inputs;
+    for (int i = 0; i < 30; ++i) {
+      inputs.push_back(absl::StrCat(list, i));
+      const bool is_relu = (i < 10) == (list[0] == 'f');
+      Add(inputs.back(), is_relu ? "Relu" : "Neg", {"a"});
+    }
+    Add(list, "AddN", inputs);
+  }
+  Add("user", "Sqrt", {"second3"});
+  CHECK(Run(rules) == "2");
+  CHECK(graph.FindNode("first").input(29).node.name() == "a");
+  CHECK(graph.FindNode("second").input(29).node.name() == "second29");
+  CHECK(graph.FindNode("third").input(29).node.name() == "a");
+  CHECK(Explain(rules, "second") ==
+        "drop: 'second3' (Neg) is also used by 'user' (Sqrt)\n");
+}
+
 TEST_CASE_FIXTURE(Fixture, "a chain of any length") {
   const auto identity = Match<ops::Identity>(x).Named("copy");
   std::vector<Output> chain;

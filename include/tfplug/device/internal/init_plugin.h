@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tfplug/base/internal/device_type.h"
+#include "tfplug/base/internal/python_devices.h"
 #include "tfplug/base/internal/python_load.h"
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/static_text.h"
@@ -112,6 +113,7 @@ struct PlatformRegistration {
     GuardOrLog("SE_InitPlugin", [] {
       return RefuseSecondLoad(PlatformNames<PlatformT>::kName.text);
     });
+    GuardOrLog("SE_InitPlugin", &NumberDevicesApart);
     return absl::OkStatus();
   }
 
