@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated NVRTC: compiles kernels with the system's C++ compiler. Their
 // source is C++ for the host where __CUDACC__ is not defined.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -57,6 +58,15 @@ std::string Read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Returns the process's environment. LoadDriver loads a driver with
+// RTLD_DEEPBIND, which binds `environ` to libc's variable even if the program
+// has a copy of it that libc uses instead, as Debian's Python has.
+char** Environment() {
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  void* const found = dlsym(program, "environ");
+  return found != nullptr ? *static_cast<char***>(found) : environ;
+}
+
 // Runs a command, with its output in a file, and returns whether it succeeded.
 bool RunCommand(const std::vector<std::string>& command,
                 const std::string& output) {
@@ -72,7 +82,7 @@ bool RunCommand(const std::vector<std::string>& command,
   posix_spawn_file_actions_adddup2(&files, 1, 2);
   pid_t process;
   int status = posix_spawnp(&process, arguments[0], &files, nullptr,
-                            arguments.data(), environ);
+                            arguments.data(), Environment());
   posix_spawn_file_actions_destroy(&files);
   if (status != 0) {
     std::ofstream(output) << "cannot run " << command[0] << ": "
