@@ -139,6 +139,9 @@ TEST_CASE_FIXTURE(ConstFixture, "a constant's number") {
   CHECK(With(Number(0.707107f), MatchConst(0.70710678)) == matches);
   CHECK(With(Number(0.7072f), MatchConst(0.70710678)) != matches);
   CHECK(With(Number(0.7072f), MatchConst(0.70710678, 1e-3)) == matches);
+  CHECK(With(Number(0.1f), MatchConst(0.1, 0)) == matches);  // as a float
+  CHECK(With(Constant::Of(Shape{}, std::vector<double>{0.1f}),
+             MatchConst(0.1, 0)) != matches);
   CHECK(With(Number(-0.5f), MatchConst(0.5)) != matches);
   CHECK(With(Number(0), MatchConst(0)) == matches);
   CHECK(With(Number(1e-30f), MatchConst(0)) != matches);

@@ -17,12 +17,6 @@ namespace {
 
 using Floats = std::vector<float>;
 
-Rules MakeRules(Rule rule) {
-  std::vector<Rule> rules;
-  rules.push_back(std::move(rule));
-  return Rules(std::move(rules));
-}
-
 struct Fixture : RulesFixture {
   Fixture() {
     DefineOp("AddN", {"N: int", "T: type"}, {"inputs: N * T"});
@@ -146,6 +140,31 @@ TEST_CASE_FIXTURE(Fixture, "all elements share an operand with the pattern") {
           "handle matched elsewhere\n");
     CHECK(Run(rules) == "0");
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "all elements are a value of the pattern") {
+  const Rules rules = MakeRules(
+      Rule("count",
+           Match<ops::RealDiv>(Match<ops::AddN>(Each(x)).MayHaveOtherUses(), x))
+          .ReplaceBy(New<ops::Relu>(x)));
+  Add("same", "AddN", {"a", "a"});
+  Add("other", "AddN", {"a", "b"});
+  Add("div_same", "RealDiv", {"same", "a"});
+  Add("div_other", "RealDiv", {"other", "a"});
+  CHECK(Explain(rules, "div_same") == "count: matches\n");
+  CHECK(Explain(rules, "div_other") ==
+        "count: 'b' (Placeholder) is not 'a' (Placeholder), which the same "
+        "handle matched elsewhere\n");
+}
+TEST_CASE_FIXTURE(Fixture, "too few inputs for a list") {
+  const Pattern axis = Any("axis");
+  const Rules rules = MakeRules(
+      Rule("drop", Match<ops::ConcatV2>(Each(Match<ops::Neg>(x)), axis))
+          .ReplaceBy(New<ops::Relu>(axis)));
+  Add("concat", "ConcatV2");
+  CHECK(Explain(rules, "concat") ==
+        "drop: 'concat' (ConcatV2) has 0 inputs, not at least 1\n");
+  CHECK(Run(rules) == "0");
 }
 
 TEST_CASE_FIXTURE(Fixture, "alternatives within a list") {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/ops/array.h>
-#include <tfplug/ops/internal.h>
 #include <tfplug/ops/math.h>
 #include <tfplug/ops/nn.h>
 #include <tfplug/patterns/rule.h>
@@ -11,130 +10,11 @@
 
 #include "patterns/rules_fixture.h"
 
-// Tests rules that replace several outputs, ops that are given by their names,
-// and attributes that follow from the inputs.
+// Tests rules that replace several outputs.
 namespace tfplug {
 namespace {
 
-Rules MakeRules(Rule rule) {
-  std::vector<Rule> rules;
-  rules.push_back(std::move(rule));
-  return Rules(std::move(rules));
-}
-
-struct Fixture : RulesFixture {
-  Fixture() {
-    DefineOp("Placeholder", {"T: type"});
-    DefineOp("MyNorm", {"T: type", "epsilon: float"}, {"x: T"},
-             {"y: T", "mean: T", "scale: float"});
-    DefineOp("MySplit", {"T: type", "num: int"}, {"x: T"}, {"y: num * T"});
-    DefineOp("Rsqrt", {"T: type"}, {"x: T"});
-    DefineOp("Square", {"T: type"}, {"x: T"});
-    DefineOp("MatMul", {"T: type"}, {"a: T", "b: T"});
-    DefineOp("ConcatV2", {"N: int", "T: type", "Tidx: type"},
-             {"values: N * T", "axis: Tidx"});
-    Add("x", "Placeholder");
-    Add("y", "Placeholder");
-  }
-  const Pattern x = Any("x");
-};
-
-// ---- Ops by name, and attributes that follow from the inputs ----------------
-
-TEST_CASE_FIXTURE(Fixture, "an op by its name") {
-  const auto relu = Match<ops::Relu>(x);
-  const auto made = New("MyNorm", x);
-  SUBCASE("with attributes by their names") {
-    const Rules rules = MakeRules(
-        Rule("mine", relu).ReplaceBy(made.Copy(relu, "alpha", "epsilon")));
-    Add("relu", "Relu", {"x"}).SetAttr("alpha", 0.5f);
-    (*this)["x"].SetAttr("T", DataType::kHalf);
-    CHECK(Run(rules) == "1");
-    CHECK(Text() == "relu = MyNorm(x)");
-    CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kHalf);
-    CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.5f);
-  }
-  SUBCASE("with a value of a function") {
-    const Rules rules = MakeRules(
-        Rule("mine", relu)
-            .ReplaceBy(made.Set("epsilon", [](const Matched&) { return 0.25; })
-                           .Set("T", DataType::kDouble)));
-    Add("relu", "Relu", {"x"});
-    CHECK(Run(rules) == "1");
-    CHECK((*this)["relu"].GetAttr<float>("epsilon").value() == 0.25f);
-    CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kDouble);
-  }
-  SUBCASE("with an attribute that the op lacks") {
-    const Rules rules =
-        MakeRules(Rule("mine", relu).ReplaceBy(made.Set("epsilom", 1.0f)));
-    Add("relu", "Relu", {"x"});
-    CHECK(Explain(rules, "relu") ==
-          "mine: this TensorFlow's MyNorm has no attribute epsilom\n");
-  }
-  SUBCASE("without a kernel for the type of its input") {
-    const Rules rules =
-        MakeRules(Rule("mine", relu).ReplaceBy(made.RequireKernel()));
-    Add("relu", "Relu", {"x"});
-    CHECK(Explain(rules, "relu") ==
-          "mine: no kernel is registered for MyNorm with T=float on SIM\n");
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "a type that does not follow from the inputs") {
-  const Rules rules =
-      MakeRules(Rule("mine", Match<ops::Relu>(x)).ReplaceBy(New("MyNorm", x)));
-  Add("unknown", "Unknown");
-  Add("relu", "Relu", {"unknown"});
-  CHECK(Explain(rules, "relu") ==
-        "mine: this TensorFlow's MyNorm requires attribute T, which the rule "
-        "does not set and which does not follow from the inputs\n");
-  CHECK(Run(rules) == "0");
-}
-TEST_CASE_FIXTURE(Fixture, "the types of new nodes and constants") {
-  const auto axis = NewConst(Constant::Of(Shape{}, std::vector<int64_t>{1}));
-  const auto norm = New("MyNorm", x);
-  const Rules rules =
-      MakeRules(Rule("mine", Match<ops::Relu>(x))
-                    .ReplaceBy(New<ops::ConcatV2>(norm[2], norm[2], axis)));
-  Add("relu", "Relu", {"x"});
-  (*this)["x"].SetAttr("T", DataType::kHalf);
-  CHECK(Run(rules) == "1");
-  // One new MyNorm with two uses. Its output 2 is a float whatever its input.
-  CHECK(Text() ==
-        "relu = ConcatV2(relu/MyNorm:2, relu/MyNorm:2, relu/Const)\n"
-        "relu/MyNorm = MyNorm(x)");
-  CHECK((*this)["relu"].GetAttr<DataType>("T").value() == DataType::kFloat);
-  CHECK((*this)["relu"].GetAttr<DataType>("Tidx").value() == DataType::kInt64);
-  CHECK((*this)["relu"].GetAttr<int64_t>("N").value() == 2);
-  CHECK((*this)["relu/MyNorm"].GetAttr<DataType>("T").value() ==
-        DataType::kHalf);
-}
-TEST_CASE_FIXTURE(Fixture, "lists of types") {
-  DefineOp("MyCall", {"Tlist: list(type)"}, {"args: Tlist"}, {"y: Tlist"});
-  const Pattern y = Any();
-  const Rules rules = MakeRules(
-      Rule("call", Match<ops::Mul>(x, y)).ReplaceBy(New("MyCall", x, y)[1]));
-  (*this)["y"].SetAttr("T", DataType::kInt32);
-  Add("mul", "Mul", {"x", "y"});
-  Add("user", "Neg", {"mul"});
-  CHECK(Run(rules) == "1");
-  CHECK((*this)["mul"].GetAttr<std::vector<DataType>>("Tlist").value() ==
-        std::vector<DataType>{DataType::kFloat, DataType::kInt32});
-  // The replacement is the new node's output 1.
-  CHECK(Text() == "mul = MyCall(x, y)\nuser = Neg(mul:1)");
-}
-TEST_CASE_FIXTURE(Fixture, "a constant in place of the root") {
-  const Rules rules = MakeRules(
-      Rule("fold", Match<ops::Relu>(x))
-          .ReplaceBy(NewConst(Constant::Of(Shape{}, std::vector<float>{7}))));
-  Add("relu", "Relu", {"x"});
-  Add("user", "Neg", {"relu"});
-  CHECK(Run(rules) == "1");
-  CHECK(Text() == "user = Neg(relu)");
-  CHECK(Constant::Read((*this)["relu"])->GetElements<float>().value() ==
-        std::vector<float>{7});
-  CHECK_FALSE((*this)["relu"].HasAttr("T"));
-}
+using Fixture = NewOpsFixture;
 
 // ---- Inner nodes whose outputs are used elsewhere ---------------------------
 
@@ -375,6 +255,51 @@ TEST_CASE_FIXTURE(SiblingsFixture,
       "apart: an operand of the match depends on one of its results, by way of "
       "'user_v' (Neg)\n");
   CHECK(Explain(apart, "xw") == "apart: matches\n");
+}
+TEST_CASE_FIXTURE(SiblingsFixture,
+                  "only a result's new node needs an operand") {
+  const Pattern v = Any(), w = Any();
+  const Rules apart =
+      MakeRules(Rule("apart", Match<ops::MatMul>(x, v))
+                    .ReplaceBy(New("MyNorm", x))
+                    .AlsoReplace(Match<ops::MatMul>(x, w), New("MyNorm", v)));
+  // The result's new node would depend on itself.
+  CHECK((*this)["xv"].SetInput(1, (*this)["user_w"]).ok());
+  CHECK(Explain(apart, "xv") ==
+        "apart: an operand of the match depends on one of its results, by way "
+        "of 'user_w' (Neg)\n");
+}
+TEST_CASE_FIXTURE(SiblingsFixture, "a result whose inputs may be swapped") {
+  const Pattern v = Any(), w = Any();
+  const auto split = New("MySplit", New<ops::MatMul>(v, w)).Set("num", 2);
+  const Rules rules = MakeRules(
+      Rule("sum", Match<ops::MatMul>(x, v))
+          .ReplaceBy(split)
+          .AlsoReplace(Match<ops::AddV2>(x, w).Commutative(), split[1]));
+  std::vector<std::string> inputs = {"x", "u"};
+  SUBCASE("in the order of the pattern") {}
+  SUBCASE("in the other order") { std::swap(inputs[0], inputs[1]); }
+  Add("sum", "AddV2", inputs);
+  Add("user", "Neg", {"sum"});
+  CHECK((*this)["user_w"].SetInput(0, (*this)["x"]).ok());
+  CHECK(graph.RemoveNode((*this)["xw"]).ok());
+  CHECK(Run(rules) == "1");
+  CHECK(Text() ==
+        "user = Neg(xv:1)\nuser_v = Neg(xv)\nuser_w = Neg(x)\n"
+        "xv = MySplit(xv/MatMul)\nxv/MatMul = MatMul(v, u)");
+}
+TEST_CASE_FIXTURE(Fixture, "a result that uses the root") {
+  const auto neg = Match<ops::Neg>(x);
+  const auto norm = New("MyNorm", x);
+  const Rules rules =
+      MakeRules(Rule("norm", neg)
+                    .ReplaceBy(norm)
+                    .AlsoReplace(Match<ops::Square>(neg), norm[1]));
+  Add("neg", "Neg", {"x"});
+  Add("square", "Square", {"neg"});
+  Add("user", "Rsqrt", {"square"});
+  CHECK(Run(rules) == "1");
+  CHECK(Text() == "neg = MyNorm(x)\nuser = Rsqrt(neg:1)");
 }
 TEST_CASE_FIXTURE(SiblingsFixture, "control inputs of a result") {
   SUBCASE("from the root") {

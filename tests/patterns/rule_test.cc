@@ -20,12 +20,6 @@ class NoKernel : public Kernel {
 };
 TFPLUG_REGISTER_KERNEL(NoKernel, ops::Neg().T<float>().Device("SIM"));
 
-Rules MakeRules(Rule rule) {
-  std::vector<Rule> rules;
-  rules.push_back(std::move(rule));
-  return Rules(std::move(rules));
-}
-
 struct Fixture : RulesFixture {
   Fixture() {
     Add("x", "Placeholder");

@@ -213,6 +213,30 @@ class RulesFixture {
   std::optional<PassContext> context_;
 };
 
+// Also defines ops with inputs and outputs, from which types follow.
+struct NewOpsFixture : RulesFixture {
+  NewOpsFixture() {
+    DefineOp("Placeholder", {"T: type"});
+    DefineOp("MyNorm", {"T: type", "epsilon: float"}, {"x: T"},
+             {"y: T", "mean: T", "scale: float"});
+    DefineOp("MySplit", {"T: type", "num: int"}, {"x: T"}, {"y: num * T"});
+    DefineOp("Rsqrt", {"T: type"}, {"x: T"});
+    DefineOp("Square", {"T: type"}, {"x: T"});
+    DefineOp("MatMul", {"T: type"}, {"a: T", "b: T"});
+    DefineOp("ConcatV2", {"N: int", "T: type", "Tidx: type"},
+             {"values: N * T", "axis: Tidx"});
+    Add("x", "Placeholder");
+    Add("y", "Placeholder");
+  }
+  const Pattern x = Any("x");
+};
+
+inline Rules MakeRules(Rule rule) {
+  std::vector<Rule> rules;
+  rules.push_back(std::move(rule));
+  return Rules(std::move(rules));
+}
+
 }  // namespace tfplug
 
 #endif  // TFPLUG_TESTS_PATTERNS_RULES_FIXTURE_H_
