@@ -12,6 +12,10 @@
 #include "tfplug/backend/internal/scalar_code.h"
 
 #pragma GCC visibility push(hidden)
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // see scalar_code.h
+#endif
 
 // HostLoops as plain loops, which compilers vectorize. To compile them for
 // another instruction set, include this file with `tfplug` defined as another
@@ -356,6 +360,9 @@ inline constexpr HostLoops kGenericHostLoops = {
 
 }  // namespace tfplug::internal
 
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 #pragma GCC visibility pop
 
 #endif  // TFPLUG_BACKEND_INTERNAL_HOST_CODE_H_

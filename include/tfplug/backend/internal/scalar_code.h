@@ -113,6 +113,8 @@ To Convert(From value) {
 #ifdef __clang__
 #define TFPLUG_INTERNAL_NO_OVERLAP \
   _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"  // not all can be vectorized
 #else
 #define TFPLUG_INTERNAL_NO_OVERLAP _Pragma("GCC ivdep")
 #endif
@@ -314,6 +316,10 @@ void ComputeComparison(Opcode opcode, int64_t n, bool* y, const T* a,
       return Each(n, y, a, b, [](T u, T v) { return u <= v; });
   }
 }
+
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 }  // namespace tfplug::internal
 
