@@ -6,7 +6,6 @@ see doctor.py.
 """
 
 import ctypes
-import importlib.metadata
 import json
 import os
 import sys
@@ -85,8 +84,8 @@ def main(libraries):
         if problem:
             problems[name] = problem
         else:
-            version = importlib.metadata.version("keras")
-            trained[name] = f"Keras {version}, plain compile()"
+            import keras  # pylint: disable=import-outside-toplevel
+            trained[name] = f"Keras {keras.__version__}, plain compile()"
     say(problems=problems, trained=trained)
 
 

@@ -31,7 +31,7 @@ class LinSpaceKernel final : public BackendKernel {
     double bounds[2];
     for (int i = 0; i < 2; ++i) {
       TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
-      if (x.num_elements() != 1) {
+      if (x.rank() != 0) {
         return absl::InvalidArgumentError(
             "start and stop must be scalars, not " + x.shape().ToString());
       }
@@ -40,17 +40,17 @@ class LinSpaceKernel final : public BackendKernel {
         bounds[i] = static_cast<double>(*static_cast<const T*>(x.data()));
       });
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Ints num, run.GetInts(2));
-    if (num.size() != 1 || num[0] <= 0) {
-      return absl::InvalidArgumentError("Requires num > 0, and a scalar");
-    }
-    const int64_t size = num[0];
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(2));
+    if (size <= 0) return absl::InvalidArgumentError("Requires num > 0");
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {size}));
     const auto [start, stop] = bounds;
     // A single value is start.
-    const double step =
-        size > 1 ? (stop - start) / static_cast<double>(size - 1) : 0;
+    double step = size > 1 ? (stop - start) / static_cast<double>(size - 1) : 0;
     const DataType computed = ComputeType(type_);
+    if (computed == DataType::kFloat) {  // TensorFlow rounds the difference.
+      step = static_cast<float>(stop - start) /
+             static_cast<float>(size > 1 ? size - 1 : 1);
+    }
     const Operand last = ScalarOf(
         DataType::kInt64, static_cast<double>(size > 1 ? size - 1 : -1), y);
     return run.launcher().Map(
