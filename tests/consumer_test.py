@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -86,6 +87,16 @@ def check_cmake(where, build, *arguments, is_new=True, **variables):
     check_symbols(build / "libminimal_device.so")
 
 
+def write_documented(language, name, project):
+    """Writes the project in docs/guide/building.md whose build file is in `language`."""
+    page = (ROOT / "docs/guide/building.md").read_text(encoding="utf-8")
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    shutil.rmtree(project, ignore_errors=True)
+    project.mkdir()
+    (project / name).write_text(text)
+    shutil.copy(SOURCE / "minimal_device.cc", project / "my_device.cc")
+
+
 def check_new_projects(tfplug, work):
     """Writes projects with `tfplug new`; builds the tests of one and runs them."""
     refused = ("Upper", "1st", "npu2", "my-device", "my_cpu", "gpu", "class")
@@ -144,6 +155,11 @@ class ConsumerTest(unittest.TestCase):
         check_symbols(build / "libminimal_device.so")
         own_tests = list((build / "subprojects/tfplug").glob("tests/*"))
         self.assertEqual(own_tests, [], "a subproject must not build our tests")
+        documented = WORK / "documented_meson"
+        write_documented("meson", "meson.build", documented)
+        (documented / "subprojects").mkdir()
+        (documented / "subprojects/tfplug").symlink_to(ROOT)
+        run(MESON, "setup", documented / "build", documented)
 
     def test_installed(self):
         first, prefix, build = WORK / "first", WORK / "prefix", WORK / "install"
@@ -155,6 +171,10 @@ class ConsumerTest(unittest.TestCase):
         first.rename(prefix)  # Nothing in it may depend on its place.
         check_pkg_config(prefix / "share/pkgconfig", WORK)
         check_cmake(f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}", WORK / "cmake")
+        documented = WORK / "documented_cmake"
+        write_documented("cmake", "CMakeLists.txt", documented)
+        run("cmake", "-G", "Ninja", "-S", documented, "-B", documented / "build",
+            f"-DCMAKE_PREFIX_PATH={prefix};{abseil()}")  # fmt: skip
 
     @unittest.skipUnless(importlib.util.find_spec("mesonpy"), "needs meson-python")
     def test_python_package(self):
