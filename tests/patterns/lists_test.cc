@@ -183,12 +183,14 @@ TEST_CASE_FIXTURE(Fixture, "lists of different alternatives") {
                                     .ReplaceBy(New<ops::ConcatV2>(x, x)));
   Add("relu", "Relu", {"c"});
   Add("user", "Neg", {"relu"});
-  Add("first", "AddN", {"neg_a", "b"});
-  Add("second", "AddN", {"relu", "neg_b"});
+  Add("other", "Neg", {"b"});
+  Add("first", "AddN", {"b", "neg_a"});
+  Add("second", "AddN", {"neg_b", "relu"});
   CHECK(Run(rules) == "2");
   CHECK(Text() ==
-        "first = ConcatV2(a, b, a, b)\nneg_c = Neg(c)\nrelu = Relu(c)\n"
-        "second = ConcatV2(relu, b, relu, b)\nuser = Neg(relu)");
+        "first = ConcatV2(b, a, b, a)\nneg_c = Neg(c)\nother = Neg(b)\n"
+        "relu = Relu(c)\nsecond = ConcatV2(b, relu, b, relu)\n"
+        "user = Neg(relu)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "two long lists in one graph") {

@@ -3,6 +3,7 @@
 #include <tfplug/ops/math.h>
 #include <tfplug/ops/nn.h>
 #include <tfplug/patterns/choices.h>
+#include <tfplug/patterns/constants.h>
 #include <tfplug/patterns/rule.h>
 
 #include <string>
@@ -113,6 +114,17 @@ TEST_CASE_FIXTURE(Fixture, "a constant with two uses is one node") {
   CHECK(Run(rules) == "1");
   CHECK(Text() == "relu = AddV2(relu/Const, relu/Const)");
   CHECK(num_calls == 1);
+}
+TEST_CASE_FIXTURE(Fixture, "a new constant has the matched one's controls") {
+  const auto one = NewConst(Constant::Of(Shape{}, std::vector<float>{1}));
+  const Rules rules =
+      MakeRules(Rule("one", Match<ops::Mul>(MatchConst(), x))
+                    .ReplaceBy(New("Rsqrt", New("MyNorm", one))));
+  const Node c = AddConst("c", Constant::Of(Shape{}, std::vector<float>{2}));
+  CHECK(c.AddControl((*this)["y"]).ok());
+  Add("mul", "Mul", {"c", "x"});
+  CHECK(Run(rules) == "1");
+  CHECK((*this)["mul/Const"].num_controls() == 1);
 }
 TEST_CASE_FIXTURE(Fixture, "the mismatch of the best alternative is reported") {
   const auto either = OneOf(Match<ops::Relu>(Match<ops::Square>(x)),
