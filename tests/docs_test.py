@@ -3,7 +3,8 @@
 """Compiles every C++ example of README and docs/.
 
 A fenced block that begins with an #include is a complete file, which must compile
-without warnings. Prints the file and line of each that does not.
+without warnings. Any other one must be a part of a test. Prints the file and line of
+each that is neither.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^```cpp\n(#include .*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def main() -> int:
@@ -24,12 +25,18 @@ def main() -> int:
     parser.add_argument("root", type=pathlib.Path)
     args = parser.parse_args()
 
+    tests = "".join(path.read_text() for path in args.root.glob("tests/**/*.cc"))
     failed = count = 0
     for page in [args.root / "README.md", *sorted(args.root.glob("docs/**/*.md"))]:
         text = page.read_text()
         for block in BLOCK.finditer(text):
             count += 1
             line = text.count("\n", 0, block.start(1)) + 1
+            if not block[1].startswith("#include "):
+                if block[1] not in tests:
+                    print(f"{page}:{line}: this code is in no file of tests/")
+                    failed += 1
+                continue
             with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
                 source.write(f'#line {line} "{page}"\n{block[1]}')
                 source.flush()

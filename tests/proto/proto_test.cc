@@ -180,6 +180,26 @@ testing::GraphHost::Outcome Optimize(const proto::GraphDef& graph) {
   return host->Optimize(Bytes(graph), item);
 }
 
+// This is the example in docs/guide/protobuf.md.
+struct DropNoise : tfplug::MessagePass {
+  absl::Status Rewrite(tfplug::proto::GraphDef& graph,
+                       const tfplug::PassContext&) override {
+    for (tfplug::proto::NodeDef& node : *graph.mutable_node()) {
+      if (node.op() == "GaussianNoise") node.set_op("Identity");
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST_CASE("the example in the documentation") {
+  testing::ScopedFakeTensorFlow fake;
+  proto::GraphDef graph = ThreeNodes();
+  graph.mutable_node(1)->set_op("GaussianNoise");
+  const PassContext context("SIM", "", nullptr);
+  CHECK(DropNoise().Rewrite(graph, context).ok());
+  CHECK(graph.node(1).op() == "Identity");
+}
+
 TEST_CASE("a MessagePass runs in one pipeline with a GraphPass") {
   testing::ScopedFakeTensorFlow fake;
   rewrites = 0;
