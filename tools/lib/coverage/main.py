@@ -29,8 +29,8 @@ def parse(arguments):
                         "(default: model; docs/guide/coverage.md describes "
                         "what it returns), or the directory of a SavedModel")
     parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
-                        help="the plug-in; default: examples/cpu_sim, built "
-                        "first")
+                        help="the plug-in; tools/coverage has a default, "
+                        "examples/cpu_sim")
     parser.add_argument("--installed", action="store_true",
                         help="use the plug-ins installed in TensorFlow's "
                         "environment instead of --plugin")

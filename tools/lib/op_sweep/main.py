@@ -38,7 +38,8 @@ def parse(arguments):
         epilog=f"Exit status: the number of mismatches, at most {MOST_MISMATCHES}; "
         f"{FAILURE} for any other failure. See docs/guide/op_sweep.md.")
     parser.add_argument("--plugin", type=pathlib.Path, metavar="FILE.so",
-                        help="the plug-in; default: examples/cpu_sim, built first")
+                        help="the plug-in; tools/op-sweep has a default, "
+                        "examples/cpu_sim")
     parser.add_argument("--device", metavar="TYPE", help="the device type, such as "
                         "SIM; default: that of the plug-in")
     parser.add_argument("--op", action="append", default=[], metavar="OP[,OP...]",

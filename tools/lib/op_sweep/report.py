@@ -149,7 +149,9 @@ def text(document):
     lines += _list("Cases that could not be drawn", [
         f"{name}: {reason}" for name, reason in document["not_drawn"].items()])
     lines += _list("No CPU kernel to compare with", document["no_reference"])
-    lines += _list("Not reached in time", document["not_reached"])
+    if document["not_reached"]:
+        lines.append(f"Not reached in time: {len(document['not_reached'])} combinations "
+                     "of types, which --json lists; increase --seconds")
     lines += _list("Ops that TensorFlow lacks or has removed", document["unknown_ops"])
     lines += _list("Cases that crash TensorFlow's CPU kernel", document["cpu_crashes"])
     lines.append(
