@@ -35,7 +35,12 @@ def _transformer(keras):
     return keras.Model(tokens, layers.Dense(3)(x))
 
 
-def run_model(kind, device, steps=2):
+def _value(weight):
+    """Returns the value of a weight: a property in Keras 3, a method in Keras 2."""
+    return weight.value() if callable(weight.value) else weight.value
+
+
+def run_model(kind, device, steps=3):
     """Trains a model for some steps. Returns outputs, the gradients of the first
     step, losses, and the executed ops that ran on another device."""
     import keras
@@ -49,7 +54,7 @@ def run_model(kind, device, steps=2):
         model = (_transformer(keras) if kind == "transformer" else
                  _recurrent(keras, *kind))
         weights = model.trainable_variables
-        assert all(device in w.value.device for w in weights)
+        assert all(device in _value(w).device for w in weights)
         x = tf.constant(random.integers(0, 20, (6, 5)))
         y = tf.constant(random.integers(0, 3, 6))
     output = tf.function(lambda x: model(x, training=False))
@@ -125,13 +130,22 @@ def test_model(results, kind):
             assert np.abs(have - want).max() <= limit * size, what
     np.testing.assert_allclose(ours.value["losses"], cpus.value["losses"],
                                rtol=1e-4)
-    assert cpus.value["losses"][-1] < cpus.value["losses"][0]
+    # Dropout differs from step to step, so the loss need not fall in each.
+    assert min(cpus.value["losses"][1:]) < cpus.value["losses"][0]
+
+
+def _skip_without_loops(results):
+    """The metadata lists the ops of the graphs that a step's function runs, but not those
+    of the functions that they call, as Keras 2 does for each recurrent layer."""
+    if "PartitionedCall" in results["LSTM"][0].value["ops"]:
+        pytest.skip("Keras 2 runs its recurrent layers in functions of their own")
 
 
 def test_loops_stay_loops(results):
     """The gradients of loops need sums of tensor lists, which TensorFlow supports on
     its own devices only; masks are lists of bool. Passes of cpu_sim replace both (see
     list_gradients.h and bool_lists.h in examples/cpu_sim/passes)."""
+    _skip_without_loops(results)
     for kind in ("LSTM", "GRU", "LSTM, masked"):
         ops = results[kind][0].value["ops"]
         assert "TensorListStack" in ops and "TensorListPopBack" in ops
@@ -142,6 +156,7 @@ def test_int32_of_loops_stays_on_the_host(results):
     """A condition is the LogicalAnd of two comparisons of int32, which are on the
     host, and so are the counter and the shapes that the gradient needs: see
     keep_conditions_on_host.h and recompute_loop_values.h."""
+    _skip_without_loops(results)
     for kind in ("LSTM", "GRU"):
         found = results[kind][0].value
         assert "LogicalAnd" in found["ops"]
@@ -190,8 +205,11 @@ def run_rejected(name):
 def test_eager_errors_name_the_workaround():
     lists, slices = harness.run_each(
         run_rejected, [["lists"], ["slices"]], env={"TFPLUG_PYTHON_UPDATES": "0"})
-    assert lists.ok and len(lists.value) == 3, lists
-    for words, hint in zip(lists.value, ["unroll=True", "unroll=True",
-                                         "cast to"]):
+    assert lists.ok and slices.ok, f"{lists}\n{slices}"
+    # Releases up to 2.18 export the functions, so only lists of bool are rejected.
+    exports_functions = slices.value == "changed"
+    hints = ["cast to"] if exports_functions else ["unroll=True", "unroll=True", "cast to"]
+    assert len(lists.value) == len(hints), lists
+    for words, hint in zip(lists.value, hints):
         assert hint in words, words
-    assert slices.ok and slices.value == [[1.0], [1.0]], slices
+    assert exports_functions or slices.value == [[1.0], [1.0]], slices
