@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Shared by the commands in tools/, which source this file and call set_up.
-# set_up installs and builds whatever is missing, does nothing if everything is
-# present, and exports these variables:
+# Shared by the commands in tools/, which source this file and call set_up, or, if
+# they only build examples/cpu_sim or examples/cuda_like, `set_up plugin`. set_up
+# installs and builds whatever is missing, does nothing if everything is present,
+# and exports these variables:
 #
 #   TFPLUG_ROOT       this project
 #   TFPLUG_VENV       virtual environment with TensorFlow: $TFPLUG_VENV/bin/python
 #   PKG_CONFIG_PATH   begins with the static, position-independent Abseil and
-#                     libprotobuf
+#                     (not for `set_up plugin`) libprotobuf
 #   MESON             the Meson of that environment
 #   TFPLUG_BUILD      build directory of the plug-ins: configure "$TFPLUG_BUILD"
 #
@@ -24,7 +25,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tfplug
 ABSEIL_OLDEST=20220623
 # Change these together with build_abseil and build_protobuf, so that a build
 # cached by an older recipe is not used.
-ABSEIL_RECIPE='1: static, position-independent, hidden, C++17'
+ABSEIL_RECIPE='2: static, position-independent, hidden, C++17, no flags or random'
 PROTOBUF_RECIPE='1: static, position-independent, hidden, C++17, without zlib'
 LOCK=$TFPLUG_ROOT/tools/lib/requirements.txt
 
@@ -71,10 +72,12 @@ sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
   return 1
 }
 
-# Prints the missing packages, one per line.
+# missing_packages [plugin]: prints the missing packages, one per line: all, or
+# only those needed to build and run a plug-in.
 missing_packages() {
-  local probe package
-  while read -r probe package; do
+  local probe package purpose
+  while read -r probe package purpose; do
+    [ "${1:-$purpose}" = "$purpose" ] || continue
     case $probe in
       python) find_python >/dev/null ;;
       /*) [ -e "$probe" ] ;;
@@ -83,28 +86,29 @@ missing_packages() {
       *) command -v "$probe" >/dev/null ;;
     esac || echo "$package"
   done <<'EOF'
-g++ g++
-clang++ clang
-clang-tidy clang-tidy
-ninja ninja-build
-cmake cmake
-pkg-config pkg-config
-valgrind valgrind
-dpkg-source dpkg-dev
-protoc protobuf-compiler
-dot graphviz
-doctest/doctest.h doctest-dev
-eigen3/Eigen/Core libeigen3-dev
-CL/cl.h opencl-c-headers
-/etc/OpenCL/vendors/pocl.icd pocl-opencl-icd
-libOpenCL.so.1 ocl-icd-libopencl1
-python python3-venv
+g++ g++ plugin
+ninja ninja-build plugin
+cmake cmake plugin
+pkg-config pkg-config plugin
+dpkg-source dpkg-dev plugin
+eigen3/Eigen/Core libeigen3-dev plugin
+python python3-venv plugin
+clang++ clang test
+clang-tidy clang-tidy test
+valgrind valgrind test
+protoc protobuf-compiler test
+dot graphviz test
+doctest/doctest.h doctest-dev test
+CL/cl.h opencl-c-headers test
+/etc/OpenCL/vendors/pocl.icd pocl-opencl-icd test
+libOpenCL.so.1 ocl-icd-libopencl1 test
 EOF
 }
 
+# install_packages [plugin]
 install_packages() {
   local missing as_root=()
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
     die "This is not a Debian or Ubuntu machine. Install the equivalents of" \
@@ -122,7 +126,7 @@ install_packages() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${missing[@]}" ||
     die "apt-get could not install ${missing[*]}. Is there a network?"
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -eq 0 ] || die "Still missing after the installation: ${missing[*]}"
 }
 
@@ -234,8 +238,10 @@ fetch_source() {
       apt-get "${options[@]}" source --only-source "$package")
 }
 
-# build_abseil SOURCE BUILD STAGE PREFIX
+# build_abseil SOURCE BUILD STAGE PREFIX: leaves out the components, a quarter of the
+# whole, that tfplug does not need.
 build_abseil() {
+  sed -i '/^add_subdirectory(\(flags\|random\))/d' "$1/absl/CMakeLists.txt" &&
   cmake -S "$1" -B "$2" -G Ninja \
     -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_STANDARD=17 \
@@ -409,14 +415,15 @@ install_xprof() {
 
 # ---- All together ------------------------------------------------------------
 
+# set_up [plugin]
 set_up() {
-  install_packages
+  install_packages "$@"
   mkdir -p "$CACHE"
   # Only one process at a time may change the cache.
   exec 9>"$CACHE/lock"
   flock 9
   # Builds while pip waits for its downloads.
-  { make_abseil && make_protobuf; } &
+  { make_abseil && { [ "${1:-}" = plugin ] || make_protobuf; }; } &
   local libraries=$!
   make_venv
   wait "$libraries" || exit 1

@@ -54,8 +54,6 @@ Conv2D Describe(const Convolution& conv, const Operand& image,
   return result;
 }
 
-float* Floats(const Operand& view) { return static_cast<float*>(view.data); }
-
 // Enqueues full(conv, x, y, z, workspace) or depthwise(conv, x, y, z).
 template <class Full, class Depthwise>
 absl::Status Enqueue(Stream& stream, Launcher& launcher, const Conv2D& conv,

@@ -25,17 +25,17 @@ bool IsDenseFloat(const Operand& view) {
   return true;
 }
 
+}  // namespace
+
+bool IsComputedInFloat(DataType type) {
+  return tfplug::ComputeType(type) == DataType::kFloat;
+}
+
 absl::Status Convert(tfplug::Launcher& launcher, const Operand& from,
                      const Operand& to) {
   TFPLUG_ASSIGN_OR_RETURN(const tfplug::Expression cast,
                           tfplug::CastExpression(from.type, to.type));
   return launcher.Map(cast, {from}, {to});
-}
-
-}  // namespace
-
-bool IsComputedInFloat(DataType type) {
-  return tfplug::ComputeType(type) == DataType::kFloat;
 }
 
 absl::StatusOr<Operand> ToFloats(tfplug::Launcher& launcher,

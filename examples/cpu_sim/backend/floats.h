@@ -18,6 +18,15 @@ namespace cpu_sim {
 // Returns whether numbers of the type are computed in float.
 bool IsComputedInFloat(tfplug::DataType type);
 
+// Returns the elements of a view whose type is kFloat.
+inline float* Floats(const tfplug::Operand& view) {
+  return static_cast<float*>(view.data);
+}
+
+// Casts the elements of one view to those of another.
+absl::Status Convert(tfplug::Launcher& launcher, const tfplug::Operand& from,
+                     const tfplug::Operand& to);
+
 // Returns the elements as dense floats: the view itself, or a copy.
 absl::StatusOr<tfplug::Operand> ToFloats(tfplug::Launcher& launcher,
                                          const tfplug::Operand& view);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/value.h>
-
 #include <cstdint>
 #include <utility>
 
 #include "backend/backend.h"
 #include "backend/device_views.h"
+#include "backend/floats.h"
 #include "kernels/gemm.h"
 
 namespace cpu_sim {
@@ -68,13 +67,6 @@ bool MergeBatchWithRows(Operand& a, Operand& b, Operand& c) {
     --x->rank;
   }
   return true;
-}
-
-absl::Status Convert(tfplug::Launcher& launcher, const Operand& from,
-                     const Operand& to) {
-  TFPLUG_ASSIGN_OR_RETURN(const tfplug::Expression cast,
-                          tfplug::CastExpression(from.type, to.type));
-  return launcher.Map(cast, {from}, {to});
 }
 
 // Returns the view as floats with dense rows or columns: itself or a copy.

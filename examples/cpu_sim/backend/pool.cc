@@ -28,8 +28,6 @@ Pool2D Describe(const Pooling& pooling, const Operand& image) {
   return {image.dim(0), window(0), window(1), image.dim(3)};
 }
 
-float* Floats(const Operand& view) { return static_cast<float*>(view.data); }
-
 }  // namespace
 
 absl::Status Backend::Pool(Stream& stream, Launcher& launcher,
