@@ -143,7 +143,7 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
     RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<double>("T"));
     RegisterKernel<Nothing>(KernelDef("New").OnlyIf([] { return false; }));
   };
-  testing::KnownOps() = {"MatMul", "Relu"};
+  testing::KnownOps() = {"MatMul", "Relu T="};
   CHECK(Init(add) ==
         "tfplug: TF_InitKernel: TensorFlow has no op \"Rellu\", so its kernel "
         "cannot be used; check the spelling, or use a typed op such as "
@@ -161,7 +161,7 @@ TEST_CASE("types that the op does not allow are left out and logged") {
     RegisterKernel<Nothing>(KernelDef("Abs").TypeConstraint<double>("T"));
     RegisterKernel<Nothing>(KernelDef("Neg").TypeConstraint<double>("T"));
   };
-  testing::KnownOps() = {"Abs x S=2 T=1,3", "Neg x T", "Relu x T=3,1"};
+  testing::KnownOps() = {"Abs x S=2 T=1,3", "Neg x T=", "Relu x T=3,1"};
   CHECK(Init(add) ==
         "tfplug: TF_InitKernel: TensorFlow's op Relu does not allow double for "
         "T, so its kernel is left out for that type; remove the type unless "
@@ -178,6 +178,40 @@ TEST_CASE("types that the op does not allow are left out and logged") {
   CHECK_FALSE(kernels.Has("Relu", {{"T", DataType::kDouble}}));
   CHECK_FALSE(kernels.Has("Abs", {{"T", DataType::kDouble}}));
   testing::KnownOps().clear();
+}
+
+TEST_CASE("kernels with names that the op lacks are left out and logged") {
+  LeakCheckedFake fake({{2, 20}, {}});
+  const auto add = [] {
+    RegisterKernel<Nothing>(KernelDef("Relu").TypeConstraint<float>("Tx"));
+    RegisterKernel<Nothing>(KernelDef("Abs").HostMemory("input"));
+    RegisterKernel<Nothing>(KernelDef("NoOp").TypeConstraint<float>("T"));
+    RegisterKernel<Nothing>(
+        KernelDef("Abs").TypeConstraint<float>("T").HostMemory("y"));
+    RegisterKernel<Nothing>(KernelDef("Mine").TypeConstraint<float>("T"));
+  };
+  testing::KnownOps() = {"Abs x y T=", "NoOp", "Relu S= T="};
+  const std::string log = Init(add);
+  testing::KnownOps().clear();
+  for (const char* line :
+       {"TensorFlow's op Relu has no attribute \"Tx\", so its kernel is left "
+        "out; it has S, T\n",
+        "TensorFlow's op Abs has no input or output \"input\", so its kernel "
+        "is "
+        "left out; it has x, y\n",
+        "TensorFlow's op NoOp has no attribute \"T\", so its kernel is left "
+        "out; "
+        "it has none\n"}) {
+    CAPTURE(line);
+    CHECK(log.find(line) != std::string::npos);
+  }
+  REQUIRE(RegisteredKernels().size() == 2);
+  CHECK(RegisteredKernels()[0]->op == "Abs");
+  CHECK(RegisteredKernels()[1]->op == "Mine");
+  // Graph passes do not count on them either.
+  const internal::KernelSet kernels("MY_DEVICE");
+  CHECK_FALSE(kernels.Has("Relu", {{"Tx", DataType::kFloat}}));
+  CHECK_FALSE(kernels.Has("NoOp", {{"T", DataType::kFloat}}));
 }
 
 TEST_CASE("all arguments in host memory") {

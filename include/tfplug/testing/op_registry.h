@@ -96,9 +96,9 @@ TFPLUG_FAKE_FUNCTION void TF_OpDefinitionBuilderSetShapeInferenceFunction(
   builder->shape_function = function;
 }
 // TensorFlow's own ops, which a test may set: the name, and perhaps the names
-// of inputs, and of type attributes with the numbers of the allowed types, up
-// to 100 bytes in all: "MatMul a b T=1,2". While there are none,
-// TF_GetAllOpList returns null.
+// of inputs, and of type attributes with the numbers of the allowed types, if
+// not all are, up to 100 bytes in all: "MatMul a b T=1,2 U=". While there are
+// none, TF_GetAllOpList returns null.
 inline std::vector<std::string>& KnownOps() {
   static std::vector<std::string> ops;
   return ops;
@@ -126,7 +126,7 @@ TFPLUG_FAKE_FUNCTION TF_Buffer* TF_GetAllOpList() {
       std::string types;
       for (char c; numbers >> c >> number;) types += static_cast<char>(number);
       const std::string list = field('\x0a', field('\x32', types));
-      op += field('\x22', name + field('\x3a', list));
+      op += field('\x22', types.empty() ? name : name + field('\x3a', list));
     }
     op_list += field('\x0a', op);
   }

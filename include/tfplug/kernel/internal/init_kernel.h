@@ -17,6 +17,7 @@
 #include "tfplug/base/internal/registered_platform.h"
 #include "tfplug/base/internal/tensorflow.h"
 #include "tfplug/base/status.h"
+#include "tfplug/kernel/internal/check_kernels.h"
 #include "tfplug/kernel/internal/kernel_registry.h"
 #include "tfplug/kernel/internal/op_list.h"
 
@@ -163,15 +164,6 @@ inline absl::Status RegisterCombination(const TypeCombination& kernel) {
   return status.ToStatus();
 }
 
-// Adds `name` to `names`; returns false if it is already present.
-inline bool AddName(std::vector<std::string>& names, std::string name) {
-  for (const std::string& other : names) {
-    if (other == name) return false;
-  }
-  names.push_back(std::move(name));
-  return true;
-}
-
 // Registers the type combinations that are not in `registered` yet. Two kernels
 // for the same op and types would make TensorFlow fail at the first use of the
 // op, far from the cause.
@@ -206,64 +198,6 @@ inline void RegisterKernelFor(const KernelRegistration& registration,
     const TypeCombination kernel{registration, device_type, i};
     if (is_new[i]) log_for(kernel.ToString(), RegisterCombination(kernel));
   }
-}
-
-// Returns `def` with each argument of its op in host memory.
-[[gnu::cold, gnu::noinline]] inline absl::StatusOr<KernelDef>
-WithArgumentsInHostMemory(KernelDef def, const OpList& ops) {
-  const std::vector<std::string> arguments = ops.GetArguments(def.op());
-  if (arguments.empty()) {
-    return absl::UnimplementedError(
-        "this TensorFlow does not describe the op " + def.op() +
-        ", so its kernel in host memory is left out");
-  }
-  std::vector<std::string> present = def.host_memory();
-  for (const std::string& name : arguments) {
-    if (AddName(present, name)) def = std::move(def).HostMemory(name);
-  }
-  return def;
-}
-
-// Logs a warning for each op that has a kernel but does not exist in
-// TensorFlow, which accepts a kernel for any name. Usually the name is
-// misspelt.
-inline void WarnAboutUnknownOps(const OpList& ops) {
-  if (!ops.is_known()) return;
-  std::vector<std::string> warned;
-  for (const KernelRegistration& registration : RegisteredKernels()) {
-    const std::string& op = registration.def.op();
-    if (ops.Has(op) || !registration.def.IsEnabled()) continue;
-    if (!AddName(warned, op)) continue;
-    LogWarning("TF_InitKernel",
-               ("TensorFlow has no op \"" + op +
-                "\", so its kernel cannot be used; check the spelling, or use "
-                "a typed op such as tfplug::ops::MatMul()")
-                   .c_str());
-  }
-}
-
-// Removes the types that the op of this TensorFlow does not allow: a node that
-// a graph pass made with one of them would fail. Logs a warning if the author
-// named the type; tfplug names all that the backend has.
-inline void RemoveTypesThatOpsForbid(KernelRegistration& registration,
-                                     const OpList& ops) {
-  const std::string& op = registration.def.op();
-  registration.def.RemoveTypes([&](const std::string& attr, DataType type) {
-    const auto allowed = ops.GetAllowedTypes(op, attr);
-    if (!allowed.has_value()) return false;
-    for (const DataType other : *allowed) {
-      if (other == type) return false;
-    }
-    if (!registration.is_made) {
-      LogWarning("TF_InitKernel",
-                 ("TensorFlow's op " + op + " does not allow " +
-                  DataTypeName(type) + " for " + attr +
-                  ", so its kernel is left out for that type; remove the "
-                  "type unless other releases allow it")
-                     .c_str());
-    }
-    return true;
-  });
 }
 
 // The function that registers this library's ops; null if it has none. It is
@@ -305,6 +239,7 @@ inline void RegisterKernels() {
   for (KernelRegistration& registration : RegisteredKernels()) {
     GuardOrLog("TF_InitKernel", [&]() -> absl::Status {
       if (!registration.def.IsEnabled()) return absl::OkStatus();
+      TFPLUG_RETURN_IF_ERROR(RemoveWrongNames(registration, ops));
       RemoveTypesThatOpsForbid(registration, ops);
       if (TypeCombination::Count(registration.def) == 0) {
         return absl::OkStatus();

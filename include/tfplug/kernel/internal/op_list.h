@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,18 +63,26 @@ class OpList {
 
   // Returns the names of an op's inputs and outputs; none if it is unknown.
   std::vector<std::string> GetArguments(absl::string_view name) const {
+    return GetNames(name, {2, 3});
+  }
+  std::vector<std::string> GetAttributes(absl::string_view name) const {
+    return GetNames(name, {4});
+  }
+
+ private:
+  // Returns the names of the parts (tensorflow.OpDef.ArgDef or AttrDef) that
+  // are in these fields.
+  std::vector<std::string> GetNames(absl::string_view name,
+                                    std::initializer_list<int> fields) const {
     std::vector<std::string> names;
     for (WireReader op(Find(name)); op.Next();) {
-      if (op.number() != 2 && op.number() != 3) continue;
-      WireReader argument(op.bytes());  // a tensorflow.OpDef.ArgDef
-      if (argument.Next() && argument.number() == 1) {
-        names.emplace_back(argument.bytes());
-      }
+      if (std::count(fields.begin(), fields.end(), op.number()) == 0) continue;
+      WireReader part(op.bytes());
+      if (part.Next() && part.number() == 1) names.emplace_back(part.bytes());
     }
     return names;
   }
 
- private:
   // Returns the serialized tensorflow.OpDef, or "".
   absl::string_view Find(absl::string_view name) const {
     const auto op = std::lower_bound(ops_.begin(), ops_.end(),
