@@ -195,13 +195,13 @@ TEST_CASE("kernels with names that the op lacks are left out and logged") {
   testing::KnownOps().clear();
   for (const char* line :
        {"TensorFlow's op Relu has no attribute \"Tx\", so its kernel is left "
-        "out; it has S, T\n",
+        "out; it has [S, T]\n",
         "TensorFlow's op Abs has no input or output \"input\", so its kernel "
         "is "
-        "left out; it has x, y\n",
+        "left out; it has [x, y]\n",
         "TensorFlow's op NoOp has no attribute \"T\", so its kernel is left "
         "out; "
-        "it has none\n"}) {
+        "it has []\n"}) {
     CAPTURE(line);
     CHECK(log.find(line) != std::string::npos);
   }

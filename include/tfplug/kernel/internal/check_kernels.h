@@ -76,8 +76,8 @@ inline absl::Status CheckNames(const KernelDef& def, const OpList& ops) {
                ? absl::OkStatus()
                : absl::InvalidArgumentError(absl::StrCat(
                      "TensorFlow's op ", def.op(), " has no ", kind, " \"",
-                     name, "\", so its kernel is left out; it has ",
-                     names.empty() ? "none" : absl::StrJoin(names, ", ")));
+                     name, "\", so its kernel is left out; it has [",
+                     absl::StrJoin(names, ", "), "]"));
   };
   for (const KernelDef::Constraint& constraint : def.type_constraints()) {
     TFPLUG_RETURN_IF_ERROR(
