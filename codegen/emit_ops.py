@@ -238,7 +238,12 @@ class OpsEmitter:
 
     @staticmethod
     def enum(group, members):
-        assert members[-1][1] < _MAX_ENUMERATORS, f"too many {group}"
+        numbers = [number for _, number in members]
+        assert numbers[-1] < _MAX_ENUMERATORS, f"too many {group}"
+        for end in (8, 16, 32):  # see internal::FindAllEnumerators
+            first = [number for number in numbers if number < end]
+            assert (not first or first[-1] >= end // 2
+                    or len(first) == len(numbers)), f"a wide gap in {group}"
         words, expected = [], 0
         for name, number in members:
             words.append(name if number == expected else f"{name} = {number}")

@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "absl/numeric/bits.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -116,18 +119,54 @@ struct EnumeratorName {
   static constexpr NameText<Plain().size()> kName{Plain()};
 };
 
-// A value that is not an enumerator is spelled "(tfplug::ops::SumOp::Inputs)7".
-template <auto value>
-constexpr bool IsEnumerator() {
-  return SpellingOf<value>()[0] != '(';
+// Returns "tfplug::ops::SumOp::input, (tfplug::ops::SumOp::Inputs)1": a value
+// that is not an enumerator is spelled as a cast. One function for many values
+// compiles faster than one for each.
+template <class E, E... values>
+constexpr std::string_view SpellingsOf() {
+  const std::string_view function = __PRETTY_FUNCTION__;
+  const size_t start =
+      function.find_first_of("{<", function.find("values")) + 1;
+  return function.substr(start, function.find_first_of("}>", start) - start);
+}
+// Returns a bit for each value below sizeof...(i), set if it is an enumerator.
+template <class E, int... i>
+constexpr uint64_t FindEnumerators(std::integer_sequence<int, i...>) {
+  const std::string_view all = SpellingsOf<E, static_cast<E>(i)...>();
+  uint64_t found = 0;
+  size_t start = 0;
+  for (size_t value = 0; value < sizeof...(i); ++value) {
+    if (all[start] != '(') found |= uint64_t{1} << value;
+    start = all.find(',', start) + 2;
+  }
+  return found;
 }
 // No op has more arguments or attributes of one kind.
 inline constexpr int kMaxEnumerators = 64;
+// Tries `end` values, and twice as many if the upper half had enumerators: each
+// costs compile time. The generator of ops/*.h checks that none is missed.
+template <class E, int end = 8>
+constexpr uint64_t FindAllEnumerators() {
+  constexpr uint64_t kFound =
+      FindEnumerators<E>(std::make_integer_sequence<int, end>());
+  if constexpr (end == kMaxEnumerators ||
+                (kFound != 0 && kFound >> (end / 2) == 0)) {
+    return kFound;
+  } else {
+    return FindAllEnumerators<E, 2 * end>();
+  }
+}
+template <class E>
+inline constexpr uint64_t kEnumerators = FindAllEnumerators<E>();
+
+template <class E>
+inline constexpr int kEnumeratorCount = absl::popcount(kEnumerators<E>);
+
 template <class E, int i>
 constexpr const char* NameAt() {
-  constexpr E value = static_cast<E>(i);
-  if constexpr (IsEnumerator<value>()) {
-    return EnumeratorName<value>::kName.text;
+  constexpr uint64_t kBit = uint64_t{1} << i;
+  if constexpr ((kEnumerators<E> & kBit) != 0) {
+    return EnumeratorName<static_cast<E>(i)>::kName.text;
   } else {
     return nullptr;
   }
@@ -137,9 +176,10 @@ constexpr std::array<const char*, sizeof...(i)> NamesOf(
     std::integer_sequence<int, i...>) {
   return {NameAt<E, i>()...};
 }
+// By the values of the enumerators; null for other values.
 template <class E>
-inline constexpr auto kNames =
-    NamesOf<E>(std::make_integer_sequence<int, kMaxEnumerators>());
+inline constexpr auto kNames = NamesOf<E>(
+    std::make_integer_sequence<int, absl::bit_width(kEnumerators<E>)>());
 
 // Returns TensorFlow's name for an argument or attribute.
 template <class E>

@@ -32,17 +32,6 @@ constexpr bool BelongsTo() {
   return IsEnumOf<E, O>::kValue;
 }
 
-// The number of enumerators of E. Does not count the entries of kNames: with
-// -fsanitize=undefined, g++ does not accept the comparison of a pointer with
-// null as a constant expression.
-template <class E, int... i>
-constexpr int CountEnumerators(std::integer_sequence<int, i...>) {
-  return ((IsEnumerator<static_cast<E>(i)>() ? 1 : 0) + ...);
-}
-template <class E>
-inline constexpr int kEnumeratorCount =
-    CountEnumerators<E>(std::make_integer_sequence<int, kMaxEnumerators>());
-
 // The inputs that are neither lists nor references.
 template <class O, class = void>
 struct FixedInputs {
