@@ -142,13 +142,15 @@ TEST_CASE("a kernel for an op that TensorFlow does not have is logged") {
     RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<float>("T"));
     RegisterKernel<Nothing>(KernelDef("Rellu").TypeConstraint<double>("T"));
     RegisterKernel<Nothing>(KernelDef("New").OnlyIf([] { return false; }));
+    // A kernel that tfplug makes for an op of other releases.
+    internal::RegisteredKernels().AddMade(KernelDef("Newest"), {});
   };
   testing::KnownOps() = {"MatMul", "Relu T="};
   CHECK(Init(add) ==
         "tfplug: TF_InitKernel: TensorFlow has no op \"Rellu\", so its kernel "
         "cannot be used; check the spelling, or use a typed op such as "
         "tfplug::ops::MatMul()\n");
-  CHECK(RegisteredKernels().size() == 3);
+  CHECK(RegisteredKernels().size() == 4);
   testing::KnownOps().clear();  // no list of ops
   CHECK(Init(add).find("no op") == std::string::npos);
 }

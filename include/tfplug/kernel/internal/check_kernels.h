@@ -48,15 +48,16 @@ WithArgumentsInHostMemory(KernelDef def, const OpList& ops) {
   return def;
 }
 
-// Logs a warning for each op that has a kernel but does not exist in
-// TensorFlow, which accepts a kernel for any name. Usually the name is
-// misspelt.
+// Logs a warning for each op that has a kernel of the author but does not exist
+// in TensorFlow, which accepts a kernel for any name. Usually the name is
+// misspelt. The kernels that tfplug makes are for the ops of all releases.
 inline void WarnAboutUnknownOps(const OpList& ops) {
   if (!ops.is_known()) return;
   std::vector<std::string> warned;
   for (const KernelRegistration& registration : RegisteredKernels()) {
     const std::string& op = registration.def.op();
-    if (ops.Has(op) || !registration.def.IsEnabled()) continue;
+    if (registration.is_made || ops.Has(op)) continue;
+    if (!registration.def.IsEnabled()) continue;
     if (!AddName(warned, op)) continue;
     LogWarning("TF_InitKernel",
                ("TensorFlow has no op \"" + op +
