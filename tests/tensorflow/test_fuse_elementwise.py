@@ -11,6 +11,7 @@ import pytest
 REFERENCE = str(harness.small_plugin_path("reference_device"))
 FUSED = "TfplugFusedMapV1"
 REDUCED = "TfplugFusedReduceV1"
+PRODUCT = "TfplugFusedMatMulV1"
 # Ops without a launch.
 BOOKKEEPING = {
     "_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp",
@@ -42,11 +43,17 @@ def _run(tf, function, arguments, fuse):
     return result, [op for op in ops if op not in BOOKKEEPING]
 
 
+def _on_cpu(tf, function, arguments):
+    with tf.device("CPU:0"):
+        results = tf.function(function, autograph=False)(*map(tf.identity, arguments))
+        return [x.numpy() for x in tf.nest.flatten(results)]
+
+
 # ---- Functions ---------------------------------------------------------------
 
 def _cases(tf):
     """Returns {name: (function, arguments, the number of fused maps, and, if not 0, of
-    fused reductions)}."""
+    fused reductions and of products)}."""
     random = np.random.default_rng(0)
 
     def draw(*shape):
@@ -91,6 +98,35 @@ def _cases(tf):
             variable.assign(tf.exp(before) * 0.25)
         return tf.exp(variable.read_value() - x) * 2.0, before
 
+    def dense(activation):
+        def layers(x, first, row, second, column):
+            hidden = activation(tf.matmul(x, first) + row)
+            return activation(tf.matmul(hidden, second, transpose_b=True) * column)
+        return layers
+
+    def own(x):
+        return x * tf.tanh(tf.nn.softplus(x)) + 0.1 * tf.minimum(x, 0.0)
+
+    def dense_gradient(activation):
+        def layers(*arguments):
+            with tf.GradientTape() as tape:
+                tape.watch(arguments)
+                loss = tf.reduce_sum(tf.square(dense(activation)(*arguments)))
+            return tape.gradient(loss, arguments)
+        return layers
+
+    def recurrent(x, w):
+        return tf.while_loop(
+            lambda i, h: i < 3,
+            lambda i, h: (i + 1, tf.tanh(tf.matmul(x, w) + tf.matmul(h, w)) * 0.5),
+            [0, x])[1]
+
+    def residual(x, w):
+        y = tf.matmul(x, w)
+        return y, tf.exp(y) + x
+
+    weights = [x, draw(6, 6), row, draw(5, 6), column]
+
     def unknown(x, y, row):
         v = tf.tanh(x) * y  # y may be broadcast, or broadcast x
         return v, tf.exp(v) + row
@@ -99,7 +135,26 @@ def _cases(tf):
         unknown, autograph=False, jit_compile=False, input_signature=[
             tf.TensorSpec([None, None]), tf.TensorSpec([None, None]),
             tf.TensorSpec([None])])
+    dynamic_matmul = tf.function(
+        lambda x, w, y: tf.exp(tf.matmul(x, w)) + y, autograph=False,
+        jit_compile=False, input_signature=[tf.TensorSpec([None, None])] * 3)
+    products = {
+        f"dense layers with {name}{suffix}": (make(f), weights, 0, 0, count)
+        for name, f, counts in [("relu", tf.nn.relu, (2, 3)),
+                                ("gelu", tf.nn.gelu, (2, 3)), ("own", own, (2, 3))]
+        for suffix, make, count in [("", dense, counts[0]),
+                                    ("'s gradient", dense_gradient, counts[1])]}
     return {
+        **products,
+        "products in a batch": (
+            lambda x, w, r: tf.exp(tf.matmul(x, w, adjoint_a=True) * 0.1) - r,
+            [draw(2, 6, 4), draw(1, 6, 3), draw(3)], 0, 0, 1),
+        "a product in a loop": (recurrent, [x, weights[1]], 0, 0, 1),
+        "a product with other users": (residual, [x, weights[1]], 1),
+        "a dynamic product": (
+            lambda *a: dynamic_matmul(*a), [x, weights[1], x], 0, 0, 1),
+        "a product that is broadcast": (
+            lambda *a: dynamic_matmul(*a), [x[:1], weights[1], y], 0, 0, 1),
         "a chain": (lambda x: tf.tanh(tf.exp(x * 0.5) + 1.0) - x, [x], 1),
         "several outputs": (shared, [x, y], 1),
         "a row": (lambda x, r: tf.nn.relu(x * r + r), [x, row], 1),
@@ -137,8 +192,14 @@ def functions():
         if any(not np.array_equal(a, b, equal_nan=True)
                for a, b in zip(before, after)):
             wrong[name] = f"differs: {before} {after}"
-        have = [new.count(FUSED), new.count(REDUCED)]
-        if FUSED in old or have != (counts + [0])[:2] or len(new) >= len(old):
+        have = [new.count(FUSED), new.count(REDUCED), new.count(PRODUCT)]
+        if len(counts) == 3:
+            for a, b in zip(after, _on_cpu(tf, function, arguments), strict=True):
+                if not np.allclose(a, b, rtol=1e-4, atol=1e-4):
+                    wrong[name] = f"differs from the CPU: {a} {b}"
+            if _device(tf) == "SIM":  # whose own rules run before
+                have = counts
+        if FUSED in old or have != (counts + [0, 0])[:3] or len(new) >= len(old):
             wrong[name] = f"runs {sorted(new)}, without fusion {sorted(old)}"
     return wrong
 
@@ -230,3 +291,44 @@ def test_models():
         assert fused_losses == losses, name
         assert fused_weights == weights, name
         assert fused_count <= most[name] * count, (name, fused_count, count)
+
+
+# ---- Several plug-ins --------------------------------------------------------
+
+def two_plugins(path):
+    """Returns what a function computes on the devices of two plug-ins, the same on the
+    CPU, and the fused ops on each device."""
+    import graph_runs
+    import tensorflow as tf
+    from tensorflow.python.framework import load_library
+    load_library.load_pluggable_device_library(path)
+    tf.config.set_soft_device_placement(False)
+    arguments = [tf.constant([[1.0, -2.0]]), tf.constant([[0.5, 0.25], [1.0, -0.5]])]
+
+    def on(devices):
+        @tf.function(autograph=False, jit_compile=False)
+        def step(x, w):
+            with tf.GradientTape() as tape:
+                tape.watch([x, w])
+                y = x
+                for device in devices:
+                    with tf.device(device):
+                        y = tf.exp(tf.tanh(tf.matmul(y, w) + 1.0) * y) - y
+            return [y, *tape.gradient(y, [x, w])]
+
+        return graph_runs.recorded(
+            lambda: [v.numpy().tolist() for v in step(*arguments)])
+
+    values, functions = on(["SIM:0", "REFERENCE:0", "SIM:0"])
+    fused = {(node.device.split(":")[-2], node.op) for nodes in functions
+             for node in nodes if node.op.startswith("TfplugFused")}
+    return values, on(["CPU:0"] * 3)[0], sorted(fused)
+
+
+def test_two_plugins_fuse():
+    result = harness.run(two_plugins, REFERENCE)
+    assert result.ok, result
+    values, expected, fused = result.value
+    for have, want in zip(values, expected, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-4)
+    assert {tuple(pair) for pair in fused} >= {("SIM", PRODUCT), ("REFERENCE", PRODUCT)}

@@ -134,6 +134,17 @@ class Backend {
     return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, c)
                        : status;
   }
+  // The same for any expression: input 0 is an element of the product, of the
+  // type of a and b, and the others are elements of `inputs`. All operands
+  // after the expression have the dimensions of the product. The outputs
+  // overlap no other operand.
+  virtual absl::Status MatMulMap(StreamT& /*stream*/, Launcher& launcher,
+                                 const Operand& a, const Operand& b,
+                                 const Expression& expression, Operands inputs,
+                                 Operands outputs) {
+    return internal::ComposeMatMulMap(launcher, a, b, expression, inputs,
+                                      outputs);
+  }
   virtual absl::Status FusedConv(StreamT& /*stream*/, Launcher& launcher,
                                  const Convolution& conv, const Operand& image,
                                  const Operand& filter,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/base/optimization.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -98,20 +99,44 @@ class CompiledBackend : public Backend<StreamT> {
     if (!IsFloat(c.type) || a.type != c.type || b.type != c.type) {
       return Backend<StreamT>::MatMul(stream, launcher, a, b, c);
     }
-    if (c.num_elements() == 0) return absl::OkStatus();
-    const Target& target = Programs(stream).target();
-    const int m = c.rank - 2;
-    const Operand inputs[] = {
-        internal::WithDim(a, m + 1, c.dim(m + 1)),
-        internal::WithDim(internal::WithDimLast(b, m), m, c.dim(m))};
-    internal::LaunchPlan plan(target, c.rank, c.rank + 1, inputs,
-                              absl::MakeConstSpan(&c, 1));
-    TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(plan));
-    return LaunchPlanned(stream, plan, nullptr, "matmul",
-                         [&] { return internal::MatMulSource(target, plan); });
+    return Multiply(stream, a, b, nullptr, {}, absl::MakeConstSpan(&c, 1));
+  }
+  absl::Status MatMulMap(StreamT& stream, Launcher& launcher, const Operand& a,
+                         const Operand& b, const Expression& expression,
+                         Operands inputs, Operands outputs) override {
+    // Of batches with many operands, the parameters may be too large.
+    if (IsFloat(a.type)) {
+      const auto status = Multiply(stream, a, b, &expression, inputs, outputs);
+      if (!absl::IsUnimplemented(status)) return status;
+    }
+    return Backend<StreamT>::MatMulMap(stream, launcher, a, b, expression,
+                                       inputs, outputs);
   }
 
  private:
+  // Launches a product that is stored if the expression is null.
+  absl::Status Multiply(StreamT& stream, const Operand& a, const Operand& b,
+                        const Expression* expression, Operands inputs,
+                        Operands outputs) {
+    const Operand& c = outputs[0];
+    if (c.num_elements() == 0) return absl::OkStatus();
+    const Target& target = Programs(stream).target();
+    const int m = c.rank - 2;
+    absl::InlinedVector<Operand, 4> all = {
+        internal::WithDim(a, m + 1, c.dim(m + 1)),
+        internal::WithDim(internal::WithDimLast(b, m), m, c.dim(m))};
+    const int64_t depth = all[0].dim(c.rank);
+    for (const Operand& input : inputs) {
+      all.push_back(input);
+      all.back().AddDim(depth, 0);
+    }
+    internal::LaunchPlan plan(target, c.rank, c.rank + 1, all, outputs);
+    TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(expression, plan));
+    return LaunchPlanned(stream, plan, nullptr, "matmul", [&] {
+      return internal::MatMulSource(target, plan, expression);
+    });
+  }
+
   // Plan and launch, and keep the plan for `key` if it is not null.
   absl::Status PlanAndMap(StreamT& stream, const Expression& expression,
                           Operands inputs, Operands outputs,

@@ -59,6 +59,9 @@ struct PrimitiveTable {
   absl::Status (*fused_mat_mul)(void* backend, void* stream, Launcher&,
                                 const Operand&, const Operand&, const Epilogue&,
                                 const Operand&);
+  absl::Status (*mat_mul_map)(void* backend, void* stream, Launcher&,
+                              const Operand&, const Operand&, const Expression&,
+                              Operands, Operands);
   absl::Status (*fused_conv)(void* backend, void* stream, Launcher&,
                              const Convolution&, const Operand&, const Operand&,
                              const Epilogue&, const Operand&);
@@ -180,6 +183,12 @@ class Launcher {
   absl::Status FusedMatMul(const Operand& a, const Operand& b,
                            const Epilogue& epilogue, const Operand& c) {
     return table_->fused_mat_mul(backend_, stream_, *this, a, b, epilogue, c);
+  }
+  absl::Status MatMulMap(const Operand& a, const Operand& b,
+                         const Expression& expression, Operands inputs,
+                         Operands outputs) {
+    return table_->mat_mul_map(backend_, stream_, *this, a, b, expression,
+                               inputs, outputs);
   }
   absl::Status FusedConv(const Convolution& conv, const Operand& image,
                          const Operand& filter, const Epilogue& epilogue,

@@ -85,6 +85,27 @@ inline OpDef FusedReduceOp() {
       .AllowExisting();
 }
 
+// A matrix product, MatMul or, if is_batch, BatchMatMulV2, and the steps of a
+// FusedMap whose first input it is; Tin has the types of the others.
+inline constexpr char kFusedMatMulOp[] = "TfplugFusedMatMulV1";
+
+inline OpDef FusedMatMulOp() {
+  return OpDef(kFusedMatMulOp)
+      .Attr("T: type")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 1")
+      .Attr("steps: list(string) >= 1")
+      .Attr("results: list(int) >= 1")
+      .Attr("is_batch: bool")
+      .Attr("transpose_a: bool")
+      .Attr("transpose_b: bool")
+      .Input("a: T")
+      .Input("b: T")
+      .Input("inputs: Tin")
+      .Output("outputs: Tout")
+      .AllowExisting();
+}
+
 namespace internal {
 
 // An op that the library's backend computes element by element.

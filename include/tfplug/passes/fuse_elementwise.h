@@ -21,6 +21,7 @@
 #include "tfplug/passes/internal/disjoint_sets.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
+#include "tfplug/passes/internal/fused_matmuls.h"
 #include "tfplug/passes/internal/fused_reductions.h"
 #include "tfplug/passes/internal/regions.h"
 
@@ -37,6 +38,11 @@ namespace tfplug {
 // Max, Min, All, Any) of at least the last dimension becomes a part of it. If
 // it broadcasts an input, a sum or a product may be computed in another order,
 // and differ in the last bits.
+//
+// A matrix product (MatMul, BatchMatMulV2 of real numbers) that only the ops of
+// one cluster, or a single op, use becomes a part of them: the backend computes
+// both in one MatMulMap. Rules of the author's passes, such as FusionRules
+// (fusion.h), run before and win.
 //
 // Two ops that are connected join a cluster if they are on the same device and
 // run in the same branches and loops, and if nothing is known about their
@@ -61,11 +67,13 @@ class FuseElementwise : public GraphPass {
   absl::Status Run(Graph& graph, const PassContext& context) override {
     if (!context.HasKernel(kFusedMapOp)) return absl::OkStatus();
     internal::FusableNodes nodes(graph, context);
-    if (!nodes.has_edges() && !internal::FusedReductions::MayBeIn(graph)) {
+    if (!nodes.has_edges() && !internal::FusedReductions::MayBeIn(graph) &&
+        !internal::FusedMatMuls::MayBeIn(graph)) {
       return absl::OkStatus();
     }
     std::vector<std::vector<Node>> clusters;
     std::optional<internal::FusedReductions> reductions;
+    std::optional<internal::FusedMatMuls> products;
     {
       TFPLUG_ASSIGN_OR_RETURN(const NodeList order, graph.TopologicalOrder());
       internal::Regions regions(graph, order);
@@ -78,6 +86,7 @@ class FuseElementwise : public GraphPass {
         Split(graph, context, nodes, cluster, clusters);
       }
       reductions.emplace(graph, context, nodes, regions);
+      products.emplace(graph, context, nodes, regions, LogNotFused);
       if (IsLogged()) LogAlone(graph, nodes, clusters);
       nodes.SetRegions(nullptr);
     }
@@ -86,9 +95,10 @@ class FuseElementwise : public GraphPass {
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
       if (node && IsLogged()) Log(node, cluster.size());
     }
-    return reductions->Replace([](Node node) {
+    TFPLUG_RETURN_IF_ERROR(reductions->Replace([](Node node) {
       if (IsLogged()) LogReduction(node);
-    });
+    }));
+    return products->Replace(LogNotFused, LogProduct);
   }
 
  private:
@@ -166,6 +176,23 @@ class FuseElementwise : public GraphPass {
                  std::string(node.name()).c_str());
   }
 
+  static void LogProduct(Node node, Node product) {
+    if (!IsLogged()) return;
+    std::fprintf(
+        stderr, "tfplug: fused '%s' (%s) and the ops after it into '%s'\n",
+        std::string(product.name()).c_str(), std::string(product.op()).c_str(),
+        std::string(node.name()).c_str());
+  }
+
+  // Logs why a node is not fused with its input.
+  static void LogNotFused(Node from, Node to, const char* reason) {
+    if (!IsLogged()) return;
+    std::fprintf(stderr, "tfplug: '%s' (%s) is not fused with '%s' (%s): %s\n",
+                 std::string(to.name()).c_str(), std::string(to.op()).c_str(),
+                 std::string(from.name()).c_str(),
+                 std::string(from.op()).c_str(), reason);
+  }
+
   // Logs why nodes that could be fused are not fused with their inputs.
   static void LogAlone(Graph& graph, const internal::FusableNodes& nodes,
                        const std::vector<std::vector<Node>>& clusters) {
@@ -188,11 +215,7 @@ class FuseElementwise : public GraphPass {
               "a node between them cannot be fused, or the cluster would have "
               "too many operands";
         }
-        std::fprintf(
-            stderr, "tfplug: '%s' (%s) is not fused with '%s' (%s): %s\n",
-            std::string(node.name()).c_str(), std::string(node.op()).c_str(),
-            std::string(from.name()).c_str(), std::string(from.op()).c_str(),
-            reason);
+        LogNotFused(from, node, reason);
       }
     }
   }

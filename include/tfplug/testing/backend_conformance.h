@@ -74,8 +74,11 @@ inline std::vector<PrimitiveSubject> PrimitiveSubjects(const Types& types) {
       all.push_back(
           [=](CaseMaker& maker) { return MakeAccuracyCase(maker, type); });
     }
-    all.push_back(
-        [=](CaseMaker& maker) { return MakeMatMulCase(maker, type); });
+    for (const bool is_mapped : {false, true}) {
+      all.push_back([=](CaseMaker& maker) {
+        return MakeMatMulCase(maker, type, is_mapped);
+      });
+    }
     all.push_back([=](CaseMaker& maker) { return MakeSortCase(maker, type); });
   }
   return all;

@@ -126,7 +126,8 @@ def units(device_type, seed, ops=(), wanted_types=""):
         if (kernel.device_type != device_type or kernel.label or
                 ops and kernel.op not in ops):
             continue
-        if kernel.op.startswith(("TfplugFusedMap", "TfplugFusedReduce")):
+        if kernel.op.startswith(
+                ("TfplugFusedMap", "TfplugFusedReduce", "TfplugFusedMatMul")):
             continue  # only FuseElementwise creates them; test_fuse_elementwise.py
         definition = op_def_registry.get(kernel.op)
         if definition is None or 0 < definition.deprecation.version <= (

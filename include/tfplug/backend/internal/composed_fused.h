@@ -78,6 +78,28 @@ inline absl::Status ApplyEpilogue(Launcher& launcher, const Epilogue& epilogue,
                       absl::MakeSpan(&out, 1));
 }
 
+// Stores the product in an output of its type, if there is one.
+inline absl::Status ComposeMatMulMap(Launcher& launcher, const Operand& a,
+                                     const Operand& b,
+                                     const Expression& expression,
+                                     Operands inputs, Operands outputs) {
+  Operand product;
+  for (const Operand& output : outputs) {
+    if (product.data == nullptr && output.type == a.type) product = output;
+  }
+  if (product.data == nullptr) {
+    const absl::Span<const int64_t> dims(outputs[0].dims);
+    TFPLUG_ASSIGN_OR_RETURN(
+        product, launcher.Allocate(
+                     a.type, dims.first(static_cast<size_t>(outputs[0].rank))));
+  }
+  TFPLUG_RETURN_IF_ERROR(launcher.MatMul(a, b, product));
+  absl::InlinedVector<Operand, 8> in = {product};
+  in.insert(in.end(), inputs.begin(), inputs.end());
+  absl::InlinedVector<Operand, 4> out(outputs.begin(), outputs.end());
+  return launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out));
+}
+
 }  // namespace tfplug::internal
 
 #pragma GCC visibility pop

@@ -87,6 +87,12 @@ struct TableOf {
          const auto&... operands) {
         return Self(self).B::FusedMatMul(On(stream), launcher, operands...);
       },
+      [](void* self, void* stream, Launcher& launcher, const Operand& a,
+         const Operand& b, const Expression& expression, Operands in,
+         Operands out) {
+        return Self(self).B::MatMulMap(On(stream), launcher, a, b, expression,
+                                       in, out);
+      },
       [](void* self, void* stream, Launcher& launcher,
          const auto&... operands) {
         return Self(self).B::FusedConv(On(stream), launcher, operands...);

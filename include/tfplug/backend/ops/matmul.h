@@ -25,19 +25,71 @@ inline absl::StatusOr<bool> HasChannelsFirst(KernelConstruction& construction) {
                                     " is not supported on this device");
 }
 
+// The operands of a product of matrices or, unless is_matrix, of batches of
+// them.
+struct MatMulOperands {
+  bool is_matrix = false, broadcasts = false;
+  bool transpose_a = false, transpose_b = false;
+
+  // Reads inputs 0 and 1 as views that the primitive takes. Returns the shape
+  // of the product. INVALID_ARGUMENT if they do not fit together.
+  absl::StatusOr<Shape> Read(OpRun& run, Operand& a, Operand& b) const {
+    TFPLUG_ASSIGN_OR_RETURN(a, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(b, GetView(run, 1));
+    const Shape a_shape = ShapeOf(a), b_shape = ShapeOf(b);
+    const auto fail = [&](const char* problem) {
+      return absl::InvalidArgumentError(std::string(problem) +
+                                        ": In[0]: " + a_shape.ToString() +
+                                        ", In[1]: " + b_shape.ToString());
+    };
+    if (a.rank < 2 || b.rank < 2 || (is_matrix && (a.rank > 2 || b.rank > 2)) ||
+        (!broadcasts && a.rank != b.rank)) {
+      return fail("In[0] and In[1] have wrong ranks");
+    }
+    if (transpose_a) a = Transposed(a);
+    if (transpose_b) b = Transposed(b);
+    const int64_t m = a.dim(a.rank - 2), n = b.dim(b.rank - 1);
+    if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
+      return fail("Matrix size-incompatible");
+    }
+    Shape shape(DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
+    const Shape b_batch(DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
+    if ((!broadcasts && shape != b_batch) ||
+        !BroadcastShape(b_batch, &shape).ok()) {
+      return fail("In[0] and In[1] must have compatible batch dimensions");
+    }
+    a = WithBatch(a, shape);
+    b = WithBatch(b, shape);
+    shape.add_dim(m);
+    shape.add_dim(n);
+    return shape;
+  }
+
+ private:
+  // Returns `view` with its batch dimensions repeated to `batch`.
+  static Operand WithBatch(const Operand& view, const Shape& batch) {
+    const int last = view.rank - 2;
+    Operand matrices = view;
+    matrices.rank = last;
+    return BroadcastTo(matrices, batch)
+        .AddDim(view.dim(last), view.stride(last))
+        .AddDim(view.dim(last + 1), view.stride(last + 1));
+  }
+};
+
 // MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
 class MatMulKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     const bool is_batch = construction.HasAttr("adj_x");
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    broadcasts_ = op == "BatchMatMulV2" || op == "BatchMatMulV3";
-    is_matrix_ = !is_batch;
+    operands_.broadcasts = op == "BatchMatMulV2" || op == "BatchMatMulV3";
+    operands_.is_matrix = !is_batch;
     TFPLUG_ASSIGN_OR_RETURN(
-        transpose_a_,
+        operands_.transpose_a,
         construction.GetAttr<bool>(is_batch ? "adj_x" : "transpose_a"));
     TFPLUG_ASSIGN_OR_RETURN(
-        transpose_b_,
+        operands_.transpose_b,
         construction.GetAttr<bool>(is_batch ? "adj_y" : "transpose_b"));
     TFPLUG_ASSIGN_OR_RETURN(
         const auto type,
@@ -53,35 +105,8 @@ class MatMulKernel : public BackendKernel {
   }
 
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(Operand a, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(Operand b, GetView(run, 1));
-    const Shape a_shape = ShapeOf(a), b_shape = ShapeOf(b);
-    const auto fail = [&](const char* problem) {
-      return absl::InvalidArgumentError(std::string(problem) +
-                                        ": In[0]: " + a_shape.ToString() +
-                                        ", In[1]: " + b_shape.ToString());
-    };
-    if (a.rank < 2 || b.rank < 2 ||
-        (is_matrix_ && (a.rank > 2 || b.rank > 2)) ||
-        (!broadcasts_ && a.rank != b.rank)) {
-      return fail("In[0] and In[1] have wrong ranks");
-    }
-    if (transpose_a_) a = Transposed(a);
-    if (transpose_b_) b = Transposed(b);
-    const int64_t m = a.dim(a.rank - 2), n = b.dim(b.rank - 1);
-    if (a.dim(a.rank - 1) != b.dim(b.rank - 2)) {
-      return fail("Matrix size-incompatible");
-    }
-    Shape shape(DimsOf(a).first(static_cast<size_t>(a.rank) - 2));
-    const Shape b_batch(DimsOf(b).first(static_cast<size_t>(b.rank) - 2));
-    if ((!broadcasts_ && shape != b_batch) ||
-        !BroadcastShape(b_batch, &shape).ok()) {
-      return fail("In[0] and In[1] must have compatible batch dimensions");
-    }
-    a = WithBatch(a, shape);
-    b = WithBatch(b, shape);
-    shape.add_dim(m);
-    shape.add_dim(n);
+    Operand a, b;
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, operands_.Read(run, a, b));
     TFPLUG_ASSIGN_OR_RETURN(const Operand c, run.AllocateOutput(0, shape));
     if (c.num_elements() == 0) return absl::OkStatus();
     return Multiply(run, a, b, c);
@@ -99,8 +124,9 @@ class MatMulKernel : public BackendKernel {
   // conjugate as well.
   absl::Status MultiplyComplex(OpRun& run, const Operand& a, const Operand& b,
                                const Operand& c) const {
-    const double sign_a = transpose_a_ && !is_matrix_ ? -1 : 1;
-    const double sign_b = transpose_b_ && !is_matrix_ ? -1 : 1;
+    const double sign = operands_.is_matrix ? 1 : -1;
+    const double sign_a = operands_.transpose_a ? sign : 1;
+    const double sign_b = operands_.transpose_b ? sign : 1;
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand other,
         run.launcher().Allocate(PartType(c.type), DimsOf(c)));
@@ -122,18 +148,7 @@ class MatMulKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  // Returns `view` with its batch dimensions repeated to `batch`.
-  static Operand WithBatch(const Operand& view, const Shape& batch) {
-    const int last = view.rank - 2;
-    Operand matrices = view;
-    matrices.rank = last;
-    return BroadcastTo(matrices, batch)
-        .AddDim(view.dim(last), view.stride(last))
-        .AddDim(view.dim(last + 1), view.stride(last + 1));
-  }
-
-  bool is_matrix_ = false, broadcasts_ = false;
-  bool transpose_a_ = false, transpose_b_ = false;
+  MatMulOperands operands_;
   Expression combine_;  // of products of complex numbers
 };
 

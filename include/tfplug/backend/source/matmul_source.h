@@ -8,6 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tfplug/backend/expression.h"
+#include "tfplug/backend/source/expression_source.h"
 #include "tfplug/backend/source/kernel_source.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,10 +23,11 @@
 namespace tfplug::internal {
 
 inline constexpr int kMatMulTile = 64;  // rows and columns
-inline constexpr uint32_t kMatMulVariant = 3;
+enum MatMulVariant : uint32_t { kMatMulStored = 3, kMatMulMapped = 4 };
 
-// Fills the plan of a product.
-inline absl::Status PlanMatMul(LaunchPlan& plan) {
+// Fills the plan of a product: of one that is stored, or, if the expression is
+// not null, of one whose elements are its input 0.
+inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
   const int kept = plan.kept();
   int64_t batch = 1;
   for (int d = 0; d < kept - 2; ++d) batch *= plan.size(d);
@@ -33,11 +36,11 @@ inline absl::Status PlanMatMul(LaunchPlan& plan) {
   };
   const int64_t row_tiles = tiles(kept - 2), column_tiles = tiles(kept - 1);
   const int64_t groups = batch * row_tiles * column_tiles;
-  const uint64_t code = static_cast<uint64_t>(plan.operand(0).type) |
-                        static_cast<uint64_t>(plan.operand(1).type) << 8 |
-                        static_cast<uint64_t>(plan.operand(2).type) << 16;
+  const uint64_t code = expression != nullptr
+                            ? expression->fingerprint()
+                            : static_cast<uint64_t>(plan.operand(0).type);
   const absl::Status status =
-      plan.Fill(code, kMatMulVariant,
+      plan.Fill(code, expression != nullptr ? kMatMulMapped : kMatMulStored,
                 groups + plan.size(kept - 2) + plan.size(kept - 1) +
                     2 * kMatMulTile + plan.size(kept));
   if (!status.ok()) return status;
@@ -48,7 +51,7 @@ inline absl::Status PlanMatMul(LaunchPlan& plan) {
 }
 
 // $T: the type of accumulators; $L: elements of a vector; $A, $B: an element of
-// a and b; $C: stores `value`; $m, $n, $k: the dimensions.
+// a and b; $C: uses `value`; $m, $n, $k: the dimensions.
 inline constexpr char kMatMulBegin[] = R"code(
 const idx row0 = group / column_tiles % row_tiles * 64;
 const idx column0 = group % column_tiles * 64;
@@ -173,13 +176,43 @@ FOR_ITEMS(SIDE * SIDE)
 END_ITEMS
 )code";
 
-// Returns the source of a product whose plan was filled.
-inline std::string MatMulSource(const Target& target, const LaunchPlan& plan) {
+// Returns the statements that store `value`, an element of the product, or the
+// outputs of the expression. Operands after a and b are its other inputs.
+inline std::string MatMulElement(KernelSource& kernel, const LaunchPlan& plan,
+                                 const Expression* expression) {
+  const auto offset = [&](size_t k) {
+    return kernel.Offset(k, 0, plan.kept());
+  };
+  const DataType type = plan.operand(0).type;
+  const std::string stored =
+      ConvertText(ComputeType(type), type, "value", kernel.needs());
+  if (expression == nullptr) return kernel.Store(2, offset(2), stored);
+  ExpressionSource values(*expression, "v", kernel.needs());
+  std::string text = values.Statements(
+      [&](int i) {
+        const auto k = static_cast<size_t>(i) + 1;
+        return i == 0 ? WidenText(type, stored, kernel.needs())
+                      : kernel.Load(k, offset(k));
+      },
+      [&](int i, const std::string& index) {
+        const auto k = static_cast<size_t>(i) + 1;
+        return kernel.LoadElement(k, offset(k), index);
+      });
+  for (size_t k = 0; k < expression->outputs().size(); ++k) {
+    const size_t to = plan.num_inputs() + k;
+    text += kernel.Store(to, offset(to), values.Output(k));
+  }
+  return text;
+}
+
+// Returns the source of a product whose plan was filled for the expression.
+inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
+                                const Expression* expression) {
   KernelSource kernel(target, "matmul", plan);
   kernel.Extra("row_tiles");
   kernel.Extra("column_tiles");
   const int kept = plan.kept(), rank = plan.rank();
-  const DataType type = ComputeType(plan.operand(2).type);
+  const DataType type = ComputeType(plan.operand(0).type);
   const bool is_double = type == DataType::kDouble;
   // Whether the elements of a step are neighbours in memory, and not those of a
   // row of a or a column of b.
@@ -212,9 +245,7 @@ inline std::string MatMulSource(const Target& target, const LaunchPlan& plan) {
        {"$FMA", is_double ? "FMA64" : "FMA32"},
        {"$A", kernel.Load(0, kernel.Offset(0, 0, rank))},
        {"$B", kernel.Load(1, kernel.Offset(1, 0, rank))},
-       {"$C", kernel.Store(2, kernel.Offset(2, 0, kept),
-                           ConvertText(type, plan.operand(2).type, "value",
-                                       kernel.needs()))},
+       {"$C", MatMulElement(kernel, plan, expression)},
        {"$S", absl::StrCat(side)},
        {"$m", m},
        {"$n", n},

@@ -114,8 +114,10 @@ inline PrimitiveCase MakeAccuracyCase(CaseMaker& maker, DataType type) {
   return made;
 }
 
-// Multiplies matrices of small integers, so that sums are exact.
-inline PrimitiveCase MakeMatMulCase(CaseMaker& maker, DataType type) {
+// Multiplies matrices of small integers, so that sums are exact. `is_mapped`:
+// uses the elements of the product instead of storing them.
+inline PrimitiveCase MakeMatMulCase(CaseMaker& maker, DataType type,
+                                    bool is_mapped) {
   const int64_t m = maker.MakeSize(65), n = maker.MakeSize(65),
                 k = maker.OneIn(12)  ? 0
                     : maker.OneIn(2) ? m  // may be transposed by mistake
@@ -134,6 +136,28 @@ inline PrimitiveCase MakeMatMulCase(CaseMaker& maker, DataType type) {
   };
   maker.Add(type, dims(m, k), Values::kSmall);
   maker.Add(type, dims(k, n), Values::kSmall);
+  if (is_mapped) {
+    constexpr DataType kBool = DataType::kBool;
+    const Expression expression = *MakeExpression(
+        {type, type, kBool}, {type, kBool},
+        [](tfplug::Value product, tfplug::Value x, tfplug::Value is_sum) {
+          const tfplug::Value y = Select(is_sum, product + x, x);
+          return std::array<tfplug::Value, 2>{y, product < x};
+        });
+    maker.Add(type, dims(m, n), Values::kSmall);
+    maker.Add(kBool, dims(m, n), Values::kAny);
+    maker.AddOutput(type, dims(m, n));
+    maker.AddOutput(kBool, dims(m, n));
+    maker.made().text = "MatMulMap";
+    maker.made().launch = [expression](Launcher& launcher,
+                                       const std::vector<Operand>& operands) {
+      const auto all = absl::MakeConstSpan(operands);
+      if (all[4].num_elements() == 0) return absl::OkStatus();
+      return launcher.MatMulMap(all[0], all[1], expression, all.subspan(2, 2),
+                                all.subspan(4));
+    };
+    return maker.made();
+  }
   maker.AddOutput(type, dims(m, n));
   maker.made().text = "MatMul";
   maker.made().launch = [](Launcher& launcher,
