@@ -120,6 +120,55 @@ def test_indices_out_of_range(results):
         [[1, 1], [1, 1]], [[0, 1], [0, 0], [0, 0], [1, 0]]]
 
 
+# ---- Rare arguments ----------------------------------------------------------
+
+def rare_arguments():
+    """Returns results for arguments that tools/op-sweep found."""
+    import numpy as np
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    raw = tf.raw_ops
+    with tf.device(SIM):
+        matrix = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        shorter, longer = tf.ones([2], tf.complex64), tf.ones([3], tf.complex64)
+        cube = np.arange(24).reshape(2, 3, 4)
+        mask = tf.constant(np.isin(cube % 8, [1, 5, 6]))
+        return [t.numpy().tolist() for t in [
+            raw.MatrixDiagPartV3(input=matrix, k=[0, 1], padding_value=[7.0],
+                                 align="RIGHT_LEFT"),
+            tf.math.log([2.0**-130, 1.0]),
+            raw.NotEqual(x=shorter, y=longer, incompatible_shape_error=False),
+            raw.ReverseV2(tensor=3.0, axis=[-1]),
+            raw.InTopKV2(predictions=tf.ones([2, 0]), targets=[0, 0], k=1),
+            tf.where(mask), tf.where(tf.constant(cube) == 17),
+            # One row per batch, and every other number in memory.
+            tf.math.real(raw.BatchMatMulV2(
+                x=tf.constant(cube[:, :, None] * (1 + 2j), tf.complex64),
+                y=tf.constant(cube[0].T * (2 - 1j), tf.complex64))),
+            tf.math.imag(tf.transpose([[1 + 2j], [3j]], conjugate=True)),
+            *raw.SparseFillEmptyRows(indices=[[2, 1], [0, 1]], values=[5.0, 6.0],
+                                     dense_shape=[4, 2], default_value=-1.0),
+            *raw.SparseFillEmptyRowsGrad(reverse_index_map=[2, 0],
+                                         grad_values=[1.0, 2.0, 4.0, 8.0]),
+        ]]
+
+
+def test_rare_arguments(results):
+    import numpy as np
+    result, = results["rare_arguments"]
+    assert result.ok, result
+    diagonals, logs, unequal, reversed_, in_top, found, one, product, imaginary, *rows = result.value
+    assert diagonals == [[7, 2], [1, 4]] and unequal is True
+    np.testing.assert_allclose(logs, [-130 * np.log(2), 0], rtol=1e-6)
+    assert reversed_ == 3 and in_top == [False, False]
+    cube = np.arange(24).reshape(2, 3, 4)
+    assert found == np.argwhere(np.isin(cube % 8, [1, 5, 6])).tolist()
+    assert product == (4 * cube[:, :, None] @ cube[0].T).tolist()
+    assert one == [[1, 1, 1]] and imaginary == [[-2, -3]]
+    assert rows == [[[0, 1], [1, 0], [2, 1], [3, 0]], [6, -1, 5, -1],
+                    [False, True, False, True], [2, 0], [4, 1], 10]
+
+
 # ---- Invalid arguments -------------------------------------------------------
 
 INVALID = [
@@ -134,6 +183,8 @@ INVALID = [
      "with the sum"),
     ("SplitV", dict(value=[1.0] * 3, size_splits=[5, -1], axis=0, num_split=2),
      "with the sum"),
+    ("SplitV", dict(value=[1.0] * 3, size_splits=[[1, 2]], axis=0, num_split=2),
+     "must be a vector"),
     ("Unpack", dict(value=[1.0] * 3, num=2, axis=0), "must equal 2"),
     ("Slice", dict(input=[1.0] * 3, begin=[2], size=[2]), "a size within"),
     ("Slice", dict(input=[1.0] * 3, begin=[-1], size=[1]), "a size within"),
@@ -146,6 +197,7 @@ INVALID = [
     ("GatherV2", dict(params=[[1.0]], indices=[[0], [0]], axis=1,
                       batch_dims=1), "should be equal"),
     ("GatherNd", dict(params=[1.0], indices=[[0, 0]]), "params rank"),
+    ("GatherNd", dict(params=[[]], indices=[[0]]), "params is empty"),
     ("ScatterNd", dict(indices=[[0]], updates=[1.0, 2.0], shape=[3]),
      "updates must have"),
     ("TensorScatterAdd", dict(tensor=[1.0], indices=[[0]],
@@ -179,6 +231,8 @@ INVALID = [
      "at most 1"),
     ("MirrorPad", dict(input=[1.0, 2.0], paddings=[[1]], mode="SYMMETRIC"),
      "a row for each dimension"),
+    ("MirrorPadGrad", dict(input=[[], []], paddings=[[0, 0], [0, 0]], mode="SYMMETRIC"),
+     "was not less than"),
     ("StatelessRandomUniformIntV2",
      dict(shape=[2], key=[1], counter=[0, 0], alg=1, minval=3, maxval=3),
      "minval < maxval"),
@@ -258,7 +312,7 @@ def test_random_numbers_match_the_cpu(results):
 
 # ---- All in one process, because importing TensorFlow takes most of the time -
 
-CALLS = {"gradients": [[SIM], [CPU]], "out_of_range": [[]],
+CALLS = {"gradients": [[SIM], [CPU]], "out_of_range": [[]], "rare_arguments": [[]],
          "get_error": [list(r[:2]) for r in INVALID],
          "draw_random": [[SIM], [CPU]]}
 

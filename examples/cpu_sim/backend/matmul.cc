@@ -58,6 +58,8 @@ bool MergeBatchWithRows(Operand& a, Operand& b, Operand& c) {
   if (batch < 0 || b.stride(batch) != 0 || !can_merge(a) || !can_merge(c)) {
     return false;
   }
+  // A single row counts as a dense column, but several do not.
+  if (!IsUnit(a, row + 1) && a.stride(row) != 1) return false;
   for (Operand* x : {&a, &b, &c}) {
     if (x != &b) x->dim(row) *= x->dim(batch);
     for (int d = batch; d <= row; ++d) {

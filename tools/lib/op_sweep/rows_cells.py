@@ -233,3 +233,13 @@ def _truncated(g):
 def _random_rates(g):
     g.put("shape", [1000])
     g.put("alpha" if g.op == "RandomGamma" else "rate", 2)
+
+
+@row("SparseSliceGrad")
+def _sparse_slice_grad(g):
+    shape = g.shape(low=1, high=3, empty=False, most=5)
+    indices = np.asarray(_sparse(g, shape), "int64").reshape(-1, len(shape))
+    start = np.array([g.integer(0, size - 1) for size in shape])
+    inside = indices[(indices >= start).all(-1)] - start
+    g.put_all(input_indices=indices, input_start=start, output_indices=inside)
+    g.tensor("backprop_val_grad", [len(inside)])

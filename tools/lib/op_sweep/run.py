@@ -13,7 +13,7 @@ from op_sweep.draw import TensorList, Variable
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 # The error of a case whose inputs the device cannot have: TensorFlow permits variables of
-# int32 only on the host.
+# int32 only on the host, and lists of bool only on its own devices.
 NO_INPUTS = "no inputs"
 
 
@@ -90,7 +90,7 @@ def run(case, device, host=()):
     """Returns the Outcome of a case on a device."""
     try:
         inputs = _Inputs(case, device, host)
-    except tf.errors.InvalidArgumentError as error:
+    except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError) as error:
         return Outcome(error=NO_INPUTS, message=error.message)
     try:
         with tf.device(device):

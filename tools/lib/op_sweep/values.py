@@ -15,6 +15,7 @@ class Numbers:
     def __init__(self, seed, kind, size):
         self.random = np.random.default_rng(seed)
         self.kind, self.size = kind, size
+        self.has_double = True  # whether double is a wider type of the op
         self.profile = self.choice(_PROFILES)
         if self.kind == GRADIENT:  # a Jacobian has a row for each element
             self.profile, self.size = "plain", 0
@@ -100,11 +101,15 @@ class Numbers:
         x = np.asarray(x, "float64")
         if profile == "special":
             info = dtypes.as_dtype(dtype)
-            tiny = {"float64": 2.0**-1022, "float16": 2.0**-14}.get(
-                dtype.name, 2.0**-126)
-            # TensorFlow's CPU replaces denormal numbers by 0 at times; whether a double
-            # was replaced cannot be seen in a wider type.
-            denormal = tiny if dtype.name == "float64" else tiny / 4
+            tiny, digits = {"float64": (2.0**-1022, 52), "float16": (2.0**-14, 10)}.get(
+                dtype.name, (2.0**-126, 23))
+            # TensorFlow's CPU replaces denormal numbers by 0 at times, also such as
+            # half of the smallest normal one in the middle of a formula. Only results in
+            # double show that it did.
+            if self.has_double:
+                denormal = tiny / 4
+            else:
+                denormal = tiny = tiny * 2.0**digits
             special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, tiny,
                                 denormal, float(info.max), float(info.min)])
             x = np.where(self.random.random(shape) < .2, special[

@@ -11,6 +11,7 @@
 #include <tfplug/backend/internal/host_code.h>
 
 #include <iterator>
+#include <limits>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #ifdef __F16C__
@@ -26,7 +27,19 @@ using tfplug::Opcode;
 
 // ---- Functions --------------------------------------------------------------
 
-// Returns whether Eigen has a loop for the opcode.
+// Returns whether a positive number is denormal: Eigen's logarithm takes it for
+// the smallest normal one.
+template <typename T>
+bool HasDenormal(int64_t n, const T* x) {
+  unsigned found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    found |= static_cast<unsigned>(x[i] > 0) &
+             static_cast<unsigned>(x[i] < std::numeric_limits<T>::min());
+  }
+  return found != 0;
+}
+
+// Returns whether Eigen has a loop for the opcode and these numbers.
 template <typename T>
 bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
   const Eigen::Map<const Eigen::Array<T, 1, Eigen::Dynamic>> in(x, n);
@@ -39,6 +52,7 @@ bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
       out = in.expm1();
       return true;
     case Opcode::kLog:
+      if (HasDenormal(n, x)) return false;
       out = in.log();
       return true;
     case Opcode::kLog1p:

@@ -18,6 +18,7 @@
 #include "tfplug/backend/ops/sequence.h"
 #include "tfplug/backend/ops/slice.h"
 #include "tfplug/backend/ops/sparse.h"
+#include "tfplug/backend/ops/sparse_rows.h"
 #include "tfplug/backend/ops/sparse_segment.h"
 #include "tfplug/backend/ops/sparse_tensor.h"
 #include "tfplug/backend/ops/variables.h"
@@ -47,6 +48,7 @@ inline void AllArrayOps(const Registrar& registrar) {
   SequenceOps(registrar);
   SliceOps(registrar);
   SparseOps(registrar);
+  SparseRowOps(registrar);
   SparseSegmentOps(registrar);
   SparseTensorOps(registrar);
   VariableOps(registrar);

@@ -3,6 +3,7 @@
 #define TFPLUG_BACKEND_OPS_ARRAY_H_
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "tfplug/backend/ops/elementwise.h"
@@ -16,8 +17,23 @@
 namespace tfplug {
 namespace internal {
 
+// Transpose and ConjugateTranspose.
 class TransposeKernel final : public BackendKernel {
  public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    conjugates_ = op == "ConjugateTranspose" && IsComplex(type);
+    if (!conjugates_) return absl::OkStatus();
+    const DataType part = PartType(type);
+    TFPLUG_ASSIGN_OR_RETURN(
+        conjugate_,
+        MakeExpression({part, part}, {part, part}, [](Value re, Value im) {
+          return std::array<Value, 2>{re, -im};
+        }));
+    return absl::OkStatus();
+  }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Ints perm, run.GetVector(1));
@@ -40,8 +56,14 @@ class TransposeKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, ShapeOf(from)));
-    return Copy(run, from, y);
+    if (!conjugates_) return Copy(run, from, y);
+    return run.launcher().Map(conjugate_, {PartOf(from, 0), PartOf(from, 1)},
+                              {PartOf(y, 0), PartOf(y, 1)});
   }
+
+ private:
+  bool conjugates_ = false;
+  Expression conjugate_;
 };
 
 // Tile: the output as [copies, size, copies, size, ...].
@@ -81,12 +103,10 @@ class ReverseKernel final : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
-    // TensorFlow's CPU does not check the rank of axes if there is nothing to
-    // do.
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, x.num_elements() == 0
-                                                 ? run.GetInts(1)
-                                                 : run.GetVector(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    // TensorFlow's CPU does not check the axes if there is nothing to do.
+    if (x.rank == 0 || x.num_elements() == 0) return Copy(run, x, y);
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(1));
     uint64_t used = 0;
     for (int64_t axis : axes) {
       TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
@@ -166,8 +186,10 @@ class RollKernel final : public BackendKernel {
 
 inline void ArrayOps(const Registrar& registrar) {
   using namespace internal;  // NOLINT
-  registrar.Add<TransposeKernel>(KernelDef("Transpose").HostMemory("perm"), "T",
-                                 kCopiedTypes);
+  for (const char* op : {"Transpose", "ConjugateTranspose"}) {
+    registrar.Add<TransposeKernel>(KernelDef(op).HostMemory("perm"), "T",
+                                   kCopiedTypes);
+  }
   registrar.Add<TileKernel>(KernelDef("Tile").HostMemory("multiples"), "T",
                             kMovedTypes);
   registrar.Add<ReverseKernel>(KernelDef("ReverseV2").HostMemory("axis"), "T",

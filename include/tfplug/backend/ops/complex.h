@@ -137,7 +137,9 @@ class ComplexKernel final : public BackendKernel {
             "Inputs to operation AddN must have the same size and shape: " +
             shape.ToString() + " and " + ShapeOf(x).ToString());
       }
-      TFPLUG_RETURN_IF_ERROR(BroadcastShape(ShapeOf(x), &shape));
+      if (auto s = BroadcastShape(ShapeOf(x), &shape); !s.ok()) {
+        return has_default_ ? SetDefault(run) : s;
+      }
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     const auto add = [](const Operand& view, auto& parts) {
@@ -165,6 +167,13 @@ class ComplexKernel final : public BackendKernel {
       if (!has(attr)) continue;
       TFPLUG_ASSIGN_OR_RETURN(to, construction.GetAttr<DataType>(attr));
     }
+    if (has("incompatible_shape_error")) {  // Equal and NotEqual
+      TFPLUG_ASSIGN_OR_RETURN(
+          const bool fails,
+          construction.GetAttr<bool>("incompatible_shape_error"));
+      has_default_ = !fails;
+      default_ = absl::string_view(op.name) == "NotEqual";
+    }
     int64_t arity = op.arity;
     is_sum_ = arity == 0;
     if (is_sum_) {
@@ -190,7 +199,14 @@ class ComplexKernel final : public BackendKernel {
     return absl::OkStatus();
   }
 
+  // Tensors of incompatible shapes are unequal.
+  absl::Status SetDefault(OpRun& run) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {}));
+    return Fill(run, y, default_ ? 1 : 0);
+  }
+
   bool is_sum_ = false;
+  bool has_default_ = false, default_ = false;
   Expression expression_;
 };
 

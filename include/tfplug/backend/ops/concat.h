@@ -86,7 +86,7 @@ class SplitKernel final : public BackendKernel {
     const int64_t size = x.dim(axis);
     Ints sizes(static_cast<size_t>(n), size / n);
     if (has_sizes_) {
-      TFPLUG_ASSIGN_OR_RETURN(sizes, run.GetInts(1));
+      TFPLUG_ASSIGN_OR_RETURN(sizes, run.GetVector(1));
     } else if (size % n != 0) {
       return absl::InvalidArgumentError(
           "Number of ways to split should evenly divide the split dimension, "

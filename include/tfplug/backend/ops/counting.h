@@ -42,10 +42,9 @@ class BincountKernel final : public BackendKernel {
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints size, run.GetInts(1));
-    if (!is_dense_) TFPLUG_RETURN_IF_ERROR(run.GetScalar(1).status());
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t size, run.GetScalar(1));
     TFPLUG_ASSIGN_OR_RETURN(const Operand weights, GetView(run, 2));
-    if (size.size() != 1 || size[0] < 0 || (is_dense_ && x.rank > 2)) {
+    if (size < 0 || (is_dense_ && x.rank > 2)) {
       return absl::InvalidArgumentError(
           "size must be a non-negative scalar, and the input have at most two "
           "dimensions, not " +
@@ -60,8 +59,8 @@ class BincountKernel final : public BackendKernel {
           "weights must be empty, or have the shape of the input, " +
           ShapeOf(x).ToString() + ", not " + ShapeOf(weights).ToString());
     }
-    Shape shape = {size[0]};
-    if (is_dense_ && x.rank == 2) shape = {x.dim(0), size[0]};
+    Shape shape = {size};
+    if (is_dense_ && x.rank == 2) shape = {x.dim(0), size};
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     TFPLUG_RETURN_IF_ERROR(Fill(run, y, 0));
     const int64_t n = x.num_elements();
@@ -73,7 +72,7 @@ class BincountKernel final : public BackendKernel {
     if (shape.rank() == 2) row = IndexOf(x, 0);
     TFPLUG_RETURN_IF_ERROR(run.launcher().Map(
         place_,
-        {x, row, ScalarOf(DataType::kInt64, static_cast<double>(size[0]), x)},
+        {x, row, ScalarOf(DataType::kInt64, static_cast<double>(size), x)},
         {place}));
     const Operand places = Operand::Dense(place.data, place.type, {n});
     TFPLUG_ASSIGN_OR_RETURN(Operand amounts,
@@ -294,6 +293,7 @@ class InTopKKernel final : public BackendKernel {
     }
     const int64_t rows = x.dim(0), classes = x.dim(1);
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {rows}));
+    if (classes == 0) return Fill(run, y, 0);
     TFPLUG_ASSIGN_OR_RETURN(const Operand target,
                             run.launcher().Allocate(x.type, {rows}));
     TFPLUG_RETURN_IF_ERROR(

@@ -191,7 +191,7 @@ class CropAndResizeKernel final : public CropKernel {
     TFPLUG_RETURN_IF_ERROR(InitMethod(construction));
     TFPLUG_ASSIGN_OR_RETURN(const auto type,
                             construction.GetAttr<DataType>("T"));
-    TFPLUG_ASSIGN_OR_RETURN(const float outside,
+    TFPLUG_ASSIGN_OR_RETURN(outside_,
                             construction.GetAttr<float>("extrapolation_value"));
     ExpressionBuilder builder;
     const Location location(builder);
@@ -212,7 +212,7 @@ class CropAndResizeKernel final : public CropKernel {
       return top + (bottom - top) * (y - up);
     }();
     builder.Output(
-        Select(location.is_inside(), result, static_cast<double>(outside)),
+        Select(location.is_inside(), result, static_cast<double>(outside_)),
         DataType::kFloat);
     TFPLUG_ASSIGN_OR_RETURN(crop_, std::move(builder).Build());
     return absl::OkStatus();
@@ -235,6 +235,9 @@ class CropAndResizeKernel final : public CropKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         Operand y, run.AllocateOutput(0, {crops.boxes, crops.crop_height,
                                           crops.crop_width, crops.depth}));
+    if (image.num_elements() == 0) {
+      return Fill(run, y, static_cast<double>(outside_));
+    }
     auto inputs = LocationOperands(crops, boxes, index);
     inputs.push_back(AsAxis(image, crops));
     return run.launcher().Map(crop_, absl::MakeSpan(inputs),
@@ -243,6 +246,7 @@ class CropAndResizeKernel final : public CropKernel {
 
  private:
   Expression crop_;
+  float outside_ = 0;
 };
 
 // CropAndResizeGradImage: adds each gradient to the pixels of which the element

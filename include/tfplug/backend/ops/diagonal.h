@@ -209,6 +209,7 @@ class MatrixDiagKernel final : public BackendKernel {
     if (value.num_elements() != 1 || (value.rank != 0 && i != 2)) {
       return absl::InvalidArgumentError("padding_value must be a scalar");
     }
+    value.rank = 0;
     for (int d = 0; d < to.rank; ++d) value.AddDim(to.dim(d), 0);
     return Copy(run, value, to);
   }

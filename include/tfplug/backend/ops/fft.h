@@ -56,7 +56,7 @@ class FourierKernel final : public BackendKernel {
         const int64_t n = length[static_cast<size_t>(i)];
         const int d = first + i;
         const int64_t needed = to_real_ && d == last ? n / 2 + 1 : n;
-        if (n < 0 || (x.dim(d) < needed && x.num_elements() > 0)) {
+        if (n < 0 || (x.dim(d) < needed && x.dim(d) > 0)) {
           return absl::InvalidArgumentError(
               "Input dimension " + std::to_string(d) +
               " must have length of at least " + std::to_string(needed) +

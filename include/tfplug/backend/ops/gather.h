@@ -155,12 +155,23 @@ inline Operand AsSlices(const Operand& view, int depth) {
   return Operand::Dense(view.data, view.type, {slices, size});
 }
 
-class GatherNdKernel final : public BackendKernel {
+class GatherNdKernel : public BackendKernel {
  public:
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    return Gather(run, x);
+  }
+
+ protected:
+  // Gathers from x with input 1, the indices.
+  static absl::Status Gather(OpRun& run, const Operand& x) {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 1));
     TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, ShapeOf(x)));
+    if (x.num_elements() == 0 && indices.num_elements() > 0) {
+      return absl::InvalidArgumentError(
+          "Requested more than 0 entries, but params is empty: " +
+          ShapeOf(x).ToString());
+    }
     Shape shape(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
     for (int d = depth; d < x.rank; ++d) shape.add_dim(x.dim(d));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));

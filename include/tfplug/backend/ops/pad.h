@@ -162,6 +162,12 @@ class MirrorPadGradKernel final : public BackendKernel {
     for (int d = 0; d < dy.rank; ++d) {
       const auto [before, after] = paddings[d];
       const int64_t size = dy.dim(d) - before - after;
+      if (size <= 0) {
+        return absl::InvalidArgumentError(
+            "Total paddings must be less than the input dimension size: " +
+            std::to_string(before + after) + " was not less than " +
+            std::to_string(dy.dim(d)));
+      }
       TFPLUG_RETURN_IF_ERROR(paddings.CheckMirror(d, size - edge_));
       shape.add_dim(size);
     }

@@ -7,6 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "tfplug/backend/ops/gather.h"
 #include "tfplug/backend/ops/helpers.h"
+#include "tfplug/backend/ops/scatter.h"
+#include "tfplug/backend/ops/slice.h"
 #include "tfplug/backend/ops/variables.h"
 #include "tfplug/backend/registrar.h"
 
@@ -48,6 +50,40 @@ class ResourceGatherKernel final : public GatherKernel {
                               const int axis, CheckAxis(batch_dims(), x.rank));
                           return Gather(run, x, axis);
                         });
+  }
+};
+
+class ResourceGatherNdKernel final : public GatherNdKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    return WithVariable(run, /*exclusive=*/false,
+                        "tf.gather_nd(v.read_value(), indices)",
+                        [&](const Operand& x) { return Gather(run, x); });
+  }
+};
+
+// ResourceScatterNdAdd and its relatives: the tensor is a variable.
+class ResourceScatterNdKernel final : public ScatterNdKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    return WithVariable(
+        run, /*exclusive=*/true, "v.assign(tf.tensor_scatter_nd_add(v, ...))",
+        [&](const Operand& variable) -> absl::Status {
+          TFPLUG_ASSIGN_OR_RETURN(const int depth,
+                                  CheckUpdates(run, ShapeOf(variable)));
+          if (variable.num_elements() == 0) return absl::OkStatus();
+          return Scatter(run, depth, variable);
+        });
+  }
+};
+
+class ResourceStridedSliceAssignKernel final : public StridedSliceUpdateKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    return WithVariable(
+        run, /*exclusive=*/true,
+        "v.assign(tf.tensor_strided_slice_update(v, ...))",
+        [&](const Operand& variable) { return Replace(run, variable); });
   }
 };
 
@@ -140,7 +176,28 @@ inline void ResourceSliceOps(const Registrar& registrar) {
         op == absl::string_view("Div") ? kFloatTypes : kNumberTypes);
   }
   registrar.Add<ResourceScatterKernel>(def("ResourceScatterUpdate"), "dtype",
-                                       kNumberTypes);
+                                       kAllTypes);
+  registrar.Add<ResourceGatherNdKernel>(def("ResourceGatherNd"), "dtype",
+                                        kMovedTypes);
+  const auto nd = [](const std::string& op) {
+    return KernelDef("ResourceScatterNd" + op)
+        .HostMemory("ref")
+        .TypeConstraint<int32_t, int64_t>("Tindices");
+  };
+  for (const char* op : {"Add", "Sub", "Update"}) {
+    registrar.Add<ResourceScatterNdKernel>(nd(op), "T",
+                                           kNumberTypes | kComplexTypes);
+  }
+  for (const char* op : {"Max", "Min"}) {
+    registrar.Add<ResourceScatterNdKernel>(nd(op), "T", kNumberTypes);
+  }
+  registrar.Add<ResourceStridedSliceAssignKernel>(
+      KernelDef("ResourceStridedSliceAssign")
+          .HostMemory("ref")
+          .HostMemory("begin")
+          .HostMemory("end")
+          .HostMemory("strides"),
+      "T", kCopiedTypes);
 }
 
 }  // namespace tfplug

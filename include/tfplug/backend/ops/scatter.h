@@ -6,6 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "tfplug/backend/internal/scalar_code.h"
 #include "tfplug/backend/ops/gather.h"
 #include "tfplug/backend/registrar.h"
@@ -19,23 +21,22 @@ namespace internal {
 
 // ScatterNd, TensorScatterUpdate and its relatives: output 0 is input 0 (zeros
 // for ScatterNd), changed at indices.
-class ScatterNdKernel final : public BackendKernel {
+class ScatterNdKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    const auto ends_with = [&](absl::string_view suffix) {
+      return absl::EndsWith(op, suffix);
+    };
     is_new_ = op == "ScatterNd";
-    negates_ = op == "TensorScatterSub";
-    kind_ = op == "TensorScatterUpdate" ? ScatterKind::kSet
-            : op == "TensorScatterMax"  ? ScatterKind::kMax
-            : op == "TensorScatterMin"  ? ScatterKind::kMin
-                                        : ScatterKind::kAdd;
+    negates_ = ends_with("Sub");
+    kind_ = ends_with("Update") ? ScatterKind::kSet
+            : ends_with("Max")  ? ScatterKind::kMax
+            : ends_with("Min")  ? ScatterKind::kMin
+                                : ScatterKind::kAdd;
     return absl::OkStatus();
   }
   absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
-                            GetView(run, is_new_ ? 0 : 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
-                            GetView(run, is_new_ ? 1 : 2));
     Shape shape;
     Operand x;
     if (is_new_) {
@@ -44,6 +45,20 @@ class ScatterNdKernel final : public BackendKernel {
       TFPLUG_ASSIGN_OR_RETURN(x, GetView(run, 0));
       shape = ShapeOf(x);
     }
+    TFPLUG_ASSIGN_OR_RETURN(const int depth, CheckUpdates(run, shape));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    TFPLUG_RETURN_IF_ERROR(is_new_ ? Fill(run, y, 0) : Copy(run, x, y));
+    return Scatter(run, depth, y);
+  }
+
+ protected:
+  // Checks the indices and updates of a tensor of this shape; returns the
+  // number of coordinates of each index.
+  absl::StatusOr<int> CheckUpdates(OpRun& run, const Shape& shape) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
+                            GetView(run, is_new_ ? 0 : 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
+                            GetView(run, is_new_ ? 1 : 2));
     TFPLUG_ASSIGN_OR_RETURN(const int depth, IndexDepth(indices, shape));
     Shape want(DimsOf(indices).first(static_cast<size_t>(indices.rank) - 1));
     for (int d = depth; d < shape.rank(); ++d) want.add_dim(shape.dim(d));
@@ -59,10 +74,16 @@ class ScatterNdKernel final : public BackendKernel {
           "Indices and updates specified for empty output shape " +
           shape.ToString());
     }
-    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
-    TFPLUG_RETURN_IF_ERROR(is_new_ ? Fill(run, y, 0) : Copy(run, x, y));
+    return depth;
+  }
+  // Changes `y` at the indices.
+  absl::Status Scatter(OpRun& run, int depth, const Operand& y) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices,
+                            GetView(run, is_new_ ? 0 : 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand updates,
+                            GetView(run, is_new_ ? 1 : 2));
     TFPLUG_ASSIGN_OR_RETURN(const Operand at,
-                            FlattenIndices(run, indices, shape, depth));
+                            FlattenIndices(run, indices, ShapeOf(y), depth));
     const int64_t n = at.num_elements();
     const Operand slices = AsParts(AsSlices(y, depth));
     Operand changes =

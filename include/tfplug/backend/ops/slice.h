@@ -93,23 +93,29 @@ class StridedSliceGradKernel final : public BackendKernel {
 };
 
 // TensorStridedSliceUpdate: a copy of a tensor in which a slice is replaced.
-class StridedSliceUpdateKernel final : public BackendKernel {
+class StridedSliceUpdateKernel : public BackendKernel {
  public:
   absl::Status Init(KernelConstruction& construction) override {
     return spec_.Init(construction);
   }
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 4));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));
+    return Replace(run, y);
+  }
+
+ protected:
+  // Replaces the slice of `y` by input 4.
+  absl::Status Replace(OpRun& run, const Operand& y) const {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 4));
     TFPLUG_ASSIGN_OR_RETURN(const SliceView slice, spec_.Apply(run, 1, y));
-    if (slice.view.num_elements() == 0) return Copy(run, x, y);
+    if (slice.view.num_elements() == 0) return absl::OkStatus();
     if (!BroadcastsTo(value, slice.shape)) {
       return absl::InvalidArgumentError(
           "Cannot broadcast input shape " + ShapeOf(value).ToString() +
           " into the slice's shape " + slice.shape.ToString());
     }
-    TFPLUG_RETURN_IF_ERROR(Copy(run, x, y));
     return Copy(run, ValuesOf(BroadcastTo(value, slice.shape), slice.view),
                 slice.view);
   }

@@ -72,7 +72,7 @@ class SparseMatMulKernel final : public BackendKernel {
   absl::Status Run(OpRun& run) override {
     TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 0));
     TFPLUG_ASSIGN_OR_RETURN(const Operand a, GetView(run, 1));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints a_shape, run.GetInts(2));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints a_shape, run.GetVector(2));
     TFPLUG_ASSIGN_OR_RETURN(Operand b, GetView(run, 3));
     const auto inner = static_cast<size_t>(adjoint_a_ ? 0 : 1);
     if (indices.rank != 2 || indices.dim(1) != 2 || a.rank != 1 ||

@@ -213,7 +213,12 @@ class SparseSliceKernel final : public LateHostKernel {
       constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
       const int64_t rest =
           start[d] < x.shape[d] - kMost ? kMost : x.shape[d] - start[d];
-      shape[d] = std::max<int64_t>(std::min(in[4].as<int64_t>()[d], rest), 0);
+      const int64_t size = in[4].as<int64_t>()[d];
+      if (size < 0) {
+        return absl::InvalidArgumentError("Expected a non-negative size, got " +
+                                          std::to_string(size));
+      }
+      shape[d] = std::max<int64_t>(std::min(size, rest), 0);
     }
     SparseBuilder builder(in[1].type);
     for (int64_t i = 0; i < x.size(); ++i) {
@@ -269,6 +274,14 @@ class SparseSplitKernel final : public LateHostKernel {
     std::vector<int64_t> row(static_cast<size_t>(x.rank()));
     for (int64_t i = 0; i < x.size(); ++i) {
       std::copy_n(x.row(i), row.size(), row.begin());
+      for (size_t k = 0; k < row.size(); ++k) {
+        if (row[k] < 0 || row[k] >= x.shape[k]) {
+          return absl::InvalidArgumentError(
+              "Sparse index tuple indices[" + std::to_string(i) +
+              ", :] is out of bounds: " + std::to_string(row[k]) +
+              " is not in [0, " + std::to_string(x.shape[k]) + ")");
+        }
+      }
       int64_t part = 0;
       while (part + 1 < parts_ && row[d] >= begin(part + 1)) ++part;
       row[d] -= begin(part);

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_SPECIAL_H_
 #define TFPLUG_BACKEND_OPS_SPECIAL_H_
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -80,7 +81,12 @@ inline constexpr SpecialFunction kSpecialFunctions[] = {
        return Eigen::numext::gamma_sample_der_alpha(a, x);
      }},
     {"Zeta", 2,
-     [](double x, double q, double) { return Eigen::numext::zeta(x, q); }},
+     [](double x, double q, double) {
+       // Older releases of Eigen divide by a sum of 0.
+       return q > 1 && x > 1 && std::pow(q, -x) == 0
+                  ? 0
+                  : Eigen::numext::zeta(x, q);
+     }},
     {"Polygamma", 2,
      [](double n, double x, double) { return Eigen::numext::polygamma(n, x); }},
     {"Betainc", 3,
