@@ -81,7 +81,7 @@ def build(folder):
     source = building.ROOT / "examples/opencl"
     program = building.build_program(
         [building.ROOT / "benchmarks/opencl.cc", source / "opencl.cc",
-         source / "driver.cc", source / "timer.cc"],
+         source / "driver.cc"],
         folder / "opencl", ["-I", source, "-I", building.ROOT / "benchmarks"])
     return program, building.build_example("opencl")
 

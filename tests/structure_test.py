@@ -11,6 +11,8 @@
   directories that exist, and together with their parents name every directory
   that git tracks at that depth.
 * docs/architecture.md names paths and functions that exist.
+* examples/opencl has at most 400 lines of code, as README.md says. Blank lines and
+  lines with nothing but a comment do not count.
 * Everything in namespace tfplug is hidden. A header with that namespace has one
   `#pragma GCC visibility push(hidden)` after its includes and one pop at its end.
 """
@@ -20,6 +22,7 @@ import re
 import subprocess
 import sys
 
+MOST_LINES = 400  # of examples/opencl
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<](tfplug/[^">]+)[">]', re.M)
 
 
@@ -167,6 +170,14 @@ def check_visibility(root):
     return wrong
 
 
+def check_lines(root):
+    files = (path for path in sorted((root / "examples/opencl").iterdir())
+             if path.suffix in (".cc", ".h"))
+    count = sum(1 for path in files for line in path.read_text().splitlines()
+                if line.strip() and not line.strip().startswith("//"))
+    return [f"examples/opencl has {count} lines of code"] * (count > MOST_LINES)
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     page = (root / "docs/architecture.md").read_text()
@@ -185,6 +196,7 @@ def main():
         wrong += check_map(root, map_page, tracked)
     wrong += check_names(root, "docs/architecture.md")
     wrong += check_visibility(root)
+    wrong += check_lines(root)
     edges = sum(len(allowed) for allowed in rules.values())
     print(f"{len(includes)} headers in {len(rules)} directories, {edges} "
           f"edges, {len(wrong)} mistakes")

@@ -22,7 +22,8 @@ absl::Status Program::Load(const std::string& binary, const char* entry) {
 
 absl::StatusOr<std::string> Backend::Compile(Stream& stream,
                                              const std::string& source) {
-  return stream.device().driver().Compile(source, stream.device().sm());
+  return stream.device().driver().compiler().Compile(source,
+                                                     stream.device().sm());
 }
 
 absl::StatusOr<std::unique_ptr<Program>> Backend::Load(

@@ -33,7 +33,7 @@ Event::~Event() {
 }
 
 absl::StatusOr<tfplug::EventStatus> Event::Poll() {
-  const Function<CUresult(CUevent)>& query = device_.driver().cuEventQuery;
+  const auto& query = device_.driver().cuEventQuery;
   switch (const CUresult result = query(event_)) {
     case CUDA_SUCCESS:
       return tfplug::EventStatus::kComplete;
@@ -71,7 +71,7 @@ Stream::~Stream() {
 }
 
 absl::Status Stream::GetStatus() {
-  const Function<CUresult(CUstream)>& query = device_.driver().cuStreamQuery;
+  const auto& query = device_.driver().cuStreamQuery;
   const CUresult result = query(stream_);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) {
     return absl::OkStatus();
@@ -205,7 +205,7 @@ absl::Status Device::Init() {
   target.dialect = tfplug::Dialect::kCuda;
   target.name =
       absl::StrCat(HardwareName(), " sm_", sm_, " CUDA ", driver_.version(),
-                   " NVRTC ", driver_.compiler_version());
+                   " NVRTC ", driver_.compiler().version());
   target.group_size = 256;
   target.local_memory = 48 << 10;  // what every device has
   programs_.emplace(std::move(target));

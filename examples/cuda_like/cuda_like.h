@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "driver/driver.h"
@@ -149,9 +150,10 @@ class Device final : public tfplug::Device<Stream, Memory> {
 
   // Calls a function of the driver in the device's context, which it makes the
   // calling thread's current one.
-  template <class... Parameters, class... Arguments>
-  absl::Status Call(const Function<CUresult(Parameters...)>& function,
-                    Arguments... arguments) const {
+  template <class... Parameters>
+  absl::Status Call(
+      const tfplug::DriverFunction<CUresult(Parameters...)>& function,
+      std::common_type_t<Parameters>... arguments) const {
     const absl::Status status = driver_.Call(driver_.cuCtxSetCurrent, context_);
     return status.ok() ? driver_.Call(function, arguments...) : status;
   }

@@ -5,3 +5,6 @@
 #include "backend.h"
 
 TFPLUG_REGISTER_BACKEND(cuda_like::Backend, tfplug::AllArrayOps);
+
+// int32 tensors of shapes are in host memory.
+TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps);

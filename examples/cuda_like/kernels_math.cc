@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tfplug/backend/ops/all_math.h>
-#include <tfplug/backend/ops/array.h>
-#include <tfplug/backend/ops/reduction.h>
 #include <tfplug/backend/register.h>
 
 #include "backend.h"
@@ -9,4 +7,4 @@
 TFPLUG_REGISTER_BACKEND(cuda_like::Backend, tfplug::AllMathOps);
 
 // int32 tensors of shapes are in host memory.
-TFPLUG_REGISTER_HOST_KERNELS(tfplug::ArrayOps, tfplug::ReductionOps);
+TFPLUG_REGISTER_HOST_KERNELS(tfplug::ReductionOps);

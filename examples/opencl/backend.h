@@ -4,7 +4,6 @@
 
 #include <tfplug/backend/compiled.h>
 
-#include <memory>
 #include <mutex>
 #include <string>
 
@@ -29,18 +28,18 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                                       const std::string& source) override {
     const char* text = source.c_str();
     ProgramObject program;
-    OPENCL_CREATE(program, clCreateProgramWithSource,
-                  stream.machine().context.get(), 1, &text, nullptr);
+    TFPLUG_RETURN_IF_ERROR(Create(program, cl.clCreateProgramWithSource,
+                                  stream.machine().context.get(), 1u, &text,
+                                  nullptr));
     TFPLUG_RETURN_IF_ERROR(Build(stream.machine().id, program.get()));
-    size_t size = 0;
-    TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clGetProgramInfo, program.get(),
-                                       CL_PROGRAM_BINARY_SIZES, sizeof(size),
-                                       &size, nullptr));
+    TFPLUG_ASSIGN_OR_RETURN(const size_t size,
+                            Get<size_t>(cl.clGetProgramInfo, program.get(),
+                                        CL_PROGRAM_BINARY_SIZES));
     std::string binary(size, '\0');
     char* pointer = &binary[0];
-    TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clGetProgramInfo, program.get(),
-                                       CL_PROGRAM_BINARIES, sizeof(pointer),
-                                       &pointer, nullptr));
+    TFPLUG_RETURN_IF_ERROR(cl.Call(cl.clGetProgramInfo, program.get(),
+                                   CL_PROGRAM_BINARIES, sizeof(pointer),
+                                   &pointer, nullptr));
     return binary;
   }
 
@@ -51,12 +50,12 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
     const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
     const size_t size = binary.size();
     auto program = std::make_unique<Program>();
-    OPENCL_CREATE(program->program, clCreateProgramWithBinary,
-                  machine.context.get(), 1, &machine.id, &size, &bytes,
-                  nullptr);
+    TFPLUG_RETURN_IF_ERROR(
+        Create(program->program, cl.clCreateProgramWithBinary,
+               machine.context.get(), 1u, &machine.id, &size, &bytes, nullptr));
     TFPLUG_RETURN_IF_ERROR(Build(machine.id, program->program.get()));
-    OPENCL_CREATE(program->kernel, clCreateKernel, program->program.get(),
-                  entry);
+    TFPLUG_RETURN_IF_ERROR(Create(program->kernel, cl.clCreateKernel,
+                                  program->program.get(), entry));
     return program;
   }
 
@@ -65,20 +64,14 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
                       const tfplug::KernelArguments& arguments) override {
     const std::lock_guard<std::mutex> lock(program.mutex);
     const cl_kernel kernel = program.kernel.get();
-    cl_uint i = 0;
-    for (void* const pointer : arguments.pointers) {
-      TFPLUG_ASSIGN_OR_RETURN(const auto at,
-                              stream.machine().addresses.Find(pointer));
-      arguments.offsets[i] = static_cast<int64_t>(at.offset);
-      TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clSetKernelArg, kernel, i++,
-                                         sizeof(at.handle), &at.handle));
-    }
-    TFPLUG_RETURN_IF_ERROR(OPENCL_CALL(clSetKernelArg, kernel, i,
-                                       arguments.parameters_size,
-                                       arguments.parameters));
+    TFPLUG_RETURN_IF_ERROR(tfplug::SetArguments(
+        arguments, stream.machine().addresses,
+        [&](cl_uint i, size_t size, const void* value) {
+          return cl.Call(cl.clSetKernelArg, kernel, i, size, value);
+        }));
     const size_t local = grid.group_size, global = local * grid.groups;
-    return OPENCL_ENQUEUE(clEnqueueNDRangeKernel, stream.queue(), kernel, 1,
-                          nullptr, &global, &local);
+    return stream.Enqueue(cl.clEnqueueNDRangeKernel, kernel, 1u, nullptr,
+                          &global, &local);
   }
 
   // Doubles are optional in OpenCL.
@@ -91,16 +84,13 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
  private:
   // Builds a program. An error has the compiler's output.
   static absl::Status Build(cl_device_id device, cl_program program) {
-    const absl::Status status =
-        OPENCL_CALL(clBuildProgram, program, 1, &device, "-cl-std=CL1.2 -w",
-                    nullptr, nullptr);
+    const absl::Status status = cl.Call(cl.clBuildProgram, program, 1, &device,
+                                        "-cl-std=CL1.2 -w", nullptr, nullptr);
     if (status.ok()) return status;
-    const auto log = ReadText([&](size_t size, char* text, size_t* text_size) {
-      cl.clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size,
-                               text, text_size);
-    });
     return absl::Status(status.code(),
-                        absl::StrCat(status.message(), ":\n", log));
+                        absl::StrCat(status.message(), ":\n",
+                                     GetText(cl.clGetProgramBuildInfo, program,
+                                             device, CL_PROGRAM_BUILD_LOG)));
   }
 };
 

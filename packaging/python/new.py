@@ -22,7 +22,6 @@ _FILES = {
         "driver.*": "OpenCL's functions, loaded at run time, and their errors",
         "my_device.*": "memory, queues and events on these functions",
         "backend.h": "compilation and launch of kernels, whose source tfplug generates",
-        "timer.*": "the device's own times, for profiles",
     },
     "cuda_like": {
         "driver/": "the functions of CUDA's driver API, loaded at run time",

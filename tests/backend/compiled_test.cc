@@ -266,6 +266,46 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
   CHECK(plans.size() == 36);
 }
 
+TEST_CASE("SetArguments: handles and offsets, then the parameters") {
+  tfplug::AddressSpace<int> addresses;
+  char* const first = static_cast<char*>(addresses.Insert(7, 100).value());
+  void* pointers[] = {first + 40, nullptr, first};
+  int64_t parameters[] = {-1, -1, -1, 55};
+  tfplug::KernelArguments arguments;
+  arguments.pointers = pointers;
+  arguments.parameters = parameters;
+  arguments.parameters_size = sizeof(parameters);
+  arguments.offsets = absl::MakeSpan(parameters, 3);
+  std::vector<int> handles;
+  const auto set = [&](uint32_t i, size_t size, const void* value) {
+    if (i == 3) {
+      CHECK(size == sizeof(parameters));
+      CHECK(static_cast<const int64_t*>(value)[3] == 55);
+      return absl::OkStatus();
+    }
+    CHECK(i == handles.size());
+    CHECK(size == sizeof(int));
+    handles.push_back(*static_cast<const int*>(value));
+    return absl::OkStatus();
+  };
+  CHECK(tfplug::SetArguments(arguments, addresses, set) == absl::OkStatus());
+  CHECK(handles == std::vector<int>{7, 0, 7});
+  CHECK(parameters[0] == 40);
+  CHECK(parameters[1] == 0);
+  CHECK(parameters[2] == 0);
+  int elsewhere = 0;
+  pointers[1] = &elsewhere;
+  handles.clear();
+  CHECK(
+      absl::IsInvalidArgument(tfplug::SetArguments(arguments, addresses, set)));
+  const auto fail = [](uint32_t, size_t, const void*) {
+    return absl::InternalError("failed");
+  };
+  pointers[1] = nullptr;
+  CHECK(tfplug::SetArguments(arguments, addresses, fail) ==
+        absl::InternalError("failed"));
+}
+
 TEST_CASE("threads launch, and more layouts than are kept") {
   CppBackend backend(true, {});
   std::vector<std::thread> threads;

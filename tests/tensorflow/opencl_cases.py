@@ -48,3 +48,13 @@ def fill_memory():
         except tf.errors.OpError as e:
             error = type(e).__name__
         return [error, float(tf.reduce_sum(tf.fill([1000], 2.0)))]
+
+
+def reduce_empty():
+    """Returns reductions of empty tensors, whose addresses need not be device memory."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:OPENCL:0"):
+        return [tf.reduce_any(tf.zeros([0, 2], tf.bool), [0, 1]).numpy().tolist(),
+                tf.reduce_sum(tf.zeros([0, 2]), 0).numpy().tolist(),
+                tf.matmul(tf.zeros([1, 0]), tf.zeros([0, 2])).numpy().tolist()]

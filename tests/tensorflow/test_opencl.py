@@ -37,6 +37,10 @@ def test_out_of_memory():
     assert total == 2000
 
 
+def test_reductions_of_empty_tensors():
+    assert run(cases.reduce_empty) == [False, [0.0, 0.0], [[0.0, 0.0]]]
+
+
 def test_use_after_fork_is_an_error():
     exit_code, messages, after = run(use_after_fork, "OPENCL:0")
     assert exit_code == 0, "the child hangs"

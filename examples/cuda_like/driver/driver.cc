@@ -41,7 +41,8 @@ absl::Status Driver::Load() {
     return Error(result, cuInit.name);
   }
   TFPLUG_RETURN_IF_ERROR(Call(cuDriverGetVersion, &version_));
-  compiler_ = LoadCompiler(library);
+  // Without a compiler, kernels in the cache still run.
+  compiler_.Load(library).IgnoreError();
   return absl::OkStatus();
 }
 
@@ -57,55 +58,26 @@ absl::StatusOr<tfplug::Driver> Driver::LoadFunctions() {
                           CUdriverProcAddressQueryResult* found);
   TFPLUG_RETURN_IF_ERROR(library.Get("cuGetProcAddress_v2", &get_address));
 
-  absl::Status status;
-  const auto get = [&](auto& function) {
-    void* address = nullptr;
+  for (tfplug::DriverSymbol* const symbol : symbols()) {
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
-    const CUresult result = get_address(function.name, &address, kCudaVersion,
-                                        CU_GET_PROC_ADDRESS_DEFAULT, &found);
+    const CUresult result =
+        get_address(symbol->name, &symbol->address, kCudaVersion,
+                    CU_GET_PROC_ADDRESS_DEFAULT, &found);
     // The stub's fails, too.
     if (result == CUDA_ERROR_STUB_LIBRARY) {
-      status.Update(absl::NotFoundError(absl::StrCat(
-          library.path(), " is the stub of NVIDIA's toolkit: ", kRemedy)));
-    } else if (result != CUDA_SUCCESS || address == nullptr) {
-      status.Update(absl::NotFoundError(
-          absl::StrCat("the CUDA driver ", library.path(), " has no ",
-                       function.name, ": ", kRemedy)));
+      return absl::NotFoundError(absl::StrCat(
+          library.path(), " is the stub of NVIDIA's toolkit: ", kRemedy));
     }
-    function.pointer = reinterpret_cast<decltype(function.pointer)>(address);
-  };
-#define CUDA_LIKE_GET(name, suffix, parameters) get(name);
-  CUDA_LIKE_DRIVER_FUNCTIONS(CUDA_LIKE_GET)
-#undef CUDA_LIKE_GET
-  if (!status.ok()) return status;
+    if (result != CUDA_SUCCESS || symbol->address == nullptr) {
+      return absl::NotFoundError(absl::StrCat("the CUDA driver ",
+                                              library.path(), " has no ",
+                                              symbol->name, ": ", kRemedy));
+    }
+  }
   return library;
 }
 
-absl::Status Driver::LoadCompiler(tfplug::Driver driver) {
-  if (driver.Find<nvrtcResult(int*, int*)>("nvrtcVersion") == nullptr) {
-    tfplug::DriverOptions options;
-    options.remedy =
-        "install NVRTC (the package nvidia-cuda-nvrtc of PyPI), or name it in "
-        "CUDA_LIKE_COMPILER";
-    TFPLUG_ASSIGN_OR_RETURN(
-        driver,
-        tfplug::LoadDriver(
-            LibraryNames("CUDA_LIKE_COMPILER",
-                         {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}),
-            options));
-  }
-  absl::Status status;
-#define CUDA_LIKE_GET(name, suffix, parameters) \
-  status.Update(driver.Get(#name, &name.pointer));
-  CUDA_LIKE_COMPILER_FUNCTIONS(CUDA_LIKE_GET)
-#undef CUDA_LIKE_GET
-  int major = 0, minor = 0;
-  if (status.ok()) nvrtcVersion(&major, &minor);
-  compiler_version_ = 1000 * major + 10 * minor;
-  return status;
-}
-
-absl::Status Driver::Error(CUresult result, const char* name) const {
+absl::Status Driver::ToStatus(CUresult result, const char* name) const {
   const char *code = nullptr, *text = nullptr;
   cuGetErrorName(result, &code);
   cuGetErrorString(result, &text);
@@ -118,36 +90,52 @@ absl::Status Driver::Error(CUresult result, const char* name) const {
              : absl::InternalError(message);
 }
 
-absl::StatusOr<std::string> Driver::Compile(const std::string& source,
-                                            int sm) const {
-  TFPLUG_RETURN_IF_ERROR(compiler_);
-  nvrtcProgram program = nullptr;
-  nvrtcResult result = nvrtcCreateProgram(&program, source.c_str(), "tfplug.cu",
-                                          0, nullptr, nullptr);
-  if (result != NVRTC_SUCCESS) {
-    return absl::InternalError(
-        absl::StrCat("nvrtcCreateProgram failed with error ", result));
+absl::Status Compiler::Load(const tfplug::Driver& driver) {
+  loaded_ = FindAll(driver);
+  if (!loaded_.ok()) {
+    const absl::StatusOr<tfplug::Driver> library = tfplug::LoadDriver(
+        LibraryNames("CUDA_LIKE_COMPILER",
+                     {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}),
+        {"install NVRTC (the package nvidia-cuda-nvrtc of PyPI), or name it in "
+         "CUDA_LIKE_COMPILER"});
+    loaded_ = library.ok() ? FindAll(*library) : library.status();
   }
+  int major = 0, minor = 0;
+  if (loaded_.ok()) nvrtcVersion(&major, &minor);
+  version_ = 1000 * major + 10 * minor;
+  return loaded_;
+}
+
+absl::Status Compiler::ToStatus(nvrtcResult result, const char* name) const {
+  return absl::InternalError(absl::StrCat(name, " failed with error ", result));
+}
+
+absl::StatusOr<std::string> Compiler::Compile(const std::string& source,
+                                              int sm) const {
+  TFPLUG_RETURN_IF_ERROR(loaded_);
+  nvrtcProgram program = nullptr;
+  TFPLUG_RETURN_IF_ERROR(Call(nvrtcCreateProgram, &program, source.c_str(),
+                              "tfplug.cu", 0, nullptr, nullptr));
   const std::string architecture = absl::StrCat("--gpu-architecture=sm_", sm);
   // TensorFlow's CPU, with which results are compared, rounds each operation.
   const char* const options[] = {architecture.c_str(), "--fmad=false",
                                  "--std=c++17", "-default-device"};
-  result = nvrtcCompileProgram(program, 4, options);
+  absl::Status status = Call(nvrtcCompileProgram, program, 4, options);
   std::string text;
   size_t size = 0;
-  if (result == NVRTC_SUCCESS) result = nvrtcGetCUBINSize(program, &size);
-  if (result == NVRTC_SUCCESS) {
+  if (status.ok()) status = Call(nvrtcGetCUBINSize, program, &size);
+  if (status.ok()) {
     text.resize(size);
-    result = nvrtcGetCUBIN(program, text.data());
+    status = Call(nvrtcGetCUBIN, program, text.data());
   } else if (nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS) {
     text.resize(size);
     nvrtcGetProgramLog(program, text.data());
     text = text.c_str();  // without the null at its end
   }
   nvrtcDestroyProgram(&program);
-  if (result == NVRTC_SUCCESS) return text;
+  if (status.ok()) return text;
   return absl::InvalidArgumentError(
-      absl::StrCat("NVRTC failed with error ", result, ":\n", text));
+      absl::StrCat("NVRTC failed: ", status.message(), ":\n", text));
 }
 
 }  // namespace cuda_like

@@ -25,7 +25,8 @@ namespace tfplug {
 // Dimensions, or other small lists of integers.
 using Ints = absl::InlinedVector<int64_t, 8>;
 
-// Returns the dense view of a tensor. Fails if it has too many dimensions.
+// Returns the dense view of a tensor. Fails if it has too many dimensions. The
+// address of an empty tensor, which need not be device memory, is null.
 inline absl::StatusOr<Operand> ViewOf(const Tensor& tensor) {
   const int rank = tensor.rank();
   if (ABSL_PREDICT_FALSE(rank > kMaxViewRank)) {
@@ -36,7 +37,6 @@ inline absl::StatusOr<Operand> ViewOf(const Tensor& tensor) {
   }
   Operand view;
   view.type = tensor.dtype();
-  view.data = tensor.data();
   view.rank = rank;
   int64_t stride = 1;
   for (int d = rank; d-- > 0;) {
@@ -44,6 +44,7 @@ inline absl::StatusOr<Operand> ViewOf(const Tensor& tensor) {
     view.stride(d) = stride;
     stride *= view.dim(d);
   }
+  view.data = stride == 0 ? nullptr : tensor.data();
   return view;
 }
 

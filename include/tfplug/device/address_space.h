@@ -82,7 +82,7 @@ class AddressSpace {
   }
 
   // Returns where `address` lies, or INVALID_ARGUMENT. The end of a region is
-  // an address of empty memory.
+  // an address of empty memory; so is null, of a null handle.
   absl::StatusOr<Location> Find(const void* address) const {
     const uint64_t offset = reinterpret_cast<uint64_t>(address) - first_;
     if (ABSL_PREDICT_TRUE(offset < granules_ * kGranule)) {
@@ -95,6 +95,7 @@ class AddressSpace {
         }
       }
     }
+    if (address == nullptr) return Location{Handle{}, 0};
     return absl::InvalidArgumentError(
         "the address lies in no memory that the device's allocator returned");
   }

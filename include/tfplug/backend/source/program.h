@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/device/address_space.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -68,10 +71,25 @@ struct KernelArguments {
   void* parameters = nullptr;
   size_t parameters_size = 0;
   // Dialect::kOpenCl: for each pointer the byte offset of the address in the
-  // buffer that is passed for it. It is part of the struct; Launch sets it.
-  // Empty for other dialects.
+  // buffer that is passed for it. It is part of the struct; Launch sets it
+  // (SetArguments). Empty for other dialects.
   absl::Span<int64_t> offsets;
 };
+
+// Sets the arguments of a kernel on a device whose memory has handles: calls
+// set(index, size, value), which returns a status, as the driver's function for
+// one argument does (clSetKernelArg, zeKernelSetArgumentValue).
+template <class Handle, class Set>
+absl::Status SetArguments(const KernelArguments& arguments,
+                          const AddressSpace<Handle>& addresses, Set set) {
+  uint32_t i = 0;
+  for (void* const pointer : arguments.pointers) {
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
+    arguments.offsets[i] = static_cast<int64_t>(at.offset);
+    TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
+  }
+  return set(i, arguments.parameters_size, arguments.parameters);
+}
 
 // A program on a device. Derive from it.
 class Program {

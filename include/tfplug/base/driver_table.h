@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_BASE_DRIVER_TABLE_H_
+#define TFPLUG_BASE_DRIVER_TABLE_H_
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tfplug/base/load_driver.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// A function of a driver whose address is found at run time, with its name for
+// error messages.
+struct DriverSymbol {
+  const char* name;
+  void* address;          // null until it has been found
+  void* in_forked_child;  // replaces the address; null if it stays
+};
+
+namespace internal {
+
+// The error code of functions after a fork; no driver has it.
+inline constexpr int kForkedCode = -0x666f726b;
+
+// A list of functions.
+class DriverSymbols {
+ public:
+  DriverSymbols() = default;
+  DriverSymbols(const DriverSymbols&) = delete;
+  DriverSymbols& operator=(const DriverSymbols&) = delete;
+
+  void Add(DriverSymbol* symbol) { symbols_.push_back(symbol); }
+
+ protected:
+  ~DriverSymbols() = default;
+
+  // The functions of the table, in the order of their declaration.
+  absl::Span<DriverSymbol* const> symbols() const { return symbols_; }
+
+  // Finds all functions by their names. NOT_FOUND if the library lacks one.
+  absl::Status FindAll(const Driver& library) {
+    for (DriverSymbol* const symbol : symbols_) {
+      void (*function)();
+      const absl::Status status = library.Get(symbol->name, &function);
+      if (!status.ok()) return status;
+      symbol->address = reinterpret_cast<void*>(function);
+    }
+    return absl::OkStatus();
+  }
+
+  // Makes the functions that return an error code fail in forked children of
+  // the process, which have none of the driver's threads: most calls would wait
+  // for one forever. Functions with other results stay as they are. Call it
+  // once, for a table that lives as long as the process.
+  void FailInForkedChildren() {
+    Protected().push_back(this);
+    if (Protected().size() == 1) {
+      pthread_atfork(nullptr, nullptr, [] {
+        for (DriverSymbols* const table : Protected()) table->Fail();
+      });
+    }
+  }
+
+  [[gnu::cold]] static absl::Status ForkedError(const char* function) {
+    return absl::FailedPreconditionError(
+        std::string(function) +
+        ": the process was forked after the device's driver was used, and the "
+        "child has no threads of the driver; use the device in the child only "
+        "(for example with the multiprocessing start method \"spawn\")");
+  }
+
+ private:
+  static std::vector<DriverSymbols*>& Protected() {
+    static auto* const tables = new std::vector<DriverSymbols*>;
+    return *tables;
+  }
+  void Fail() {
+    for (DriverSymbol* const symbol : symbols_) {
+      if (symbol->in_forked_child != nullptr) {
+        symbol->address = symbol->in_forked_child;
+      }
+    }
+  }
+
+  std::vector<DriverSymbol*> symbols_;
+};
+
+}  // namespace internal
+
+// A member of a DriverTable: calls the function with this signature.
+template <class Signature>
+class DriverFunction;
+template <class Result, class... Parameters>
+class DriverFunction<Result(Parameters...)> : public DriverSymbol {
+ public:
+  DriverFunction(internal::DriverSymbols& table, const char* function_name)
+      : DriverSymbol{function_name, nullptr, InForkedChild()} {
+    table.Add(this);
+  }
+
+  Result operator()(Parameters... arguments) const {
+    return reinterpret_cast<Result (*)(Parameters...)>(address)(arguments...);
+  }
+
+ private:
+  static void* InForkedChild() {
+    if constexpr (std::is_integral_v<Result> || std::is_enum_v<Result>) {
+      return reinterpret_cast<void*>(+[](Parameters...) {
+        return static_cast<Result>(internal::kForkedCode);
+      });
+    }
+    return nullptr;
+  }
+};
+
+// The functions of a driver that return error codes of type `Code`, of which 0
+// is success. Derive from it, with a member for each function:
+//
+//   class Vendor final : public tfplug::DriverTable<vendorResult> {
+//    public:
+//     absl::Status Load() {
+//       TFPLUG_ASSIGN_OR_RETURN(tfplug::Driver library,
+//                               tfplug::LoadDriver({"libvendor.so.2"}));
+//       return FindAll(library);
+//     }
+//
+//     tfplug::DriverFunction<decltype(::vendorInit)> vendorInit{*this,
+//                                                               "vendorInit"};
+//
+//    private:
+//     absl::Status ToStatus(vendorResult code, const char* function) const
+//         override;
+//   };
+//
+// Threads: any, once the functions have been found.
+template <class Code>
+class DriverTable : public internal::DriverSymbols {
+ public:
+  // Calls a function and converts its result to a status.
+  template <class... Parameters>
+  absl::Status Call(const DriverFunction<Code(Parameters...)>& function,
+                    std::common_type_t<Parameters>... arguments) const {
+    return Check(function(arguments...), function.name);
+  }
+
+  // Returns the status of a code that `function` returned.
+  absl::Status Check(Code code, const char* function) const {
+    if (ABSL_PREDICT_TRUE(code == Code{})) return absl::OkStatus();
+    return Error(code, function);
+  }
+
+  // Returns the status of a code that is an error.
+  [[gnu::cold, gnu::noinline]] absl::Status Error(Code code,
+                                                  const char* function) const {
+    if (static_cast<int64_t>(code) ==
+        static_cast<int64_t>(static_cast<Code>(internal::kForkedCode))) {
+      return ForkedError(function);
+    }
+    return ToStatus(code, function);
+  }
+
+ protected:
+  ~DriverTable() = default;
+
+  // Returns the status of a code of the driver, with the name of the function.
+  // RESOURCE_EXHAUSTED if memory has run out: TensorFlow may then retry.
+  virtual absl::Status ToStatus(Code code, const char* function) const = 0;
+};
+
+// Owns an object of a driver that `table.*release` destroys, such as
+//
+//   using Queue = tfplug::OwnedHandle<cl_command_queue, cl,
+//                                     &Driver::clReleaseCommandQueue>;
+template <class Handle, auto& table, auto release>
+struct ReleaseHandle {
+  void operator()(Handle handle) const { (table.*release)(handle); }
+};
+template <class Handle, auto& table, auto release>
+using OwnedHandle = std::unique_ptr<std::remove_pointer_t<Handle>,
+                                    ReleaseHandle<Handle, table, release>>;
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_BASE_DRIVER_TABLE_H_
