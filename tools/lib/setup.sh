@@ -106,6 +106,7 @@ EOF
 }
 
 # install_packages [plugin]
+# shellcheck disable=SC2120
 install_packages() {
   local missing as_root=()
   mapfile -t missing < <(missing_packages "$@")
@@ -416,6 +417,7 @@ install_xprof() {
 # ---- All together ------------------------------------------------------------
 
 # set_up [plugin]
+# shellcheck disable=SC2120
 set_up() {
   install_packages "$@"
   mkdir -p "$CACHE"

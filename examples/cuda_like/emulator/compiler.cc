@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -99,8 +100,19 @@ std::string CompilerName() {
   return name != nullptr && *name != '\0' ? name : "c++";
 }
 
+// Stores the source, if CUDA_LIKE_SOURCES names a folder.
+void Keep(const std::string& source) {
+  const char* const folder = getenv("CUDA_LIKE_SOURCES");
+  if (folder == nullptr || *folder == '\0') return;
+  const size_t name = std::hash<std::string>()(source);
+  std::ofstream(std::string(folder) + "/" + std::to_string(name) + ".cu",
+                std::ios::binary)
+      << source;
+}
+
 nvrtcResult Compile(_nvrtcProgram& program,
                     const std::vector<std::string>& options) {
+  Keep(program.source);
   program.log = emulator::CheckWithNvrtc(program.source, options);
   if (!program.log.empty()) return NVRTC_ERROR_COMPILATION;
   const ScratchDirectory scratch;
