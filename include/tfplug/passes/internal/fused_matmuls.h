@@ -21,6 +21,7 @@
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
 #include "tfplug/passes/internal/regions.h"
+#include "tfplug/passes/internal/replace_pair.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -156,18 +157,6 @@ class FusedMatMuls {
     }
     types.erase(types.begin() + position);
     TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
-    std::vector<Node> controls;
-    for (const Node& node : {product, map}) {
-      for (Node control : node.controls()) {
-        if (control && std::find(controls.begin(), controls.end(), control) ==
-                           controls.end()) {
-          controls.push_back(control);
-        }
-      }
-    }
-    for (Node control : controls) {
-      TFPLUG_RETURN_IF_ERROR(fused.AddControl(control));
-    }
     TFPLUG_RETURN_IF_ERROR(SetSteps(map, position, fused));
     const bool is_batch = product.op() != "MatMul";
     const auto get = [&](const char* name) {
@@ -179,24 +168,7 @@ class FusedMatMuls {
     fused.SetAttr("is_batch", is_batch);
     fused.SetAttr("transpose_a", get(is_batch ? "adj_x" : "transpose_a"));
     fused.SetAttr("transpose_b", get(is_batch ? "adj_y" : "transpose_b"));
-    auto properties = context_.properties().GetOutputs(map.name());
-    if (properties.ok()) {
-      context_.properties().SetOutputs(
-          fused.name(), {properties->begin(), properties->end()});
-    }
-    std::vector<Use> uses;
-    for (const Use& use : map.uses()) uses.push_back(use);
-    for (const Use& use : uses) {
-      if (use.is_control()) {
-        TFPLUG_RETURN_IF_ERROR(use.node.RemoveControl(map));
-        TFPLUG_RETURN_IF_ERROR(use.node.AddControl(fused));
-      } else {
-        const int port = use.node.input(use.input).port;
-        TFPLUG_RETURN_IF_ERROR(
-            use.node.SetInput(use.input, Output(fused, port)));
-      }
-    }
-    TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(map));
+    TFPLUG_RETURN_IF_ERROR(ReplacePair(graph_, context_, product, map, fused));
     return fused;
   }
 

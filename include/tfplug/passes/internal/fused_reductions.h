@@ -23,6 +23,7 @@
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
 #include "tfplug/passes/internal/regions.h"
+#include "tfplug/passes/internal/replace_pair.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -148,18 +149,6 @@ class FusedReductions {
     for (const Input& input : map.inputs()) inputs.push_back(input.from);
     inputs.push_back(reduction.input(1));
     TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
-    std::vector<Node> controls;
-    for (const Node& node : {map, reduction}) {
-      for (Node control : node.controls()) {
-        if (control && std::find(controls.begin(), controls.end(), control) ==
-                           controls.end()) {
-          controls.push_back(control);
-        }
-      }
-    }
-    for (Node control : controls) {
-      TFPLUG_RETURN_IF_ERROR(fused.AddControl(control));
-    }
     fused.SetAttr("Tin", *map.GetAttr<std::vector<DataType>>("Tin"));
     fused.SetAttr("steps", *map.GetAttr<std::vector<std::string>>("steps"));
     fused.SetAttr("results", *map.GetAttr<std::vector<int64_t>>("results"));
@@ -169,20 +158,8 @@ class FusedReductions {
         "Tidx", reduction.GetAttr<DataType>("Tidx").value_or(DataType::kInt32));
     fused.SetAttr("keep_dims",
                   reduction.GetAttr<bool>("keep_dims").value_or(false));
-    auto properties = context_.properties().GetOutputs(reduction.name());
-    if (properties.ok()) {
-      context_.properties().SetOutputs(
-          fused.name(), {properties->begin(), properties->end()});
-    }
     TFPLUG_RETURN_IF_ERROR(
-        graph_.ReplaceUses(Output(reduction), Output(fused)));
-    std::vector<Node> users;  // those that are left are control users
-    for (const Use& use : reduction.uses()) users.push_back(use.node);
-    for (Node user : users) {
-      TFPLUG_RETURN_IF_ERROR(user.RemoveControl(reduction));
-      TFPLUG_RETURN_IF_ERROR(user.AddControl(fused));
-    }
-    TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(reduction));
+        ReplacePair(graph_, context_, map, reduction, fused));
     TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(map));
     return fused;
   }

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_TESTS_PASSES_FUSION_GRAPH_H_
+#define TFPLUG_TESTS_PASSES_FUSION_GRAPH_H_
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "fixture.h"
+#include "minimal_device.h"
+#include "tfplug/backend/ops/activation.h"
+#include "tfplug/backend/ops/convert.h"
+#include "tfplug/backend/ops/fused_map.h"
+#include "tfplug/backend/ops/math.h"
+#include "tfplug/backend/ops/matmul.h"
+#include "tfplug/backend/ops/reduction.h"
+#include "tfplug/backend/reference_backend.h"
+#include "tfplug/backend/register.h"
+#include "tfplug/graph/constant.h"
+#include "tfplug/ops/nn.h"
+#include "tfplug/passes/fuse_elementwise.h"
+
+namespace tfplug {
+
+// The calls of the backend's primitives.
+inline int num_maps = 0, num_reductions = 0, num_products = 0;
+
+class CountedBackend : public ReferenceBackend<minimal::Stream> {
+ public:
+  absl::Status Map(minimal::Stream& stream, const Expression& expression,
+                   Operands inputs, Operands outputs) override {
+    ++num_maps;
+    return ReferenceBackend::Map(stream, expression, inputs, outputs);
+  }
+  absl::Status Reduce(minimal::Stream& stream, const Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    ++num_reductions;
+    return ReferenceBackend::Reduce(stream, reduction, inputs, outputs);
+  }
+  absl::Status MatMulMap(minimal::Stream& stream, Launcher& launcher,
+                         const Operand& a, const Operand& b,
+                         const Expression& expression, Operands inputs,
+                         Operands outputs) override {
+    ++num_products;
+    return ReferenceBackend::MatMulMap(stream, launcher, a, b, expression,
+                                       inputs, outputs);
+  }
+};
+TFPLUG_REGISTER_DEVICE(minimal::Platform);
+TFPLUG_REGISTER_BACKEND(CountedBackend, ActivationOps, ConvertOps, FusedMapOps,
+                        MathOps, MatMulOps, ReductionOps);
+
+// A kernel of the library's author.
+struct OwnElu : Kernel {
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+TFPLUG_REGISTER_KERNEL(OwnElu, ops::Elu().T<float>());
+
+inline constexpr char kDevice[] =
+    "/job:localhost/replica:0/task:0/device:MINIMAL:0";
+inline constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:0";
+
+// A graph that can be run on the reference backend, node by node.
+struct Fusion {
+  Fusion() { testing::KernelRegistry::Get().Refill(&TF_InitKernel); }
+  ~Fusion() {
+    values.clear();
+    testing::KernelRegistry::Get().Clear();
+    testing::RegisteredOps().clear();
+  }
+
+  // Adds a node on the device. Inputs are "name", "name:1" or "^name".
+  Node Add(const std::string& name, const std::string& op,
+           const std::vector<std::string>& inputs,
+           DataType type = DataType::kFloat) {
+    const Node node = graph.AddNode(name, op).value();
+    node.SetDevice(kDevice);
+    node.SetAttr(op == "Cast" ? "DstT" : "T", type);
+    for (const std::string& input : inputs) {
+      if (input[0] == '^') {
+        REQUIRE(node.AddControl(graph.FindNode(input.substr(1))).ok());
+        continue;
+      }
+      const size_t colon = input.find(':');
+      const Node from = graph.FindNode(input.substr(0, colon));
+      REQUIRE_MESSAGE(from, input);
+      const int port =
+          colon == input.npos ? 0 : std::stoi(input.substr(colon + 1));
+      REQUIRE(node.AddInput({from, port}).ok());
+    }
+    return node;
+  }
+  template <class T = float>
+  Node Feed(const std::string& name, std::vector<int64_t> dims,
+            const std::vector<T>& elements) {
+    const Node node = graph.AddNode(name, "Placeholder").value();
+    node.SetDevice(kDevice);
+    auto tensor = testing::MakeDeviceTensor<T>(&fixture.device(),
+                                               {std::move(dims), elements});
+    feeds.emplace(name, *std::move(tensor));
+    return node;
+  }
+  Node MatMul(const std::string& name, const std::vector<std::string>& inputs,
+              DataType type = DataType::kFloat) {
+    const Node node = Add(name, "MatMul", inputs, type);
+    node.SetAttr("transpose_a", false);
+    node.SetAttr("transpose_b", false);
+    return node;
+  }
+  // Adds a reduction of `input`.
+  Node Reduce(const std::string& name, const std::string& op,
+              const std::string& input, const std::vector<int32_t>& axes,
+              bool keep_dims = false) {
+    const Node indices =
+        graph.AddNode(absl::StrCat(name, "/axes"), "Const").value();
+    Constant::Of<int32_t>({static_cast<int64_t>(axes.size())}, axes)
+        .Write(indices);
+    feeds.emplace(indices.name(),
+                  testing::MakeTensor<int32_t>(
+                      {static_cast<int64_t>(axes.size())}, axes));
+    const Node node = Add(name, op, {input, std::string(indices.name())});
+    if (op == "All" || op == "Any") node.RemoveAttr("T");
+    node.SetAttr("keep_dims", keep_dims);
+    return node;
+  }
+  Node Scalar(const std::string& name, float value) {
+    const Node node = graph.AddNode(name, "Const").value();
+    node.SetDevice(kDevice);
+    Constant::Of<float>({}, {value}).Write(node);
+    return node;
+  }
+  // Sets the shape that TensorFlow infers for a node.
+  void State(const std::string& node, const PartialShape& shape) {
+    item.outputs[node] = {{capi::TF_FLOAT, shape, ""}};
+  }
+  // Returns the shape of a node's first output, as later passes find it.
+  std::string ShapeAfter(const std::string& node) {
+    const auto outputs = context->properties().GetOutputs(node);
+    return outputs.ok() ? (*outputs)[0].shape.ToString()
+                        : std::string(outputs.status().message());
+  }
+  Node operator[](const std::string& name) { return graph.FindNode(name); }
+
+  void Fuse() {
+    context.emplace("MINIMAL", "", &item);
+    const absl::Status status = FuseElementwise().Run(graph, *context);
+    REQUIRE_MESSAGE(status.ok(), status.ToString());
+    REQUIRE(graph.Check().ok());
+    REQUIRE(graph.TopologicalOrder().ok());
+  }
+  // Returns the ops of the graph, except for those that compute nothing.
+  std::string Ops() {
+    std::multiset<std::string> ops;
+    for (const Node node : graph.nodes()) {
+      if (node.op() == "Placeholder" || node.op() == "Const") continue;
+      ops.insert(std::string(node.op()));
+    }
+    return absl::StrJoin(ops, " ");
+  }
+  std::string Steps(const std::string& node) {
+    return absl::StrJoin(
+        graph.FindNode(node).GetAttr<std::vector<std::string>>("steps").value(),
+        "; ");
+  }
+
+  // Computes a node's output, and what it depends on.
+  absl::Status Compute(const Node& node) {
+    const std::string name(node.name());
+    if (values.count(name) > 0) return absl::OkStatus();
+    if (feeds.count(name) > 0) {
+      values[name] = {feeds.at(name)};
+      return absl::OkStatus();
+    }
+    for (const Input& input : node.inputs()) {
+      TFPLUG_RETURN_IF_ERROR(Compute(input.from.node));
+    }
+    const auto input = [&](int i) {
+      const Output from = node.input(i);
+      return values[std::string(from.node.name())]
+                   [static_cast<size_t>(from.port)];
+    };
+    if (node.op() == "Const") {
+      values[name] = {*testing::MakeDeviceTensor<float>(
+          &fixture.device(),
+          {{}, *Constant::Read(node)->GetElements<float>()})};
+      return absl::OkStatus();
+    }
+    if (node.op() == "Identity") {
+      values[name] = {input(0)};
+      return absl::OkStatus();
+    }
+    testing::Node description;
+    description.op = std::string(node.op());
+    description.name = name;
+    for (const char* attr : {"T", "SrcT", "DstT"}) {
+      if (node.HasAttr(attr)) {
+        description.attrs[attr] = node.GetAttr<DataType>(attr).value();
+      }
+    }
+    std::vector<DataType> types;
+    for (const char* attr : {"keep_dims", "transpose_a", "transpose_b", "adj_x",
+                             "adj_y", "is_batch"}) {
+      if (node.HasAttr(attr)) {
+        description.attrs[attr] = node.GetAttr<bool>(attr).value();
+      }
+    }
+    if (node.op() == kFusedReduceOp) {
+      types = {node.GetAttr<DataType>("T").value()};
+      description.attrs["reduce"] = node.GetAttr<std::string>("reduce").value();
+      description.attrs["Tin"] =
+          node.GetAttr<std::vector<DataType>>("Tin").value();
+      description.attrs["steps"] =
+          node.GetAttr<std::vector<std::string>>("steps").value();
+      description.attrs["results"] =
+          node.GetAttr<std::vector<int64_t>>("results").value();
+    } else if (node.op() != kFusedMapOp && node.op() != kFusedMatMulOp) {
+      types = {OutputType(node)};
+    } else {
+      types = node.GetAttr<std::vector<DataType>>("Tout").value();
+      description.attrs["Tin"] =
+          node.GetAttr<std::vector<DataType>>("Tin").value();
+      description.attrs["Tout"] = types;
+      description.attrs["steps"] =
+          node.GetAttr<std::vector<std::string>>("steps").value();
+      description.attrs["results"] =
+          node.GetAttr<std::vector<int64_t>>("results").value();
+    }
+    if (node.HasAttr("alpha")) {
+      description.attrs["alpha"] = node.GetAttr<float>("alpha").value();
+    }
+    auto kernel = testing::FakeKernel::Create(description, "MINIMAL");
+    if (!kernel.ok()) return kernel.status();
+    testing::KernelRun run(**kernel, &fixture.device());
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      run.AddInput(testing::InputSlot(
+          input(i), /*on_host=*/input(i).dtype == capi::TF_INT32));
+    }
+    for (DataType type : types) run.AddOutput(type);
+    TFPLUG_RETURN_IF_ERROR(run.Run());
+    for (int k = 0; k < static_cast<int>(types.size()); ++k) {
+      values[name].push_back(*run.output(k));
+    }
+    return absl::OkStatus();
+  }
+  // Returns the shape and the bytes of a node's output.
+  std::string Result(const std::string& name) {
+    const absl::Status status = Compute(graph.FindNode(name));
+    if (!status.ok()) return std::string(status.message());
+    const auto& tensor = values[name][0];
+    const auto bytes =
+        testing::ReadTensor<uint8_t>(&fixture.device(), tensor)->elements;
+    return absl::StrCat(absl::StrJoin(tensor.dims, ","), ":",
+                        std::string(bytes.begin(), bytes.end()));
+  }
+  static DataType OutputType(const Node& node) {
+    const std::string op(node.op());
+    if (op == "Cast") return node.GetAttr<DataType>("DstT").value();
+    const std::set<std::string> bools = {"Less", "Equal", "LogicalNot", "All",
+                                         "Any"};
+    return bools.count(op) > 0 ? DataType::kBool
+                               : node.GetAttr<DataType>("T").value();
+  }
+
+  Fixture<minimal::Platform> fixture;
+  Graph graph;
+  testing::TF_GrapplerItem item;
+  std::optional<PassContext> context;  // of the last Fuse()
+  std::map<std::string, capi::TF_Tensor> feeds;
+  std::map<std::string, std::vector<capi::TF_Tensor>> values;
+};
+
+}  // namespace tfplug
+
+#endif  // TFPLUG_TESTS_PASSES_FUSION_GRAPH_H_
