@@ -15,8 +15,11 @@ namespace {
 
 // How long an idle stream polls for work before it sleeps. Waking the thread
 // costs the host a system call and delays the work by some 50 us, and work
-// usually comes in bursts.
+// usually comes in bursts. A stream without bursts, such as one of small
+// copies, does not poll: after kPolls idle times of which none was shorter than
+// this.
 constexpr std::chrono::microseconds kPollTime(20);
+constexpr int kPolls = 4;
 
 void Relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -284,9 +287,9 @@ void Stream::Run() {
 
 bool Stream::NextBatch(std::vector<Task>* batch) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point deadline = Clock::now() + kPollTime;
-  while (!waiting_work_.load(std::memory_order_acquire) &&
-         Clock::now() < deadline) {
+  const Clock::time_point start = Clock::now();
+  while (num_polls_ > 0 && !waiting_work_.load(std::memory_order_acquire) &&
+         Clock::now() - start < kPollTime) {
     Relax();
   }
   std::unique_lock<std::mutex> lock(mutex_);
@@ -295,6 +298,9 @@ bool Stream::NextBatch(std::vector<Task>* batch) {
   asleep_ = false;
   batch->swap(queue_);
   waiting_work_.store(false, std::memory_order_relaxed);
+  lock.unlock();
+  num_polls_ =
+      Clock::now() - start < kPollTime ? kPolls : std::max(0, num_polls_ - 1);
   return !batch->empty();
 }
 

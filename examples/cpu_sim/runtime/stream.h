@@ -146,6 +146,7 @@ class Stream {
   absl::Status status_;  // written by the stream's thread only
 
   std::atomic<bool> waiting_work_{false};  // whether queue_ has work
+  int num_polls_ = 1;  // idle times in which the thread will still poll
   std::thread thread_;
 };
 
