@@ -28,7 +28,6 @@ TEST_CASE("a chain becomes one op, whose result is the same") {
   f.Add("leaky", "LeakyRelu", {"sum"}).SetAttr("alpha", 0.25f);
   f.Add("out", "Identity", {"leaky"});
   const std::string expected = f.Result("out");
-  f.values.clear();
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
   CHECK(f.Steps("leaky/fused") ==
@@ -49,7 +48,6 @@ TEST_CASE("a value with other uses becomes an output") {
   f.Add("out1", "Identity", {"tanh"});
   f.Add("out2", "Identity", {"exp"});
   const std::string tanh = f.Result("out1"), exp = f.Result("out2");
-  f.values.clear();
   f.Fuse();
   CHECK(f["out1"].input(0) == Output(f["exp/fused"], 0));
   CHECK(f["out2"].input(0) == Output(f["exp/fused"], 1));
@@ -68,7 +66,6 @@ TEST_CASE("outputs may turn out to have different shapes") {
   f.Add("out1", "Identity", {"tanh"});
   f.Add("out2", "Identity", {"sum"});
   const std::string tanh = f.Result("out1"), sum = f.Result("out2");
-  f.values.clear();
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity Identity ", kFusedMapOp));
   num_maps = 0;
@@ -119,7 +116,6 @@ TEST_CASE("gradients check at run time that shapes are equal") {
   f.Add("relu", "ReluGrad", {"dy", "tanh"});
   f.Add("out", "Identity", {"relu"});
   const std::string expected = f.Result("out");
-  f.values.clear();
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity ", kFusedMapOp));
   CHECK(f.Result("out") == expected);
@@ -139,7 +135,6 @@ TEST_CASE("no cycle is created") {
   f.Add("d", "Neg", {"c"});
   f.Add("out", "Identity", {"d"});
   const std::string expected = f.Result("out");
-  f.values.clear();
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity Identity Tanh ", kFusedMapOp));
   CHECK(f.Result("out") == expected);
@@ -177,7 +172,6 @@ TEST_CASE("a value that only a control edge uses") {
   f.Add("out", "Identity", {"used"});
   f.Add("after", "Identity", {"a", "^unused"});
   const std::string expected = f.Result("out");
-  f.values.clear();
   f.Fuse();
   CHECK(f.Ops() == absl::StrCat("Identity Identity ", kFusedMapOp));
   CHECK(f.Result("out") == expected);
@@ -312,7 +306,6 @@ TEST_CASE("a large cluster is divided") {
   }
   f.Add("out", "Identity", {last});
   const std::string expected = f.Result("out");
-  f.values.clear();
   f.Fuse();
   CHECK(f.graph.nodes(kFusedMapOp).begin() != nullptr);
   for (const Node node : f.graph.nodes(kFusedMapOp)) {
@@ -468,7 +461,6 @@ TEST_CASE("random graphs have the same results, bit by bit") {
         f.State(name, PartialShape(Shape(tensors[0].dims)));
       }
     }
-    f.values.clear();
     f.Fuse();
     for (const Node node : f.graph.nodes(kFusedMapOp)) {
       static_cast<void>(node);

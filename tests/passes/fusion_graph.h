@@ -148,7 +148,9 @@ struct Fusion {
   }
   Node operator[](const std::string& name) { return graph.FindNode(name); }
 
+  // Fuses the graph, and forgets the values computed before.
   void Fuse() {
+    values.clear();
     context.emplace("MINIMAL", "", &item);
     const absl::Status status = FuseElementwise().Run(graph, *context);
     REQUIRE_MESSAGE(status.ok(), status.ToString());

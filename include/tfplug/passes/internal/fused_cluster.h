@@ -109,7 +109,8 @@ class FusedCluster {
           graph_.ReplaceUses(outputs_[k], Output(fused, static_cast<int>(k))));
     }
     for (size_t i = members_.size(); i-- > 0;) {
-      TFPLUG_RETURN_IF_ERROR(MoveControlUses(members_[i], fused));
+      // The uses that are left are control inputs.
+      TFPLUG_RETURN_IF_ERROR(graph_.ReplaceNode(members_[i], fused));
       TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(members_[i]));
     }
     return fused;
@@ -203,20 +204,6 @@ class FusedCluster {
     fused.SetAttr("results", std::vector<int64_t>(map_.results.begin(),
                                                   map_.results.end()));
     context_.properties().SetOutputs(fused.name(), properties_);
-  }
-
-  absl::Status MoveControlUses(Node member, Node fused) const {
-    std::vector<Node> users;
-    for (const Use& use : member.uses()) {
-      if (use.is_control()) users.push_back(use.node);
-    }
-    for (Node user : users) {
-      TFPLUG_RETURN_IF_ERROR(user.RemoveControl(member));
-      if (user != fused && !IsMember(user)) {
-        TFPLUG_RETURN_IF_ERROR(user.AddControl(fused));
-      }
-    }
-    return absl::OkStatus();
   }
 
   Graph& graph_;
