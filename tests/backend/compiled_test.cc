@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -264,6 +265,44 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
     }
   });
   CHECK(plans.size() == 36);
+}
+
+TEST_CASE("a repeated product has its own addresses and scalars") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat},
+      [](tfplug::Value product, tfplug::Value b) { return product * b; });
+  const auto multiply = [&](auto number, int64_t m, int64_t depth, bool maps) {
+    using T = decltype(number);
+    std::vector<T> a(static_cast<size_t>(m * depth)), b(a), c(size_t(m * m));
+    std::fill(a.begin(), a.end(), number);
+    std::fill(b.begin(), b.end(), T(2));
+    const DataType type = tfplug::kDataTypeOf<T>;
+    const auto x = tfplug::Operand::Dense(a.data(), type, {m, depth});
+    const auto y = tfplug::Operand::Dense(b.data(), type, {depth, m});
+    const auto z = tfplug::Operand::Dense(c.data(), type, {m, m});
+    const auto scale = tfplug::internal::ScalarOf(type, 1.5, z);
+    REQUIRE((maps ? launcher.MatMulMap(x, y, *expression,
+                                       absl::MakeConstSpan(&scale, 1),
+                                       absl::MakeConstSpan(&z, 1))
+                  : launcher.MatMul(x, y, z)) == absl::OkStatus());
+    const T want = T(2) * number * T(depth) * (maps ? T(1.5) : T(1));
+    CHECK(std::count(c.begin(), c.end(), want) == m * m);
+  };
+  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  for (const size_t count : {5, 5}) {
+    for (const float number : {1.0f, 3.0f}) {
+      multiply(number, 3, 2, false);
+      multiply(number, 3, 4, false);
+      multiply(number, 70, 2, false);
+      multiply(static_cast<double>(number), 3, 2, false);
+      multiply(number, 3, 2, true);
+      if (number == 3) CHECK(plans.size() == count);
+    }
+  }
 }
 
 TEST_CASE("SetArguments: handles and offsets, then the parameters") {

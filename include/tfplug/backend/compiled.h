@@ -130,9 +130,15 @@ class CompiledBackend : public Backend<StreamT> {
       all.push_back(input);
       all.back().AddDim(depth, 0);
     }
+    const internal::PlanKey key(
+        expression != nullptr ? internal::Primitive::kMatMulMap
+                              : internal::Primitive::kMatMul,
+        internal::CodeOfMatMul(expression, all[0].type), all, outputs);
+    const auto* const known = Programs(stream).plans().Find(key);
+    if (known != nullptr) return Repeat(stream, *known, all, outputs);
     internal::LaunchPlan plan(target, c.rank, c.rank + 1, all, outputs);
     TFPLUG_RETURN_IF_ERROR(internal::PlanMatMul(expression, plan));
-    return LaunchPlanned(stream, plan, nullptr, "matmul", [&] {
+    return LaunchPlanned(stream, plan, &key, "matmul", [&] {
       return internal::MatMulSource(target, plan, expression);
     });
   }

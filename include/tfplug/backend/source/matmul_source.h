@@ -25,6 +25,13 @@ namespace tfplug::internal {
 inline constexpr int kMatMulTile = 64;  // rows and columns
 enum MatMulVariant : uint32_t { kMatMulStored = 3, kMatMulMapped = 4 };
 
+// Identifies what a product computes: its type if it is stored, or the
+// expression.
+inline uint64_t CodeOfMatMul(const Expression* expression, DataType type) {
+  return expression != nullptr ? expression->fingerprint()
+                               : static_cast<uint64_t>(type);
+}
+
 // Fills the plan of a product: of one that is stored, or, if the expression is
 // not null, of one whose elements are its input 0.
 inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
@@ -36,11 +43,9 @@ inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
   };
   const int64_t row_tiles = tiles(kept - 2), column_tiles = tiles(kept - 1);
   const int64_t groups = batch * row_tiles * column_tiles;
-  const uint64_t code = expression != nullptr
-                            ? expression->fingerprint()
-                            : static_cast<uint64_t>(plan.operand(0).type);
   const absl::Status status =
-      plan.Fill(code, expression != nullptr ? kMatMulMapped : kMatMulStored,
+      plan.Fill(CodeOfMatMul(expression, plan.operand(0).type),
+                expression != nullptr ? kMatMulMapped : kMatMulStored,
                 groups + plan.size(kept - 2) + plan.size(kept - 1) +
                     2 * kMatMulTile + plan.size(kept));
   if (!status.ok()) return status;

@@ -23,7 +23,7 @@
 // repeat in each step of a training: what differs is addresses and scalars.
 namespace tfplug::internal {
 
-enum class Primitive : uint8_t { kMap, kReduce };
+enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
 
 // What a plan depends on, except for the device: the code of a primitive, and
 // the layout of its operands before they are simplified.
