@@ -213,27 +213,25 @@ struct Fusion {
         description.attrs[attr] = node.GetAttr<bool>(attr).value();
       }
     }
-    if (node.op() == kFusedReduceOp) {
-      types = {node.GetAttr<DataType>("T").value()};
+    if (node.HasAttr("reduce")) {
       description.attrs["reduce"] = node.GetAttr<std::string>("reduce").value();
-      description.attrs["Tin"] =
-          node.GetAttr<std::vector<DataType>>("Tin").value();
-      description.attrs["steps"] =
-          node.GetAttr<std::vector<std::string>>("steps").value();
-      description.attrs["results"] =
-          node.GetAttr<std::vector<int64_t>>("results").value();
-    } else if (node.op() != kFusedMapOp && node.op() != kFusedMatMulOp) {
-      types = {OutputType(node)};
-    } else {
-      types = node.GetAttr<std::vector<DataType>>("Tout").value();
-      description.attrs["Tin"] =
-          node.GetAttr<std::vector<DataType>>("Tin").value();
-      description.attrs["Tout"] = types;
-      description.attrs["steps"] =
-          node.GetAttr<std::vector<std::string>>("steps").value();
-      description.attrs["results"] =
-          node.GetAttr<std::vector<int64_t>>("results").value();
     }
+    for (const char* attr : {"Tin", "Tafter", "Tout"}) {
+      if (!node.HasAttr(attr)) continue;
+      types = node.GetAttr<std::vector<DataType>>(attr).value();
+      description.attrs[attr] = types;
+    }
+    for (const char* attr : {"steps", "after_steps"}) {
+      if (!node.HasAttr(attr)) continue;
+      description.attrs[attr] =
+          node.GetAttr<std::vector<std::string>>(attr).value();
+    }
+    for (const char* attr : {"results", "after_results"}) {
+      if (!node.HasAttr(attr)) continue;
+      description.attrs[attr] =
+          node.GetAttr<std::vector<int64_t>>(attr).value();
+    }
+    if (!node.HasAttr("Tout")) types = {OutputType(node)};
     if (node.HasAttr("alpha")) {
       description.attrs["alpha"] = node.GetAttr<float>("alpha").value();
     }

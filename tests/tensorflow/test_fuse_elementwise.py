@@ -10,7 +10,7 @@ import pytest
 
 REFERENCE = str(harness.small_plugin_path("reference_device"))
 FUSED = "TfplugFusedMapV1"
-REDUCED = "TfplugFusedReduceV1"
+REDUCED = "TfplugFusedReduceV2"
 PRODUCT = "TfplugFusedMatMulV1"
 # Ops without a launch.
 BOOKKEEPING = {
@@ -138,6 +138,9 @@ def _cases(tf):
     dynamic_matmul = tf.function(
         lambda x, w, y: tf.exp(tf.matmul(x, w)) + y, autograph=False,
         jit_compile=False, input_signature=[tf.TensorSpec([None, None])] * 3)
+    dynamic_sum = tf.function(
+        lambda x, y: tf.exp(tf.reduce_sum(x, 1, True)) + y, autograph=False,
+        jit_compile=False, input_signature=[tf.TensorSpec([None, None])] * 2)
     products = {
         f"dense layers with {name}{suffix}": (make(f), weights, 0, 0, count)
         for name, f, counts in [("relu", tf.nn.relu, (2, 3)),
@@ -169,9 +172,22 @@ def _cases(tf):
         "a reduction": (lambda x, y: tf.reduce_sum(tf.square(x - y), 1), [x, y], 0, 1),
         "reductions": (lambda x, y: tf.reduce_max(tf.abs(x - tf.reduce_mean(x * y))),
                        [x, y], 0, 2),
+        "a norm": (lambda x: tf.sqrt(tf.reduce_sum(x * x, 0, True) + 1e-3), [x], 0, 1),
+        "a deviation": (
+            lambda x, r: 1.0 / (tf.math.reduce_std(x, 1, keepdims=True) + r[0]),
+            [x, row], 0, 1),
+        "ops after reductions": (
+            lambda x, r, c: (tf.tanh(tf.reduce_max(x, 0)) * r,
+                             tf.exp(tf.reduce_mean(x, 1, True)) - c),
+            [x, row, column], 0, 2),
+        "ops after a reduction, broadcast": (
+            lambda *a: dynamic_sum(*a), [x, y], 0, 1),
+        "a reduction of nothing": (lambda x: tf.exp(tf.reduce_sum(x, 0)), [x[:0]], 0, 1),
+        "a reduction with other users": (
+            lambda x: (lambda s: (s, tf.exp(s) * 2.0))(tf.reduce_sum(x, 1)), [x], 1),
         "a loop": (loop, [x], 1),
-        "a branch": (branch, [x, y], 2),
-        "the other branch": (branch, [-np.abs(x), y], 2),
+        "a branch": (branch, [x, y], 2, 1),
+        "the other branch": (branch, [-np.abs(x), y], 2, 1),
         "control edges": (update, [x], 3),
         "unknown shapes, equal": (dynamic.python_function, [x, y, row], 1),
         "dynamic": (lambda *a: dynamic(*a), [x, y, row], 1),

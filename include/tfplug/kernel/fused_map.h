@@ -66,22 +66,37 @@ inline OpDef FusedMapOp() {
       .AllowExisting();
 }
 
+// The names of a FusedMap's attributes: its inputs' types, its steps' texts and
+// its results.
+struct FusedMapAttrs {
+  const char *types, *steps, *results;
+};
+inline constexpr FusedMapAttrs kFusedMapAttrs = {"Tin", "steps", "results"};
+
 // A reduction, the op `reduce` with the other attributes, of the only result of
-// a FusedMap.
-inline constexpr char kFusedReduceOp[] = "TfplugFusedReduceV1";
+// a FusedMap, and a second FusedMap, whose first input is the reduction;
+// Tafter has the types of the others. Either may have no steps.
+inline constexpr char kFusedReduceOp[] = "TfplugFusedReduceV2";
+inline constexpr FusedMapAttrs kAfterReduceAttrs = {"Tafter", "after_steps",
+                                                    "after_results"};
 
 inline OpDef FusedReduceOp() {
   return OpDef(kFusedReduceOp)
       .Attr("Tin: list(type) >= 1")
-      .Attr("steps: list(string) >= 1")
+      .Attr("steps: list(string) >= 0")
       .Attr("results: list(int) >= 1")
       .Attr("reduce: string")
       .Attr("T: type")
       .Attr("Tidx: {int32, int64} = DT_INT32")
       .Attr("keep_dims: bool = false")
+      .Attr("Tafter: list(type) >= 0")
+      .Attr("Tout: list(type) >= 1")
+      .Attr("after_steps: list(string) >= 0")
+      .Attr("after_results: list(int) >= 1")
       .Input("inputs: Tin")
       .Input("axes: Tidx")
-      .Output("output: T")
+      .Input("after: Tafter")
+      .Output("outputs: Tout")
       .AllowExisting();
 }
 

@@ -37,7 +37,9 @@ namespace tfplug {
 // A cluster, or a single op, whose only user is a reduction (Sum, Mean, Prod,
 // Max, Min, All, Any) of at least the last dimension becomes a part of it. If
 // it broadcasts an input, a sum or a product may be computed in another order,
-// and differ in the last bits.
+// and differ in the last bits. A reduction that only the ops of one cluster, or
+// a single op, use becomes one op with them: the backend computes the ops
+// before and after it in the same Reduce.
 //
 // A matrix product (MatMul, BatchMatMulV2 of real numbers) that only the ops of
 // one cluster, or a single op, use becomes a part of them: the backend computes
@@ -85,7 +87,7 @@ class FuseElementwise : public GraphPass {
       for (const auto& cluster : found.Find()) {
         Split(graph, context, nodes, cluster, clusters);
       }
-      reductions.emplace(graph, context, nodes, regions);
+      reductions.emplace(graph, context, nodes, regions, LogNotFused);
       products.emplace(graph, context, nodes, regions, LogNotFused);
       if (IsLogged()) LogAlone(graph, nodes, clusters);
       nodes.SetRegions(nullptr);
@@ -95,9 +97,7 @@ class FuseElementwise : public GraphPass {
       TFPLUG_ASSIGN_OR_RETURN(const Node node, fused.Replace());
       if (node && IsLogged()) Log(node, cluster.size());
     }
-    TFPLUG_RETURN_IF_ERROR(reductions->Replace([](Node node) {
-      if (IsLogged()) LogReduction(node);
-    }));
+    TFPLUG_RETURN_IF_ERROR(reductions->Replace(LogNotFused, LogReduction));
     return products->Replace(LogNotFused, LogProduct);
   }
 
@@ -168,12 +168,12 @@ class FuseElementwise : public GraphPass {
                  num_outputs, ops.c_str());
   }
 
-  static void LogReduction(Node node) {
+  static void LogReduction(Node node, const char* where) {
+    if (!IsLogged()) return;
     std::fprintf(stderr,
-                 "tfplug: fused a reduction (%s) and the ops before it into "
-                 "'%s'\n",
+                 "tfplug: fused a reduction (%s) and the ops %s it into '%s'\n",
                  node.GetAttr<std::string>("reduce").value_or("").c_str(),
-                 std::string(node.name()).c_str());
+                 where, std::string(node.name()).c_str());
   }
 
   static void LogProduct(Node node, Node product) {

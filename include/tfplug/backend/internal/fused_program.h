@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,27 +29,34 @@ struct FusedProgram {
   Expression expression;
   std::vector<int> inputs;  // those of the FusedMap that it uses, in order
 
+  // Adds value 0 to an expression, instead of an input of its type.
+  using MakeFirst = std::function<Value(ExpressionBuilder&)>;
+
   // `stored`: the type as which results are stored, if it is not their own.
   static absl::StatusOr<FusedProgram> Make(const FusedMap& map,
                                            const std::vector<int>& results,
-                                           DataType stored = DataType(0));
+                                           DataType stored = DataType(0),
+                                           const MakeFirst& first = nullptr);
 };
 
-// Returns the FusedMap of an op that FuseElementwise created.
-inline absl::StatusOr<FusedMap> ReadFusedMap(KernelConstruction& construction) {
+// Returns the FusedMap of an op that FuseElementwise created, from attributes
+// with these names.
+inline absl::StatusOr<FusedMap> ReadFusedMap(
+    KernelConstruction& construction,
+    const FusedMapAttrs& names = kFusedMapAttrs) {
   FusedMap map;
-  TFPLUG_ASSIGN_OR_RETURN(map.inputs,
-                          construction.GetAttr<std::vector<DataType>>("Tin"));
+  TFPLUG_ASSIGN_OR_RETURN(
+      map.inputs, construction.GetAttr<std::vector<DataType>>(names.types));
   TFPLUG_ASSIGN_OR_RETURN(
       const auto steps,
-      construction.GetAttr<std::vector<std::string>>("steps"));
+      construction.GetAttr<std::vector<std::string>>(names.steps));
   for (const std::string& text : steps) {
     TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
     map.steps.push_back(std::move(step));
   }
   TFPLUG_ASSIGN_OR_RETURN(
       const auto results,
-      construction.GetAttr<std::vector<int64_t>>("results"));
+      construction.GetAttr<std::vector<int64_t>>(names.results));
   for (int64_t result : results) {
     map.results.push_back(static_cast<int>(result));
   }
@@ -61,7 +69,8 @@ class FusedProgramBuilder {
   explicit FusedProgramBuilder(const FusedMap& map) : map_(map) {}
 
   absl::StatusOr<FusedProgram> Build(const std::vector<int>& results,
-                                     DataType stored) {
+                                     DataType stored,
+                                     const FusedProgram::MakeFirst& first) {
     const size_t n = map_.inputs.size() + map_.steps.size();
     std::vector<bool> needed(n);
     for (int result : results) {
@@ -81,7 +90,8 @@ class FusedProgramBuilder {
       if (!needed[i]) continue;
       if (i < map_.inputs.size()) {
         types_[i] = map_.inputs[i];
-        values_[i] = builder_.Input(types_[i]);
+        values_[i] = i == 0 && first ? Cast(first(builder_), types_[i])
+                                     : builder_.Input(types_[i]);
         program.inputs.push_back(static_cast<int>(i));
       } else {
         TFPLUG_RETURN_IF_ERROR(AddStep(StepOf(i), i));
@@ -156,8 +166,9 @@ class FusedProgramBuilder {
 };
 
 inline absl::StatusOr<FusedProgram> FusedProgram::Make(
-    const FusedMap& map, const std::vector<int>& results, DataType stored) {
-  return FusedProgramBuilder(map).Build(results, stored);
+    const FusedMap& map, const std::vector<int>& results, DataType stored,
+    const MakeFirst& first) {
+  return FusedProgramBuilder(map).Build(results, stored, first);
 }
 
 }  // namespace tfplug::internal

@@ -71,6 +71,10 @@ class FusedMapKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
+  // Whether the outputs depend on input 0.
+  bool UsesFirst() const {
+    return !together_.inputs.empty() && together_.inputs[0] == 0;
+  }
   // Whether all outputs have this shape.
   bool HaveShape(const FusedShapes::Run& shapes, const Shape& shape) const {
     for (size_t k = 0; k < candidates_.size(); ++k) {

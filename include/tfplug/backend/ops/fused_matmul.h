@@ -44,7 +44,7 @@ class FusedMatMulKernel final : public FusedMapKernel {
       shapes.SetInput(i, inputs[i]);
     }
     TFPLUG_RETURN_IF_ERROR(shapes.Infer());
-    if (HaveShape(shapes, shape) && together_.inputs[0] == 0) {
+    if (HaveShape(shapes, shape) && UsesFirst()) {
       return RunFused(run, a, b, shape, inputs);
     }
     TFPLUG_ASSIGN_OR_RETURN(inputs[0],

@@ -2,8 +2,10 @@
 #ifndef TFPLUG_BACKEND_OPS_REDUCTION_H_
 #define TFPLUG_BACKEND_OPS_REDUCTION_H_
 
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -19,24 +21,11 @@
 namespace tfplug {
 namespace internal {
 
-// Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any. Of complex numbers, both
-// parts are summed.
-class ReductionKernel : public BackendKernel {
+// What Sum, Mean, Prod, Max, Min, EuclideanNorm, All and Any compute; of
+// complex numbers, for each part.
+class Reducer {
  public:
-  absl::Status Init(KernelConstruction& construction) override {
-    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    return SetUp(construction, op);
-  }
-
-  absl::Status Run(OpRun& run) override {
-    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
-    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
-    return Reduce(run, axes, absl::MakeConstSpan(&x, 1));
-  }
-
- protected:
-  // Sets the reduction of elements in memory.
-  absl::Status SetUp(KernelConstruction& construction, const std::string& op) {
+  absl::Status Init(KernelConstruction& construction, const std::string& op) {
     TFPLUG_ASSIGN_OR_RETURN(keep_dims_,
                             construction.GetAttr<bool>("keep_dims"));
     DataType type = DataType::kBool;
@@ -45,6 +34,7 @@ class ReductionKernel : public BackendKernel {
     }
     type = PartType(type);
     is_mean_ = op == "Mean";
+    is_norm_ = op == "EuclideanNorm";
     reduction_.kind = op == "Prod"                 ? ReduceKind::kProduct
                       : op == "Max" || op == "Any" ? ReduceKind::kMax
                       : op == "Min" || op == "All" ? ReduceKind::kMin
@@ -56,104 +46,140 @@ class ReductionKernel : public BackendKernel {
           type == DataType::kUint32 || type == DataType::kUint64;
       computed = is_unsigned ? DataType::kUint64 : DataType::kInt64;
     }
-    if (op == "EuclideanNorm") {
-      TFPLUG_ASSIGN_OR_RETURN(
-          reduction_.map,
-          MakeExpression({type}, {computed}, [](Value x) { return x * x; }));
-      TFPLUG_ASSIGN_OR_RETURN(
-          reduction_.finish,
-          MakeExpression({computed}, {type}, [](Value x) { return Sqrt(x); }));
-      return absl::OkStatus();
-    }
-    TFPLUG_ASSIGN_OR_RETURN(reduction_.map, CastExpression(type, computed));
-    if (!is_mean_) {
-      const int bits = type == DataType::kInt8    ? 7
-                       : type == DataType::kInt16 ? 15
-                                                  : 0;
-      const bool is_bounded = bits != 0 && (op == "Max" || op == "Min");
-      TFPLUG_ASSIGN_OR_RETURN(
-          reduction_.finish, MakeExpression({computed}, {type}, [&](Value x) {
-            if (!is_bounded) return x;
-            // The result of no elements is that of the narrow type.
-            return Min(Max(x, -(1 << bits)), (1 << bits) - 1);
-          }));
-      return absl::OkStatus();
+    if (op == "Max" || op == "Min") {
+      bits_ = type == DataType::kInt8 ? 7 : type == DataType::kInt16 ? 15 : 0;
     }
     TFPLUG_ASSIGN_OR_RETURN(
-        reduction_.finish,
-        MakeExpression({computed, computed}, {type},
-                       [](Value sum, Value count) { return sum / count; }));
+        reduction_.map, is_norm_ ? MakeExpression({type}, {computed},
+                                                  [](Value x) { return x * x; })
+                                 : CastExpression(type, computed));
+    ExpressionBuilder finish;
+    finish.Output(AddResult(finish), type);
+    TFPLUG_ASSIGN_OR_RETURN(reduction_.finish, std::move(finish).Build());
     return absl::OkStatus();
   }
 
-  // Reduces what reduction_.map computes from the elements of views with the
-  // same dimensions.
-  absl::Status Reduce(OpRun& run, const Ints& axes,
-                      absl::Span<const Operand> views) {
-    const Operand& x = views[0];
+  // The reduction of elements in memory.
+  const Reduction& reduction() const { return reduction_; }
+
+  // Adds the inputs of `finish`, the combined value and the count of a Mean,
+  // and returns the result.
+  Value AddResult(ExpressionBuilder& finish) const {
+    const Value x = finish.Input(reduction_.type());
+    if (is_mean_) return x / finish.Input(reduction_.type());
+    if (is_norm_) return Sqrt(x);
+    // The result of no elements is that of the narrow type.
+    if (bits_ != 0) return Min(Max(x, -(1 << bits_)), (1 << bits_) - 1);
+    return x;
+  }
+
+  // The operands of one run.
+  struct Run {
+    Shape shape;  // of the result
+    // Of the Reduce, with the kept dimensions before the reduced ones; the last
+    // one is the count of a Mean.
+    absl::InlinedVector<Operand, 4> inputs;
+    int64_t count = 1;  // of the elements of a result
     uint64_t is_reduced = 0;
+    bool keeps_dims = false;
+
+    // Returns the output of the Reduce for a view of the result's shape.
+    Operand ToOutput(const Operand& view) const {
+      if (!keeps_dims) return view;
+      Operand output = WithoutDims(view);
+      for (int d = 0; d < view.rank; ++d) {
+        if ((is_reduced >> d & 1) == 0) {
+          output.AddDim(view.dim(d), view.stride(d));
+        }
+      }
+      return output;
+    }
+    // Returns an input of `finish` for a view of the result's shape.
+    Operand ToInput(const Operand& view) const {
+      Operand input = ToOutput(view);
+      while (input.rank < inputs[0].rank) {
+        input.AddDim(inputs[0].dim(input.rank), 0);
+      }
+      return input;
+    }
+  };
+  // Arranges views with the same dimensions, the inputs of reduction().map or
+  // of another map.
+  absl::StatusOr<Run> Arrange(const Ints& axes,
+                              absl::Span<const Operand> views) const {
+    const Operand& x = views[0];
+    Run run;
+    run.keeps_dims = keep_dims_;
     for (int64_t axis : axes) {
       TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
-      if ((is_reduced >> d & 1) != 0) {
+      if ((run.is_reduced >> d & 1) != 0) {
         return absl::InvalidArgumentError(
             "Invalid reduction arguments: Axes contains duplicate dimension: " +
             std::to_string(d));
       }
-      is_reduced |= uint64_t{1} << d;
+      run.is_reduced |= uint64_t{1} << d;
     }
-    Shape shape;
-    int64_t count = 1;
     for (int d = 0; d < x.rank; ++d) {
-      if ((is_reduced >> d & 1) != 0) count *= x.dim(d);
+      const bool reduced = (run.is_reduced >> d & 1) != 0;
+      if (reduced) run.count *= x.dim(d);
+      if (!reduced || keep_dims_) run.shape.add_dim(reduced ? 1 : x.dim(d));
     }
-    absl::InlinedVector<Operand, 4> inputs;
     for (const Operand& view : views) {
-      inputs.push_back(WithoutDims(view));
+      run.inputs.push_back(WithoutDims(view));
       for (const uint64_t reduced : {0, 1}) {
         for (int d = 0; d < x.rank; ++d) {
-          if ((is_reduced >> d & 1) != reduced) continue;
-          inputs.back().AddDim(view.dim(d), view.stride(d));
+          if ((run.is_reduced >> d & 1) != reduced) continue;
+          run.inputs.back().AddDim(view.dim(d), view.stride(d));
         }
       }
-    }
-    for (int d = 0; d < x.rank; ++d) {
-      const bool reduced = (is_reduced >> d & 1) != 0;
-      if (!reduced || keep_dims_) shape.add_dim(reduced ? 1 : x.dim(d));
-    }
-    TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, shape));
-    if (keep_dims_) {
-      Operand squeezed = y;
-      squeezed.rank = 0;
-      for (int d = 0; d < x.rank; ++d) {
-        if ((is_reduced >> d & 1) == 0) {
-          squeezed.AddDim(y.dim(d), y.stride(d));
-        }
-      }
-      y = squeezed;
     }
     if (is_mean_) {
-      inputs.push_back(
-          ScalarOf(reduction_.type(), static_cast<double>(count), inputs[0]));
+      run.inputs.push_back(ScalarOf(
+          reduction_.type(), static_cast<double>(run.count), run.inputs[0]));
     }
-    const auto reduce = [&](Operand to) {
-      return run.launcher().Reduce(reduction_, absl::MakeSpan(inputs),
-                                   absl::MakeSpan(&to, 1));
-    };
-    if (!IsComplex(x.type)) return reduce(y);
-    // As on TensorFlow's CPU, the mean of no complex numbers is 0.
-    if (count == 0) return Fill(run, y, 0);
-    const Operand complex = inputs[0];
-    inputs[0] = PartOf(complex, 0);
-    TFPLUG_RETURN_IF_ERROR(reduce(PartOf(y, 0)));
-    inputs[0] = PartOf(complex, 1);
-    return reduce(PartOf(y, 1));
+    return run;
   }
 
+ private:
   Reduction reduction_;
+  bool keep_dims_ = false, is_mean_ = false, is_norm_ = false;
+  int bits_ = 0;  // of the largest number of a narrow type
+};
+
+class ReductionKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    return reducer_.Init(construction, op);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(Reducer::Run reduce,
+                            reducer_.Arrange(axes, absl::MakeConstSpan(&x, 1)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output,
+                            run.AllocateOutput(0, reduce.shape));
+    const Operand y = reduce.ToOutput(output);
+    const auto reduce_to = [&](Operand to) {
+      return run.launcher().Reduce(reducer_.reduction(),
+                                   absl::MakeSpan(reduce.inputs),
+                                   absl::MakeSpan(&to, 1));
+    };
+    if (!IsComplex(x.type)) return reduce_to(y);
+    // As on TensorFlow's CPU, the mean of no complex numbers is 0.
+    if (reduce.count == 0) return Fill(run, y, 0);
+    const auto inputs = reduce.inputs;  // which a Reduce may simplify in place
+    for (int part : {0, 1}) {
+      reduce.inputs = inputs;
+      reduce.inputs[0] = PartOf(inputs[0], part);
+      TFPLUG_RETURN_IF_ERROR(reduce_to(PartOf(y, part)));
+    }
+    return absl::OkStatus();
+  }
 
  private:
-  bool keep_dims_ = false;
-  bool is_mean_ = false;
+  Reducer reducer_;
 };
 
 // L2Loss: half the sum of squares.

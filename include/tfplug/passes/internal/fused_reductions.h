@@ -22,6 +22,7 @@
 #include "tfplug/kernel/internal/kernel_set.h"
 #include "tfplug/passes/internal/fusable_nodes.h"
 #include "tfplug/passes/internal/fused_cluster.h"
+#include "tfplug/passes/internal/fused_users.h"
 #include "tfplug/passes/internal/regions.h"
 #include "tfplug/passes/internal/replace_pair.h"
 
@@ -29,24 +30,40 @@
 
 namespace tfplug::internal {
 
-// The reductions of element-wise ops whose value nothing else uses. No cycle
-// can be created: all paths from such an op lead through the reduction.
+// The reductions of element-wise ops whose value nothing else uses, and those
+// that only the ops of one cluster use. No cycle can be created: all paths from
+// the ops before a reduction lead through it.
 //
-// The last dimension must be among the reduced ones. On a CPU, other reductions
-// traverse memory in large steps, which takes longer if they read all inputs of
-// the op than if they read its value.
+// Of the former, the last dimension must be among the reduced ones. On a CPU,
+// other reductions traverse memory in large steps, which takes longer if they
+// read all inputs of the op than if they read its value.
 class FusedReductions {
  public:
-  // Finds the reductions before the graph is changed.
+  // Finds the reductions before the graph is changed. Calls log(reduction,
+  // user, reason) for each that could be fused with its users but for the
+  // reason.
+  template <class Log>
   FusedReductions(Graph& graph, const PassContext& context,
-                  const FusableNodes& nodes, const Regions& regions)
-      : graph_(graph), context_(context), nodes_(nodes) {
+                  const FusableNodes& nodes, const Regions& regions, Log log)
+      : graph_(graph),
+        context_(context),
+        nodes_(nodes),
+        users_(graph, context, nodes) {
     if (!context.HasKernel(kFusedReduceOp)) return;
     const KernelSet kernels(context.device_type());
     for (const char* op : kOps) {
       if (!graph.has_op(op)) continue;
       for (const Node node : graph.nodes(op)) {
-        if (CanFuse(node, kernels, regions)) reductions_.push_back(node);
+        if (!IsFusable(node, kernels)) continue;
+        if (HasOwnInput(node, regions)) before_.push_back(node);
+        const Node user = users_.Any(node);
+        if (!user) continue;
+        const char* const reason = users_.WhyNot(node, regions);
+        if (reason == nullptr) {
+          after_.push_back(node);
+        } else {
+          log(node, user, reason);
+        }
       }
     }
   }
@@ -57,19 +74,36 @@ class FusedReductions {
                        [&](const char* op) { return graph.has_op(op); });
   }
 
-  // Replaces them, after the clusters were replaced. Calls log(node) for each
-  // new node.
-  template <class Log>
-  absl::Status Replace(Log log) {
-    for (const Node reduction : reductions_) {
+  // Replaces them, after the clusters were replaced. Calls log(reduction, user,
+  // reason) for each that is not fused with its users, and log_fused(new node,
+  // "before" or "after") for each new node.
+  template <class Log, class LogFused>
+  absl::Status Replace(Log log, LogFused log_fused) {
+    for (const Node reduction : before_) {
       Node map = reduction.input(0).node;
       if (map.op() != kFusedMapOp) {  // a cluster of one op
         TFPLUG_ASSIGN_OR_RETURN(
             map, FusedCluster(graph_, context_, nodes_, {map}).Replace());
       }
       if (!map || !IsOnlyUse(map) || !HasOneResult(map)) continue;
-      TFPLUG_ASSIGN_OR_RETURN(const Node fused, Fuse(map, reduction));
-      log(fused);
+      TFPLUG_ASSIGN_OR_RETURN(const Node fused, FuseBefore(map, reduction));
+      for (Node& node : after_) {
+        if (node == reduction) node = fused;
+      }
+      log_fused(fused, "before");
+    }
+    for (const Node reduction : after_) {
+      TFPLUG_ASSIGN_OR_RETURN(const Node map, users_.Find(reduction, log));
+      if (!map) continue;
+      if (reduction.num_inputs() + map.num_inputs() +
+              static_cast<int>(
+                  map.GetAttr<std::vector<DataType>>("Tout")->size()) >
+          kMaxOperands) {
+        log(reduction, map, "one op would have too many operands");
+        continue;
+      }
+      TFPLUG_ASSIGN_OR_RETURN(const Node fused, FuseAfter(reduction, map));
+      log_fused(fused, "after");
     }
     return absl::OkStatus();
   }
@@ -77,6 +111,7 @@ class FusedReductions {
  private:
   static constexpr const char* kOps[] = {"Sum", "Mean", "Prod", "Max",
                                          "Min", "All",  "Any"};
+  static constexpr int kMaxOperands = 16;
 
   static bool IsOnlyUse(Node node) {
     int count = 0;
@@ -101,20 +136,27 @@ class FusedReductions {
                : has_last(constant->GetElements<int32_t>());
   }
 
-  bool CanFuse(Node node, const KernelSet& kernels,
-               const Regions& regions) const {
-    const Output from = node.input(0);
-    if (!from || !nodes_.Has(from.node) || !IsOnlyUse(from.node) ||
-        from.node.device() != node.device() ||
-        regions.of(from.node) != regions.of(node) ||
-        context_.IsPreserved(node.name()) || node.HasAttr("_kernel") ||
-        !ReducesLast(node, nodes_.ShapeOf(from.node))) {
+  // Whether the kernel of the reduction is made from primitives. The author's
+  // wins.
+  bool IsFusable(Node node, const KernelSet& kernels) const {
+    if (!context_.IsOnDevice(node.device()) || node.HasAttr("_kernel")) {
       return false;
     }
-    // The author's kernel wins over the one made from primitives.
-    const TypeAttr type("T", nodes_.OutputType(from.node));
+    const TypeAttr type("T", TypeOf(node));
     return !kernels.HasAuthors(
         node.op(), absl::MakeConstSpan(&type, node.HasAttr("T") ? 1 : 0));
+  }
+  // Whether nothing else uses the element-wise op that is reduced.
+  bool HasOwnInput(Node node, const Regions& regions) const {
+    const Output from = node.input(0);
+    return from && nodes_.Has(from.node) && IsOnlyUse(from.node) &&
+           from.node.device() == node.device() &&
+           regions.of(from.node) == regions.of(node) &&
+           !context_.IsPreserved(node.name()) &&
+           ReducesLast(node, nodes_.ShapeOf(from.node));
+  }
+  static DataType TypeOf(Node reduction) {
+    return reduction.GetAttr<DataType>("T").value_or(DataType::kBool);
   }
 
   // Whether the op has one result, which depends on an input.
@@ -139,35 +181,76 @@ class FusedReductions {
     return false;
   }
 
-  absl::StatusOr<Node> Fuse(Node map, Node reduction) {
+  absl::StatusOr<Node> AddFused(Node named_like, const char* suffix) {
     TFPLUG_ASSIGN_OR_RETURN(const Node fused,
                             graph_.AddNode(graph_.UniqueName(absl::StrCat(
-                                               reduction.name(), "/fused")),
+                                               named_like.name(), suffix)),
                                            kFusedReduceOp));
-    fused.SetDevice(reduction.device());
-    std::vector<Output> inputs;
-    for (const Input& input : map.inputs()) inputs.push_back(input.from);
-    inputs.push_back(reduction.input(1));
-    TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
-    fused.SetAttr("Tin", *map.GetAttr<std::vector<DataType>>("Tin"));
-    fused.SetAttr("steps", *map.GetAttr<std::vector<std::string>>("steps"));
-    fused.SetAttr("results", *map.GetAttr<std::vector<int64_t>>("results"));
-    fused.SetAttr("reduce", std::string(reduction.op()));
-    fused.SetAttr("T", (*map.GetAttr<std::vector<DataType>>("Tout"))[0]);
+    fused.SetDevice(named_like.device());
+    return fused;
+  }
+  static void CopyMap(Node from, Node fused) {
+    fused.SetAttr("Tin", *from.GetAttr<std::vector<DataType>>("Tin"));
+    fused.SetAttr("steps", *from.GetAttr<std::vector<std::string>>("steps"));
+    fused.SetAttr("results", *from.GetAttr<std::vector<int64_t>>("results"));
+  }
+  static void SetReduction(Node reduction, Node fused) {
+    fused.SetAttr("reduce", reduction.GetAttr<std::string>("reduce").value_or(
+                                std::string(reduction.op())));
+    fused.SetAttr("T", TypeOf(reduction));
     fused.SetAttr(
         "Tidx", reduction.GetAttr<DataType>("Tidx").value_or(DataType::kInt32));
     fused.SetAttr("keep_dims",
                   reduction.GetAttr<bool>("keep_dims").value_or(false));
+  }
+
+  // Return an op in the place of the reduction and of the ops before it, which
+  // have been removed, or of those after it.
+  absl::StatusOr<Node> FuseBefore(Node map, Node reduction) {
+    TFPLUG_ASSIGN_OR_RETURN(const Node fused, AddFused(reduction, "/fused"));
+    std::vector<Output> inputs;
+    for (const Input& input : map.inputs()) inputs.push_back(input.from);
+    inputs.push_back(reduction.input(1));
+    TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
+    SetReduction(reduction, fused);
+    CopyMap(map, fused);
+    fused.SetAttr("Tout", std::vector<DataType>{TypeOf(reduction)});
+    fused.SetAttr(kAfterReduceAttrs.types, std::vector<DataType>());
+    fused.SetAttr(kAfterReduceAttrs.steps, std::vector<std::string>());
+    fused.SetAttr(kAfterReduceAttrs.results, std::vector<int64_t>{0});
     TFPLUG_RETURN_IF_ERROR(
         ReplacePair(graph_, context_, map, reduction, fused));
     TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(map));
+    return fused;
+  }
+  absl::StatusOr<Node> FuseAfter(Node reduction, Node map) {
+    TFPLUG_ASSIGN_OR_RETURN(const Node fused, AddFused(map, "/reduce"));
+    std::vector<Output> inputs;
+    for (const Input& input : reduction.inputs()) inputs.push_back(input.from);
+    SetReduction(reduction, fused);
+    if (reduction.op() == kFusedReduceOp) {
+      CopyMap(reduction, fused);
+    } else {
+      fused.SetAttr("Tin", std::vector<DataType>{TypeOf(reduction)});
+      fused.SetAttr("steps", std::vector<std::string>());
+      fused.SetAttr("results", std::vector<int64_t>{0});
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const std::vector<Output> others,
+        FusedUsers::SetSteps(reduction, map, fused, kAfterReduceAttrs));
+    inputs.insert(inputs.end(), others.begin(), others.end());
+    TFPLUG_RETURN_IF_ERROR(fused.SetInputs(inputs));
+    TFPLUG_RETURN_IF_ERROR(
+        ReplacePair(graph_, context_, reduction, map, fused));
+    TFPLUG_RETURN_IF_ERROR(graph_.RemoveNode(reduction));
     return fused;
   }
 
   Graph& graph_;
   const PassContext& context_;
   const FusableNodes& nodes_;
-  std::vector<Node> reductions_;
+  const FusedUsers users_;
+  std::vector<Node> before_, after_;  // a node can be in both
 };
 
 }  // namespace tfplug::internal

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_INTERNAL_FUSED_USERS_H_
+#define TFPLUG_PASSES_INTERNAL_FUSED_USERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/pass_context.h"
+#include "tfplug/kernel/fused_map.h"
+#include "tfplug/passes/internal/fusable_nodes.h"
+#include "tfplug/passes/internal/fused_cluster.h"
+#include "tfplug/passes/internal/regions.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+// The element-wise ops that use a node, a matrix product or a reduction. If
+// they are one cluster, and nothing else uses the node, they can become one op
+// with it. No cycle can be created: all paths from the node lead through the
+// cluster.
+class FusedUsers {
+ public:
+  FusedUsers(Graph& graph, const PassContext& context,
+             const FusableNodes& nodes)
+      : graph_(graph), context_(context), nodes_(nodes) {}
+
+  // Returns an element-wise op that uses the node, or none.
+  Node Any(Node node) const {
+    Node user;
+    for (const Use& use : node.uses()) {
+      if (!use.is_control() && nodes_.Has(use.node)) user = use.node;
+    }
+    return user;
+  }
+
+  // Returns null if the node may be fused with its users, and otherwise the
+  // reason. To be called before the graph is changed.
+  const char* WhyNot(Node node, const Regions& regions) const {
+    if (context_.IsPreserved(node.name())) return "its value is fetched";
+    for (const Use& use : node.uses()) {
+      if (use.is_control() || !nodes_.Has(use.node)) {
+        return "other nodes use it as well";
+      }
+      if (use.node.device() != node.device()) return "they are on two devices";
+      if (regions.of(use.node) != regions.of(node)) {
+        return "they run in different branches or loops";
+      }
+      if (AreDifferent(nodes_.ShapeOf(node), nodes_.ShapeOf(use.node))) {
+        return "its input is broadcast";
+      }
+    }
+    return nullptr;
+  }
+
+  // Returns the only user, a fused map, after the clusters were replaced. If
+  // there is none, calls log(node, user, reason) and returns no node.
+  template <class Log>
+  absl::StatusOr<Node> Find(Node node, Log log) const {
+    Node user;
+    for (const Use& use : node.uses()) {
+      if (user && user != use.node) {
+        log(node, use.node, "it has several users, which are not one cluster");
+        return Node();
+      }
+      user = use.node;
+    }
+    if (user && IsFusable(user)) {  // a cluster of one op
+      const std::vector<Node> members = {user};
+      return FusedCluster(graph_, context_, nodes_, members).Replace();
+    }
+    if (user && user.op() == kFusedMapOp) return user;
+    log(node, user, "its user is fused with something else");
+    return Node();
+  }
+
+  // Sets the attributes of `fused` to the steps of `map`, of which the value of
+  // `node` becomes the first input. Returns the other inputs.
+  static absl::StatusOr<std::vector<Output>> SetSteps(
+      Node node, Node map, Node fused, const FusedMapAttrs& names) {
+    auto types = *map.GetAttr<std::vector<DataType>>("Tin");
+    std::vector<Output> others;
+    int64_t position = 0;
+    for (const Input& input : map.inputs()) {
+      if (input.from.node == node) {
+        position = input.index;
+      } else {
+        others.push_back(input.from);
+      }
+    }
+    types.erase(types.begin() + position);
+    const auto moved = [&](int64_t value) {
+      return value == position ? 0 : value < position ? value + 1 : value;
+    };
+    auto steps = *map.GetAttr<std::vector<std::string>>("steps");
+    for (std::string& text : steps) {
+      TFPLUG_ASSIGN_OR_RETURN(FusedMap::Step step, FusedMap::ParseStep(text));
+      for (int& arg : step.args) arg = static_cast<int>(moved(arg));
+      text = FusedMap::ToText(step);
+    }
+    auto results = *map.GetAttr<std::vector<int64_t>>("results");
+    for (int64_t& result : results) result = moved(result);
+    fused.SetAttr(names.types, types);
+    fused.SetAttr(names.steps, steps);
+    fused.SetAttr(names.results, results);
+    fused.SetAttr("Tout", *map.GetAttr<std::vector<DataType>>("Tout"));
+    return others;
+  }
+
+ private:
+  // Whether the node is one of the fusable ones. New nodes may have the ids of
+  // those that were replaced.
+  bool IsFusable(Node node) const {
+    return nodes_.Has(node) && node.op() == nodes_.row(node).op;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  const FusableNodes& nodes_;
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_INTERNAL_FUSED_USERS_H_
