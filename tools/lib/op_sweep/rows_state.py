@@ -238,6 +238,19 @@ def _rfft(g):
     g.tensor("input", [*g.shape(high=2, most=3), *sizes])
 
 
+@row("FFTND IFFTND RFFTND IRFFTND")
+def _fft_nd(g):
+    dims = g.integer(1, 4)
+    g.profile = "plain"
+    sizes = [g.integer(1, 6) for _ in range(dims)]
+    batch = g.shape(high=2, most=3)
+    g.put("fft_length", sizes)
+    g.put("axes", [len(batch) + i for i in range(dims)])
+    if g.op[0:2] == "IR":
+        sizes = [*sizes[:-1], sizes[-1] // 2 + 1]
+    g.tensor("input", [*batch, *sizes])
+
+
 @row("SparseTensorDenseMatMul")
 def _sparse_matmul(g):
     rows, inner, cols = g.integer(1, 5), g.integer(1, 5), g.integer(1, 5)

@@ -89,7 +89,7 @@ _ON_HOST = "A device cannot raise an error on the host for values in its memory"
 EXPLAINED = [
     (r".*", r"[Ii]nteger division by zero", _ON_HOST + "; the result is 0"),
     (r".*", r"Integers to negative integer powers", _ON_HOST),
-    (r".*(Resource|Assign|Variable).*|AddN|ZerosLike", r"this TensorFlow .* lacks TF_",
+    (r".*(Resource|Assign|Variable).*|Rng.*|AddN|ZerosLike", r"this TensorFlow .* lacks TF_",
      "A release of TensorFlow lacks a C function; the error names it and the remedy"),
     (r"TensorList.*", r"lists of bool only on its own devices",
      "TensorFlow supports lists of bool only on its own devices; the error names the "
@@ -145,6 +145,8 @@ _WRONG_ON_THE_CPU = [
      "TensorFlow's CPU compares unsigned numbers as signed ones"),
     (r"Erf", r"float64", "TensorFlow's CPU returns NaN for an infinite double"),
 ]
+# Ops of which TensorFlow's CPU leaves the result of an empty input uninitialized.
+_UNINITIALIZED = r"I?R?FFT(2D|3D)?"
 # Rows: a pattern of ops, the type, a function of the device's and of the CPU's numbers that
 # tells where the CPU's are wrong, and what is wrong.
 _ODD_VALUES = [
@@ -165,8 +167,10 @@ def odd_values(op, got, want, different):
     return ""
 
 
-def wrong_on_the_cpu(op, dtype):
+def wrong_on_the_cpu(op, dtype, has_empty_input=False):
     """Returns why a result of the CPU is not compared; "" if it is."""
+    if has_empty_input and re.fullmatch(_UNINITIALIZED, op):
+        return "TensorFlow's CPU does not initialize the result of an empty input"
     for ops, types, reason in _WRONG_ON_THE_CPU:
         if re.fullmatch(ops, op) and re.fullmatch(types, dtype):
             return reason

@@ -12,6 +12,7 @@
 #include "tfplug/backend/ops/einsum.h"
 #include "tfplug/backend/ops/fft.h"
 #include "tfplug/backend/ops/fused_map.h"
+#include "tfplug/backend/ops/generator.h"
 #include "tfplug/backend/ops/math.h"
 #include "tfplug/backend/ops/matmul.h"
 #include "tfplug/backend/ops/multinomial.h"
@@ -37,6 +38,7 @@ inline void AllMathOps(const Registrar& registrar) {
   EinsumOps(registrar);
   FourierOps(registrar);
   FusedMapOps(registrar);
+  GeneratorOps(registrar);
   MatMulOps(registrar);
   MathOps(registrar);
   MultinomialOps(registrar);

@@ -222,7 +222,12 @@ inline absl::Status WrapUpdatesWithoutKernel() {
                            absl::StartsWith(def.op(), "Resource");
     const bool is_ours =
         def.device_type().empty() || def.device_type() == device_type;
-    if (!is_update || !is_ours || !def.IsEnabled()) continue;
+    if (!is_ours || !def.IsEnabled()) continue;
+    // The state of a random generator.
+    if (absl::StartsWith(def.op(), "Rng")) {
+      kept.emplace_back(def.op(), DataType::kInt64);
+    }
+    if (!is_update) continue;
     for (const KernelDef::Constraint& constraint : def.type_constraints()) {
       if (constraint.attr != "dtype" && constraint.attr != "T") continue;
       for (DataType type : constraint.types) kept.emplace_back(def.op(), type);
