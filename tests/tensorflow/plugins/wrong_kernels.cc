@@ -7,6 +7,8 @@
 
 #include "small_device.h"
 #include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/register_op.h"
 #include "tfplug/ops/math.h"
 #include "tfplug/ops/nn.h"
 
@@ -103,6 +105,10 @@ class Maximum : public tfplug::Kernel {
   }
 };
 TFPLUG_REGISTER_KERNEL(Maximum, tfplug::ops::Maximum().T<float>());
+
+// The plug-in has no pass that fuses.
+TFPLUG_REGISTER_OP(tfplug::FusedMapOp());
+TFPLUG_REGISTER_KERNEL(Unary<Negate>, tfplug::KernelDef(tfplug::kFusedMapOp));
 
 }  // namespace
 }  // namespace small

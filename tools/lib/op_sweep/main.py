@@ -90,7 +90,7 @@ def serve(pipe, options):
     except Exception as error:  # pylint: disable=broad-except
         pipe.send(("answer", f"{type(error).__name__}: {error}"))
         return
-    from op_sweep import judge, table  # pylint: disable=unused-import
+    from op_sweep import fused, judge, plan, table  # pylint: disable=unused-import
     place = f"/job:localhost/replica:0/task:0/device:{device}:0"
     while True:
         try:
@@ -106,7 +106,8 @@ def serve(pipe, options):
             if wanted and any(each.kind == wanted for each in verdicts):
                 break
             try:
-                verdicts.append(judge.judge(
+                judge_case = (fused if plan.FUSED.fullmatch(units[at].op) else judge).judge
+                verdicts.append(judge_case(
                     units[at], options.seed, number, place, lambda phase, case:
                     pipe.send(("at", (phase, number, case)))))  # pylint: disable=W0640
             except Exception:  # pylint: disable=broad-except

@@ -4,6 +4,7 @@
 import dataclasses
 import functools
 import itertools
+import re
 import zlib
 
 from tensorflow.core.framework import types_pb2
@@ -22,6 +23,9 @@ _HALVES = {types_pb2.DT_HALF, types_pb2.DT_BFLOAT16}
 _WIDER = {_FLOAT: _DOUBLE, types_pb2.DT_COMPLEX64: types_pb2.DT_COMPLEX128}
 _INTEGERS = [dtypes.as_dtype(name).as_datatype_enum for name in (
     "int8", "int16", "uint8", "uint16", "uint32", "uint64")]
+_REAL_FLOATS = [_FLOAT, _DOUBLE, *sorted(_HALVES)]
+# The ops that only the pass FuseElementwise creates; fused.py judges them.
+FUSED = re.compile(r"TfplugFused(Map|Reduce|MatMul)V\d+")
 # Pairs of types of one op, such as those of Cast, are sampled beyond this number.
 _MOST_PAIRS = 400
 
@@ -118,6 +122,21 @@ def _flat(types):
             for number in (value if isinstance(value, list) else [value])}
 
 
+def has_device_kernel(device_type, op, number, attr="T"):
+    """Returns whether the device computes the op in its own memory."""
+    return number in allowed_types(op, attr) and any(
+        kernel.device_type == device_type and not kernel.host_memory_arg and all(
+            number in each.allowed_values.list.type for each in kernel.constraint
+            if each.name == attr) for kernel in registered(op))
+
+
+def _fused_types(device_type, op):
+    """Returns the types in which the expressions of a fused op begin."""
+    return [number for number in (_REAL_FLOATS if "MatMul" in op else ANY)
+            if has_device_kernel(device_type, "LogicalAnd" if (
+                number == types_pb2.DT_BOOL) else "Maximum", number)]
+
+
 def units(device_type, seed, ops=(), wanted_types=""):
     """Returns the Units of a device, in a fixed order, and the ops that no program
     can use: TensorFlow has no definition of them, or has removed them."""
@@ -126,9 +145,6 @@ def units(device_type, seed, ops=(), wanted_types=""):
         if (kernel.device_type != device_type or kernel.label or
                 ops and kernel.op not in ops):
             continue
-        if kernel.op.startswith(
-                ("TfplugFusedMap", "TfplugFusedReduce", "TfplugFusedMatMul")):
-            continue  # only FuseElementwise creates them; test_fuse_elementwise.py
         definition = op_def_registry.get(kernel.op)
         if definition is None or 0 < definition.deprecation.version <= (
                 versions.GRAPH_DEF_VERSION):
@@ -141,6 +157,8 @@ def units(device_type, seed, ops=(), wanted_types=""):
             if number in allowed_types(kernel.op, each.name)])
             for each in kernel.constraint if each.name not in lists
             and each.allowed_values.list.type]
+        if FUSED.fullmatch(kernel.op):
+            constraints = [("T", _fused_types(device_type, kernel.op))]
         choices = list(itertools.product(*(values for _, values in constraints)))
         if len(choices) > _MOST_PAIRS:
             choices = choices[::-(-len(choices) // _MOST_PAIRS)]
