@@ -3,9 +3,19 @@
 
 #include <tfplug/base/status_macros.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/container/inlined_vector.h"
 
 namespace cuda_like {
+namespace {
+
+// Products of at least as many multiplications are worth a second kernel, which
+// takes microseconds. An estimate; not measured.
+constexpr int64_t kBlasSteps = int64_t{512} * 512 * 512;
+
+}  // namespace
 
 Program::~Program() {
   if (module_ != nullptr) {
@@ -45,6 +55,39 @@ absl::Status Backend::Launch(Stream& stream, Program& program,
   return device.Call(device.driver().cuLaunchKernel, program.function(),
                      grid.groups, 1u, 1u, grid.group_size, 1u, 1u, 0u,
                      stream.handle(), values.data(), nullptr);
+}
+
+absl::Status Backend::MatMul(Stream& stream, tfplug::Launcher& launcher,
+                             const tfplug::Operand& a, const tfplug::Operand& b,
+                             const tfplug::Operand& c) {
+  if (uses_blas_ && stream.device().blas().is_used()) {
+    const std::optional<BlasProduct> product = MakeBlasProduct(a, b, c);
+    if (product.has_value()) {
+      const absl::Status status = stream.blas().Multiply(stream, *product);
+      if (!absl::IsUnimplemented(status)) return status;
+    }
+  }
+  return Compiled::MatMul(stream, launcher, a, b, c);
+}
+
+// A generated kernel applies the expression before it stores the product.
+// cuBLAS multiplies faster, but needs a second kernel for the expression.
+absl::Status Backend::MatMulMap(Stream& stream, tfplug::Launcher& launcher,
+                                const tfplug::Operand& a,
+                                const tfplug::Operand& b,
+                                const tfplug::Expression& expression,
+                                tfplug::Operands inputs,
+                                tfplug::Operands outputs) {
+  const int64_t steps = outputs[0].num_elements() * a.dim(a.rank - 1);
+  tfplug::Operand product = outputs[0];
+  product.type = a.type;
+  if (uses_blas_ && steps >= kBlasSteps && stream.device().blas().is_used() &&
+      MakeBlasProduct(a, b, product).has_value()) {
+    return tfplug::Backend<Stream>::MatMulMap(stream, launcher, a, b,
+                                              expression, inputs, outputs);
+  }
+  return Compiled::MatMulMap(stream, launcher, a, b, expression, inputs,
+                             outputs);
 }
 
 }  // namespace cuda_like

@@ -26,9 +26,13 @@ class Program final : public tfplug::Program {
   CUfunction function_ = nullptr;
 };
 
-// The primitives: sources that tfplug generates, which NVRTC compiles.
+// The primitives: sources that tfplug generates, which NVRTC compiles, and
+// products of matrices by cuBLAS.
 class Backend final : public tfplug::CompiledBackend<Stream, Program> {
  public:
+  // `uses_blas`: false for products by generated kernels only.
+  explicit Backend(bool uses_blas = true) : uses_blas_(uses_blas) {}
+
   tfplug::ProgramCache& Programs(Stream& stream) override {
     return stream.device().programs();
   }
@@ -40,6 +44,18 @@ class Backend final : public tfplug::CompiledBackend<Stream, Program> {
   absl::Status Launch(Stream& stream, Program& program,
                       const tfplug::Grid& grid,
                       const tfplug::KernelArguments& arguments) override;
+
+  absl::Status MatMul(Stream& stream, tfplug::Launcher& launcher,
+                      const tfplug::Operand& a, const tfplug::Operand& b,
+                      const tfplug::Operand& c) override;
+  absl::Status MatMulMap(Stream& stream, tfplug::Launcher& launcher,
+                         const tfplug::Operand& a, const tfplug::Operand& b,
+                         const tfplug::Expression& expression,
+                         tfplug::Operands inputs,
+                         tfplug::Operands outputs) override;
+
+ private:
+  const bool uses_blas_;
 };
 
 }  // namespace cuda_like

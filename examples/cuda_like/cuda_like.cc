@@ -65,6 +65,7 @@ absl::Status Stream::Init() {
 }
 
 Stream::~Stream() {
+  blas_.Destroy(*this);
   if (stream_ != nullptr) {
     device_.Call(device_.driver().cuStreamDestroy, stream_).IgnoreError();
   }
@@ -268,6 +269,8 @@ int64_t Device::MemoryBandwidth() {
          GetAttribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
 }
 
+const BlasLibrary& Device::blas() const { return platform_.blas(); }
+
 absl::Status Device::SynchronizeAllActivity() {
   return Call(driver_.cuCtxSynchronize);
 }
@@ -278,6 +281,11 @@ absl::StatusOr<int> Platform::DeviceCount() {
   int count = 0;
   TFPLUG_RETURN_IF_ERROR(driver_.Call(driver_.cuDeviceGetCount, &count));
   return count;
+}
+
+const BlasLibrary& Platform::blas() {
+  std::call_once(load_blas_, [this] { blas_.Load().IgnoreError(); });
+  return blas_;
 }
 
 }  // namespace cuda_like

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "blas.h"
 #include "driver/driver.h"
 
 // A TensorFlow device on CUDA's driver API. Each class wraps a handle of the
@@ -98,11 +99,13 @@ class Stream final : public tfplug::Stream<Stream, Event, Timer> {
 
   Device& device() const { return device_; }
   CUstream handle() const { return stream_; }
+  Blas& blas() { return blas_; }
 
  private:
   Device& device_;
   const tfplug::StreamOptions options_;
   CUstream stream_ = nullptr;
+  Blas blas_;
 };
 
 class Memory final : public tfplug::Allocator {
@@ -148,13 +151,18 @@ class Device final : public tfplug::Device<Stream, Memory> {
                                       const Event& end) const;
   Epoch epoch();
 
+  // Makes the device's context the calling thread's current one.
+  absl::Status MakeCurrent() const {
+    return driver_.Call(driver_.cuCtxSetCurrent, context_);
+  }
+
   // Calls a function of the driver in the device's context, which it makes the
   // calling thread's current one.
   template <class... Parameters>
   absl::Status Call(
       const tfplug::DriverFunction<CUresult(Parameters...)>& function,
       std::common_type_t<Parameters>... arguments) const {
-    const absl::Status status = driver_.Call(driver_.cuCtxSetCurrent, context_);
+    const absl::Status status = MakeCurrent();
     return status.ok() ? driver_.Call(function, arguments...) : status;
   }
 
@@ -165,6 +173,7 @@ class Device final : public tfplug::Device<Stream, Memory> {
   // The architecture, such as 90 for sm_90.
   int sm() const { return sm_; }
   tfplug::ProgramCache& programs() { return *programs_; }
+  const BlasLibrary& blas() const;
 
  private:
   // Lets this device and a peer copy directly between their memories.
@@ -193,11 +202,15 @@ class Platform final : public tfplug::Platform<Device> {
   absl::StatusOr<int> DeviceCount() override;
 
   const Driver& driver() const { return driver_; }
+  // Loads cuBLAS at the first call, in a fraction of a second.
+  const BlasLibrary& blas();
 
  private:
   friend Device;  // adds itself to devices_
 
   Driver driver_;
+  std::once_flag load_blas_;
+  BlasLibrary blas_;
   std::mutex mutex_;
   std::vector<Device*> devices_;  // those that are initialized
 };

@@ -27,6 +27,7 @@ _FILES = {
         "driver/": "the functions of CUDA's driver API, loaded at run time",
         "my_device.*": "memory, streams and events on these functions",
         "backend.*": "compilation and launch of kernels, whose source tfplug generates",
+        "blas.*": "products of matrices by cuBLAS",
         "timer.*": "the device's own times, for profiles",
         "passes.cc": "the graph passes",
     },

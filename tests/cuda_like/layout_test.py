@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the declarations of examples/cuda_like/driver with cuda.h and nvrtc.h.
+"""Compares the declarations of examples/cuda_like/driver with cuda.h, nvrtc.h and
+cublas_v2.h.
 
-Generates a C++ file that includes both (ours are in a namespace) and consists of
+Generates a C++ file that includes them (ours are in a namespace) and consists of
 static_asserts: each enumerator, type and function. Skipped (exit status 77) if
 NVIDIA's toolkit is not installed; CUDA_HOME names its directory.
 """
@@ -20,6 +21,7 @@ START = """
 #include <type_traits>
 #include "driver/functions.h"
 #include "driver/types.h"
+#include <cublas_v2.h>
 #include <cuda.h>
 #include <nvrtc.h>
 #define SAME_FUNCTION(result, name, parameters) \\
@@ -28,7 +30,13 @@ START = """
   SAME_FUNCTION(CUresult, name##suffix, parameters)
 #define SAME_COMPILER(name, suffix, parameters) \\
   SAME_FUNCTION(nvrtcResult, name##suffix, parameters)
+#define SAME_BLAS(name, parameters) \\
+  SAME_FUNCTION(cublasStatus_t, name, parameters)
+#define SAME_BLAS_TEXT(name, result, parameters) \\
+  SAME_FUNCTION(result, name, parameters)
 CUDA_LIKE_DRIVER_FUNCTIONS(SAME_DRIVER)
+CUDA_LIKE_BLAS_FUNCTIONS(SAME_BLAS)
+CUDA_LIKE_BLAS_TEXTS(SAME_BLAS_TEXT)
 CUDA_LIKE_COMPILER_FUNCTIONS(SAME_COMPILER)
 #define cuGetProcAddress cuGetProcAddress_v2
 SAME_FUNCTION(CUresult, cuGetProcAddress,
@@ -42,7 +50,7 @@ static_assert(CUDA_VERSION >= 12000);
 
 def assertions(text):
     """Yields a static_assert for each enumerator and type in types.h."""
-    for name, value in re.findall(r"^  (\w+) = (\d+),", text, re.M):
+    for name, value in re.findall(r"^  (\w+) = (-?\d+),", text, re.M):
         yield f'static_assert({name} == {value}, "{name}");'
     for name in re.findall(r"^enum (\w+) {", text, re.M):
         yield f"static_assert(std::is_enum_v<{name}>);"
@@ -58,10 +66,11 @@ def assertions(text):
 
 
 def toolkit():
-    """Returns the directory of cuda.h and nvrtc.h, or None."""
+    """Returns the directory of NVIDIA's headers, or None."""
     homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda", "/usr"]
     for include in (pathlib.Path(h) / "include" for h in homes if h):
-        if (include / "cuda.h").is_file() and (include / "nvrtc.h").is_file():
+        if all((include / name).is_file()
+               for name in ("cuda.h", "nvrtc.h", "cublas_v2.h")):
             return include
     return None
 
@@ -80,7 +89,7 @@ def main():
         return SKIPPED
     lines = list(assertions((DRIVER / "types.h").read_text()))
     print(f"{len(lines)} assertions about types, with {include}/cuda.h")
-    assert len(lines) > 70, "types.h was not understood"
+    assert len(lines) > 100, "types.h was not understood"
     source = START + "\n".join(lines) + "\n"
     result = compiles(source, include)
     print(result.stderr)
@@ -88,7 +97,8 @@ def main():
         return 1
     # The comparison itself must be able to fail.
     for right, wrong in (("size_t * free, size_t * total", "int* free, int* total"),
-                         ("CUDA_ERROR_NO_DEVICE = 100", "CUDA_ERROR_NO_DEVICE = 99")):
+                         ("CUDA_ERROR_NO_DEVICE = 100", "CUDA_ERROR_NO_DEVICE = 99"),
+                         ("int64_t ldc", "int ldc")):
         text = START.replace(
             '#include "driver/functions.h"',
             (DRIVER / "functions.h").read_text().replace(right, wrong))

@@ -20,6 +20,8 @@ ENVIRONMENT = {
     "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(FOLDER / "libtfplug_cuda_like.so"),
     "CUDA_LIKE_DRIVER": str(FOLDER / "libcuda_like.so"),
     "TFPLUG_CACHE_DIR": ""}  # Each process compiles its kernels.
+# The emulated driver contains a cuBLAS, which the plug-in uses if it is asked to.
+BLAS = {"CUDA_LIKE_BLAS": ENVIRONMENT["CUDA_LIKE_DRIVER"]}
 
 
 def run(function, *arguments, **environment):
@@ -27,9 +29,10 @@ def run(function, *arguments, **environment):
                        env={**ENVIRONMENT, **environment})
 
 
+@pytest.mark.parametrize("environment", [{}, BLAS], ids=["kernels", "cublas"])
 @pytest.mark.parametrize("name", MODELS)
-def test_keras_trains_as_on_the_cpu(name):
-    device = run(train, name, "device")
+def test_keras_trains_as_on_the_cpu(name, environment):
+    device = run(train, name, "device", **environment)
     assert device.ok, device
     cpu = harness.run(train, name, "CPU", plugin=False)
     assert cpu.ok, cpu
@@ -181,6 +184,148 @@ def test_the_nvrtc_sweep_reports_a_source_that_fails(library, tmp_path):
     result = nvrtc_sweep_of(library, "--sources", str(tmp_path))
     assert result.returncode == 1, result
     assert "bad.cu: sm_90:" in result.stdout and "compiles 1 for" in result.stdout
+
+
+def products(driver):
+    """Returns the number of products that the emulated cuBLAS has computed."""
+    return ctypes.CDLL(driver).cudaLikeBlasProducts()
+
+
+def multiply(driver):
+    """Computes products on the device and the CPU. Returns those that differ, and for
+    each group of products how many there are and how many cuBLAS computed."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    random = np.random.default_rng(0)
+    wrong, counts = [], {}
+
+    def check(group, dtype, shapes, compute):
+        values = [random.integers(-9, 9, shape) / 8 for shape in shapes]
+        results = []
+        before = products(driver)
+        for device in ("CUDA_LIKE", "CPU"):
+            with tf.device(f"/device:{device}:0"):
+                result = compute(*(tf.cast(value, dtype) for value in values))
+                results.append(np.asarray(result.numpy(), np.float64))
+        count = counts.setdefault(group, [0, 0])
+        count[0] += 1
+        count[1] += products(driver) - before
+        # Sums of these values are exact, also in any other order.
+        if not np.allclose(*results, rtol=1e-2 if dtype.size == 2 else 0, atol=0):
+            wrong.append([group, dtype.name, shapes])
+
+    for dtype in (tf.float32, tf.float64, tf.float16, tf.bfloat16):
+        for m, k, n in ((7, 5, 3), (64, 33, 70), (1, 9, 4), (9, 1, 4), (4, 9, 1)):
+            for a in (False, True):
+                for b in (False, True):
+                    shapes = [(k, m) if a else (m, k), (n, k) if b else (k, n)]
+
+                    def product(x, y, a=a, b=b):
+                        return tf.matmul(x, y, transpose_a=a, transpose_b=b)
+                    check("cublas", dtype, shapes, product)
+                    check("cublas", dtype, [(2, 3, *shape) for shape in shapes],
+                          product)
+        check("cublas", dtype, [(6, 4, 5), (5, 7)], tf.matmul)  # one b for all
+        check("empty", dtype, [(0, 4), (4, 5)], tf.matmul)
+        check("empty", dtype, [(3, 0), (0, 5)], tf.matmul)
+        # One a for each row of matrices: no regular distances.
+        check("irregular", dtype, [(2, 1, 4, 5), (2, 3, 5, 6)], tf.matmul)
+    check("integers", tf.int32, [(4, 5), (5, 6)], tf.matmul)
+    check("fused", tf.float32, [(16, 16), (16, 16), (16,)], tf.function(
+        lambda x, w, b: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b))))
+    check("large", tf.float32, [(512, 512), (512, 512), (512,)], tf.function(
+        lambda x, w, b: tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b))))
+    return wrong, counts
+
+
+def test_products_by_cublas():
+    result = run(multiply, BLAS["CUDA_LIKE_BLAS"], **BLAS)
+    assert result.ok, result
+    wrong, counts = result.value
+    assert not wrong
+    assert counts.pop("cublas") == [164, 164]
+    assert counts.pop("large") == [1, 1]
+    assert {used for _, used in counts.values()} == {0}, counts
+
+
+@pytest.mark.parametrize("environment", [{}, {"CUDA_LIKE_BLAS": "off"}])
+def test_products_without_cublas(environment):
+    """libcublas is not used with another driver than NVIDIA's."""
+    result = run(multiply, BLAS["CUDA_LIKE_BLAS"], **environment)
+    assert result.ok, result
+    wrong, counts = result.value
+    assert not wrong
+    assert {used for _, used in counts.values()} == {0}, counts
+    assert "blas" not in result.log.lower(), result.log
+
+
+def failed_product():
+    """Returns the error of a product, if it has one, and the result of the next."""
+    import tensorflow as tf
+    tf.config.set_soft_device_placement(False)
+    with tf.device("/device:CUDA_LIKE:0"):
+        x = tf.constant([[1.0, 2.0]])
+        results = []
+        for _ in range(2):
+            try:
+                results.append(tf.matmul(x, x, transpose_b=True).numpy().tolist())
+            except tf.errors.OpError as error:
+                results.append([type(error).__name__, error.message])
+    return results
+
+
+@pytest.mark.parametrize("function", ["cublasCreate_v2", "cublasSetStream_v2",
+                                      "cublasSetMathMode",
+                                      "cublasGemmStridedBatchedEx_64"])
+def test_a_function_of_cublas_fails(function):
+    error, oom, unsupported = (
+        run(failed_product, CUDA_LIKE_FAULT=f"hook={function},kind={kind}", **BLAS)
+        for kind in ("error", "oom", "unknown"))
+    for result, kind, status in (
+            (error, "InternalError", "CUBLAS_STATUS_EXECUTION_FAILED (13)"),
+            (oom, "ResourceExhaustedError", "CUBLAS_STATUS_ALLOC_FAILED (3)")):
+        assert result.ok, result
+        (name, message), after = result.value
+        assert name == kind and after == [[5.0]], result
+        assert f"{function}: {status}" in message, message
+        assert "CUDA_LIKE_BLAS=off" in message, message
+    assert unsupported.ok and unsupported.value == [[[5.0]], [[5.0]]], unsupported
+
+
+def test_cublas_that_is_named_but_missing():
+    result = run(failed_product, CUDA_LIKE_BLAS="/nonexistent/libcublas.so")
+    assert result.ok, result
+    for name, message in result.value:
+        assert name == "NotFoundError", result
+        assert "/nonexistent/libcublas.so" in message, message
+        assert "CUDA_LIKE_BLAS=off" in message, message
+
+
+def multiply_in_threads(driver):
+    """Returns the number of products of 4 threads on one stream, and wrong results."""
+    import threading
+    import tensorflow as tf
+    wrong = []
+
+    def work(seed):
+        value = np.random.default_rng(seed).integers(-4, 4, (40, 40)).astype(np.float32)
+        with tf.device("/device:CUDA_LIKE:0"):
+            x = tf.constant(value)
+            for _ in range(50):
+                if not np.array_equal(tf.matmul(x, x).numpy(), value @ value):
+                    wrong.append(seed)
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return products(driver), wrong
+
+
+def test_threads_take_turns_with_a_handle():
+    result = run(multiply_in_threads, BLAS["CUDA_LIKE_BLAS"], **BLAS)
+    assert result.ok, result
+    assert result.value == [200, []]
 
 
 def devices():

@@ -18,15 +18,14 @@ constexpr char kRemedy[] =
     "install NVIDIA's driver 525 or newer, or name another one in "
     "CUDA_LIKE_DRIVER";
 
-// Returns the library that the variable names, or the default.
+}  // namespace
+
 std::vector<std::string> LibraryNames(const char* variable,
-                                      std::vector<std::string> names) {
+                                      std::vector<std::string> defaults) {
   const char* const name = std::getenv(variable);
   if (name != nullptr && *name != '\0') return {name};
-  return names;
+  return defaults;
 }
-
-}  // namespace
 
 absl::Status Driver::Load() {
   TFPLUG_ASSIGN_OR_RETURN(const tfplug::Driver library, LoadFunctions());

@@ -5,6 +5,7 @@
 #include <tfplug/base/driver_table.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,6 +13,10 @@
 #include "driver/types.h"
 
 namespace cuda_like {
+
+// Returns the library that an environment variable names, or the defaults.
+std::vector<std::string> LibraryNames(const char* variable,
+                                      std::vector<std::string> defaults);
 
 // NVRTC, CUDA's compiler. Immutable after Load.
 class Compiler final : public tfplug::DriverTable<nvrtcResult> {

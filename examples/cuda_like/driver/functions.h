@@ -81,4 +81,25 @@
   X(nvrtcGetProgramLogSize, , (nvrtcProgram program, size_t * bytes))     \
   X(nvrtcGetProgramLog, , (nvrtcProgram program, char* log))
 
+// The functions of cuBLAS, as of CUDA 12.0: X(name, parameters). The product is
+// that of columns: a matrix of m rows has element (i, j) at i + j * lda.
+#define CUDA_LIKE_BLAS_FUNCTIONS(X)                                       \
+  X(cublasCreate_v2, (cublasHandle_t * handle))                           \
+  X(cublasDestroy_v2, (cublasHandle_t handle))                            \
+  X(cublasSetStream_v2, (cublasHandle_t handle, CUstream stream))         \
+  X(cublasSetMathMode, (cublasHandle_t handle, cublasMath_t mode))        \
+  X(cublasGemmStridedBatchedEx_64,                                        \
+    (cublasHandle_t handle, cublasOperation_t transa,                     \
+     cublasOperation_t transb, int64_t m, int64_t n, int64_t k,           \
+     const void* alpha, const void* a, cudaDataType a_type, int64_t lda,  \
+     long long stride_a, const void* b, cudaDataType b_type, int64_t ldb, \
+     long long stride_b, const void* beta, void* c, cudaDataType c_type,  \
+     int64_t ldc, long long stride_c, int64_t count,                      \
+     cublasComputeType_t compute, cublasGemmAlgo_t algorithm))
+
+// Those with another result: X(name, result, parameters).
+#define CUDA_LIKE_BLAS_TEXTS(X)                                \
+  X(cublasGetStatusName, const char*, (cublasStatus_t status)) \
+  X(cublasGetStatusString, const char*, (cublasStatus_t status))
+
 #endif  // CUDA_LIKE_DRIVER_FUNCTIONS_H_

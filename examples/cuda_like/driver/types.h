@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The types of CUDA's driver API and of NVRTC that the plug-in uses, under
-// their names in cuda.h and nvrtc.h, so that the plug-in compiles without
-// NVIDIA's toolkit. tests/cuda_like/layout_test.py compares them with the
+// The types of CUDA's driver API, NVRTC and cuBLAS that the plug-in uses, under
+// their names in NVIDIA's headers, so that the plug-in compiles without the
+// toolkit. tests/cuda_like/layout_test.py compares them with the
 // toolkit's headers, if it is installed.
 namespace cuda_like {
 
@@ -81,6 +81,39 @@ enum nvrtcResult {
   NVRTC_ERROR_INTERNAL_ERROR = 11,
 };
 using nvrtcProgram = struct _nvrtcProgram*;
+
+enum cublasStatus_t {
+  CUBLAS_STATUS_SUCCESS = 0,
+  CUBLAS_STATUS_NOT_INITIALIZED = 1,
+  CUBLAS_STATUS_ALLOC_FAILED = 3,
+  CUBLAS_STATUS_INVALID_VALUE = 7,
+  CUBLAS_STATUS_ARCH_MISMATCH = 8,
+  CUBLAS_STATUS_EXECUTION_FAILED = 13,
+  CUBLAS_STATUS_INTERNAL_ERROR = 14,
+  CUBLAS_STATUS_NOT_SUPPORTED = 15,
+};
+enum cublasOperation_t {
+  CUBLAS_OP_N = 0,
+  CUBLAS_OP_T = 1,
+};
+enum cublasMath_t {
+  CUBLAS_DEFAULT_MATH = 0,
+  CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16,
+};
+enum cublasComputeType_t {
+  CUBLAS_COMPUTE_32F = 68,
+  CUBLAS_COMPUTE_64F = 70,
+};
+enum cublasGemmAlgo_t {
+  CUBLAS_GEMM_DEFAULT = -1,
+};
+enum cudaDataType {
+  CUDA_R_32F = 0,
+  CUDA_R_64F = 1,
+  CUDA_R_16F = 2,
+  CUDA_R_16BF = 14,
+};
+using cublasHandle_t = struct cublasContext*;
 
 }  // namespace cuda_like
 

@@ -30,6 +30,16 @@ CUDA_LIKE_DRIVER_FUNCTIONS(CUDA_LIKE_DECLARE)
 CUDA_LIKE_COMPILER_FUNCTIONS(CUDA_LIKE_DECLARE)
 #undef CUDA_LIKE_DECLARE
 
+#define CUDA_LIKE_DECLARE(name, parameters) \
+  extern "C" CUDA_LIKE_EXPORT cublasStatus_t name parameters;
+CUDA_LIKE_BLAS_FUNCTIONS(CUDA_LIKE_DECLARE)
+#undef CUDA_LIKE_DECLARE
+
+#define CUDA_LIKE_DECLARE(name, result, parameters) \
+  extern "C" CUDA_LIKE_EXPORT result name parameters;
+CUDA_LIKE_BLAS_TEXTS(CUDA_LIKE_DECLARE)
+#undef CUDA_LIKE_DECLARE
+
 }  // namespace cuda_like
 
 #endif  // CUDA_LIKE_EMULATOR_EXPORTS_H_

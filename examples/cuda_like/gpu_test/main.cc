@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "generated_kernels.h"
+#include "products.h"
 
 extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
                               tfplug::capi::TF_Status*);
@@ -36,24 +37,38 @@ int main(int argc, char** argv) {
     return 1;
   }
   bool passed = true;
-  cuda_like::Backend backend;
+  bool has_blas = false;
+  cuda_like::Backend kernels(false), with_blas;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     auto device = (*host)->Device(ordinal);
     if (!Report("Creation", device.status())) return 1;
     auto& stream = *static_cast<cuda_like::Stream*>(
         static_cast<void*>((*device)->compute().handle()));
     std::printf("Device %d: %s\n", ordinal,
-                backend.Programs(stream).target().name.c_str());
+                kernels.Programs(stream).target().name.c_str());
     tfplug::testing::BackendConformanceOptions options;
     options.seconds = seconds;
     passed &= Report("Conformance of the device",
                      tfplug::testing::CheckDevice(**device, options));
     passed &= Report("Conformance of the backend",
-                     tfplug::testing::CheckBackend(backend, **device, options));
+                     tfplug::testing::CheckBackend(kernels, **device, options));
+    const absl::Status& blas = stream.device().blas().loaded();
+    has_blas = blas.ok();
+    if (has_blas) {
+      passed &=
+          Report("Conformance of the backend with cuBLAS",
+                 tfplug::testing::CheckBackend(with_blas, **device, options));
+    } else {
+      std::printf("No cuBLAS: %s\n", blas.ToString().c_str());
+    }
   }
-  passed &= Report(
-      "Benchmarks",
-      benchmarks::GeneratedKernels(backend, *(*host)->Device(0).value()).Run());
+  tfplug::testing::FakeDevice& first = *(*host)->Device(0).value();
+  passed &=
+      Report("Benchmarks", benchmarks::GeneratedKernels(kernels, first).Run());
+  if (has_blas) {
+    passed &= Report("Products by cuBLAS",
+                     cuda_like::CompareProducts(kernels, with_blas, first));
+  }
   passed &= Report("Problems", (*host)->Problems());
   return passed ? 0 : 1;
 }
