@@ -5,9 +5,12 @@ kernel on the device is an error. test_models.py runs small models, tools/models
 full ones."""
 
 import collections
+import os
 import time
 
-DEVICE, CPU = "/device:SIM:0", "/device:CPU:0"
+# TFPLUG_MODELS_DEVICE is the device's type.
+DEVICE = f"/device:{os.environ.get('TFPLUG_MODELS_DEVICE', 'SIM')}:0"
+CPU = "/device:CPU:0"
 # Some gradients are zero except for rounding errors, such as those of a bias before a
 # batch normalization and of an attention's key bias. Differences are therefore
 # relative to at least this fraction of the largest gradient's norm.
@@ -68,15 +71,21 @@ def _count_ops(tf, context, run):
     return counts
 
 
+def _builder(name):
+    """Returns a function of models.py or more_models.py."""
+    import models
+    import more_models
+    return getattr(models, name, None) or getattr(more_models, name)
+
+
 def compare(name, options, frozen=False):
-    """Compares a model of models.py on both devices, with the same weights: the
+    """Compares a model of models.py or more_models.py on both devices, with the same weights: the
     results of inference, and the loss and all gradients of a training step.
 
     `frozen`: batch normalizations work as in inference. In training they make the
     gradients of a deep network with few images chaotic: if rounding moves one
     activation across the kink of its ReLU, the gradients of all earlier layers
     change, on the CPU as well."""
-    import models
     import numpy as np
     import tensorflow as tf
     from tensorflow.python.eager import context
@@ -84,7 +93,7 @@ def compare(name, options, frozen=False):
     outputs, losses, gradients, seconds, counts = {}, {}, {}, {}, {}
     for device in (DEVICE, CPU):
         with tf.device(device):
-            model, x, y = getattr(models, name)(**options)
+            model, x, y = _builder(name)(**options)
             x, y = tf.constant(x), tf.constant(y)
             infer, differentiate = _functions(tf, model, device, frozen)
             assert infer(x).device.endswith(device)
@@ -131,25 +140,26 @@ def _smooth(model):
     return smooth
 
 
-def gradient_errors(name, options, seeds, smooth=False):
+def gradient_errors(name, options, seeds, smooth=False, policy="float32"):
     """Returns the errors of the gradients of a training step, with batch
     normalizations in training mode, for each seed of the weights and inputs.
 
     An error is the norm of all differences from the gradients in float64 on the
     CPU, divided by the norm of those gradients: for the device, for the CPU, and for
     the CPU with the input scaled by 1 + 3e-7; then the difference between device and
-    CPU. `smooth`: with SiLU in place of ReLU."""
+    CPU. `smooth`: with SiLU in place of ReLU. `policy`: the dtype policy, except for
+    the gradients in float64."""
     import keras
     import models
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
 
-    def make(device, floatx):
+    def make(device, floatx, policy):
         keras.config.set_floatx(floatx)
-        keras.config.set_dtype_policy(floatx)
+        keras.config.set_dtype_policy(policy)
         with tf.device(device):
-            model, x, y = getattr(models, name)(**options)
+            model, x, y = _builder(name)(**options)
             model = _smooth(model) if smooth else model
             labels = tf.constant(y)
         _, differentiate = _functions(tf, model, device)
@@ -163,9 +173,9 @@ def gradient_errors(name, options, seeds, smooth=False):
 
         return model, x, run
 
-    model, x, cpu = make(CPU, "float32")
-    _, _, device = make(DEVICE, "float32")
-    _, _, exact = make(CPU, "float64")
+    model, x, cpu = make(CPU, "float32", policy)
+    _, _, device = make(DEVICE, "float32", policy)
+    _, _, exact = make(CPU, "float64", "float64")
     rows = []
     for seed in range(seeds):
         models.draw_weights(model, seed)

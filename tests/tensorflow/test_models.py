@@ -5,6 +5,7 @@ full ones."""
 
 import harness
 import model_runs
+import optimizer_runs
 import pytest
 
 STRICT = {"CPU_SIM_STRICT": "1"}
@@ -18,8 +19,12 @@ MODELS = {
     "lstm": {},
     "gru_unrolled": {},
     "transformer": {},
+    "bidirectional": {},
+    "seq2seq": {},
+    "decoder": {},
+    "unet": {"size": 32},
 }
-FROZEN = {"mobilenet_v2", "resnet50"}  # see model_runs.compare
+FROZEN = {"mobilenet_v2", "resnet50", "unet"}  # see model_runs.compare
 INFERENCE, GRADIENTS = 1e-4, 1e-3  # largest relative differences
 
 
@@ -51,6 +56,17 @@ def test_digits_are_learned():
     assert ours.value["accuracy"] >= 0.97
     np.testing.assert_allclose(ours.value["losses"][:20],
                                cpus.value["losses"][:20], rtol=1e-3)
+
+
+def test_optimizers():
+    names = list(optimizer_runs.OPTIMIZERS)
+    assert len(names) >= 24
+    for name, result in zip(names, harness.run_each(
+            optimizer_runs.compare, [[n, SIM0] for n in names], env=STRICT)):
+        assert result.ok, f"{name}: {result}"
+        found = result.value
+        assert found["fell"] != 0, f"{name}: nothing was trained"
+        assert found["loss"] <= 1e-5 and found["weights"] <= 1e-4, f"{name}: {found}"
 
 
 @pytest.fixture(scope="module", name="split")

@@ -10,17 +10,23 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/tensorflow"), str(ROOT / "examples/demo")]
 import harness  # noqa: E402
+import optimizer_runs  # noqa: E402
 import model_runs  # noqa: E402
 
-STRICT = {"CPU_SIM_STRICT": "1"}
+STRICT = {"CPU_SIM_STRICT": "1"}  # only the device may access its memory
 SIM0, SIM1, CPU = "/device:SIM:0", "/device:SIM:1", "/device:CPU:0"
+DEVICE = model_runs.DEVICE[len("/device:"):]
 # True: with frozen normalizations, see model_runs.compare.
 MODELS = [("mlp", False), ("cnn", False), ("mobilenet_v2", True),
           ("resnet50", True), ("lstm", False), ("lstm_unrolled", False),
-          ("gru", False), ("gru_unrolled", False), ("transformer", False)]
+          ("gru", False), ("gru_unrolled", False), ("bidirectional", False),
+          ("seq2seq", False), ("transformer", False), ("decoder", False),
+          ("efficientnet_v2_b0", True), ("convnext_tiny", False),
+          ("densenet121", True), ("unet", True)]
 # With batch normalization in training, compared with float64.
 DEEP = {"mobilenet_v2": {"size": 160, "batch": 8},
         "resnet50": {"size": 128, "batch": 8}}
+MIXED = {"unet": {"size": 32, "batch": 8}, "densenet121": {"size": 64, "batch": 4}}
 SEEDS = 3
 LARGEST_RATIO = 2.0  # of the device's error to the CPU's
 TITLES = {
@@ -29,8 +35,15 @@ TITLES = {
     "lstm_unrolled": "LSTM classifier, unrolled", "gru": "GRU classifier",
     "gru_unrolled": "GRU classifier, unrolled",
     "transformer": "transformer classifier, two blocks",
+    "bidirectional": "bidirectional LSTM, masked",
+    "seq2seq": "seq2seq GRU with attention",
+    "decoder": "attention with a causal mask, two blocks",
+    "efficientnet_v2_b0": "EfficientNetV2B0", "convnext_tiny": "ConvNeXtTiny",
+    "densenet121": "DenseNet121",
+    "unet": "U-Net, Conv2DTranspose and bilinear",
 }
 INFERENCE, GRADIENTS, ACCURACY, EPOCHS = 1e-4, 1e-3, 0.97, 12
+OPTIMIZERS = 1e-3  # largest relative difference
 STEPS = 10000
 
 
@@ -88,12 +101,35 @@ def compare_models(report):
                    f"{found['parameters']:,}", f"{found['inference']:.1e}",
                    f"{found['loss']:.1e}", f"{found['gradients']:.1e}",
                    f"{found['tensors']}, {found['tiny']} of rounding",
-                   f"{ops.get('SIM:0', 0)}, {ops.get('CPU:0', 0)}",
+                   f"{ops.get(DEVICE, 0)}, {ops.get('CPU:0', 0)}",
                    f"{seconds[0] * 1e3:.1f}, {seconds[1] * 1e3:.1f}")
-        report.check(found["inference"] <= INFERENCE, f"{title}: inference")
+        report.check(found["inference"] <= INFERENCE,
+                     f"{title}: inference")
         report.check(found["gradients"] <= GRADIENTS,
                      f"{title}: gradient of {found['worst']}")
-        report.check(ops.get("SIM:0", 0) > 0, f"{title}: nothing on the device")
+        report.check(ops.get(DEVICE, 0) > 0, f"{title}: nothing on the device")
+
+
+def compare_optimizers(report):
+    report.add("", "## Optimizers", "",
+               f"A classifier of sentences (embedding, two dense layers), trained for "
+               f"{optimizer_runs.STEPS} steps on the device and on the CPU with "
+               "`compile(optimizer, loss)` and `train_on_batch`. *Loss*: the largest "
+               "difference, relative to the loss. *Weights*: the norm of the "
+               "difference at the end, relative to the norm of what training changed.")
+    report.table("optimizer", "loss", "weights", "the loss fell by")
+    names = list(optimizer_runs.OPTIMIZERS)
+    for name, result in zip(names, harness.run_each(
+            optimizer_runs.compare, [[n, model_runs.DEVICE] for n in names],
+            env=STRICT)):
+        found = report.value(result, name)
+        if found is None:
+            report.row(name, "failed", "", "")
+            continue
+        report.row(name, f"{found['loss']:.1e}", f"{found['weights']:.1e}",
+                   f"{found['fell']:.1%}")
+        report.check(found["loss"] <= OPTIMIZERS, f"{name}: loss")
+        report.check(found["weights"] <= OPTIMIZERS, f"{name}: weights")
 
 
 def compare_deep_models(report):
@@ -110,45 +146,52 @@ def compare_deep_models(report):
                "device's error relative to float64 must be at most "
                f"{LARGEST_RATIO:g} times the CPU's (root mean square over the "
                "seeds, which determine weights and inputs; for the CPU, with and "
-               "without the scaling).")
+               "without the scaling). The same holds for mixed precision, in which "
+               "each layer rounds to 11 or 8 bits.")
     report.table("model", "input", "seed", "device from float64",
                  "CPU from float64", "CPU, scaled, from float64",
                  "device from CPU")
     for name, options in DEEP.items():
-        for smooth in (True, False):
-            title = TITLES[name] + (", SiLU" if smooth else "")
-            rows = report.value(harness.run(
-                model_runs.gradient_errors, name, options,
-                1 if smooth else SEEDS, smooth,
-                env={**STRICT, "CPU_SIM_MEMORY": "16G"}), title)
-            if rows is None:
-                continue
-            size = options["size"]
-            shape = f"{options['batch']} x {size} x {size} x 3"
-            for seed, row in enumerate(rows):
-                report.row(title, shape, seed, *(f"{e:.1e}" for e in row))
-                report.check(not smooth or row[3] <= GRADIENTS,
-                             f"{title}: gradients, {row[3]:.1e} from the CPU's")
-            device = sum(row[0]**2 for row in rows) / len(rows)
-            cpu = sum(row[1]**2 + row[2]**2 for row in rows) / (2 * len(rows))
-            ratio = (device / cpu)**0.5
-            report.row(title, shape, "all", f"{ratio:.2f} times the CPU's",
-                       "", "", "")
-            report.check(ratio <= LARGEST_RATIO, f"{title}: {ratio:.2f} times "
-                         "the CPU's error relative to float64")
+        compare_gradients(report, TITLES[name] + ", SiLU", name, options, 1, True)
+        compare_gradients(report, TITLES[name], name, options, SEEDS)
+    for name, options in MIXED.items():
+        for policy in ("mixed_float16", "mixed_bfloat16"):
+            compare_gradients(report, f"{TITLES[name]}, {policy}", name, options,
+                              SEEDS, policy=policy)
+
+
+def compare_gradients(report, title, name, options, seeds, smooth=False,
+                      policy="float32"):
+    rows = report.value(harness.run(
+        model_runs.gradient_errors, name, options, seeds, smooth, policy,
+        env={**STRICT, "CPU_SIM_MEMORY": "16G"}), title)
+    if rows is None:
+        return
+    size = options["size"]
+    shape = f"{options['batch']} x {size} x {size} x 3"
+    for seed, row in enumerate(rows):
+        report.row(title, shape, seed, *(f"{e:.1e}" for e in row))
+        report.check(not smooth or row[3] <= GRADIENTS,
+                     f"{title}: gradients, {row[3]:.1e} from the CPU's")
+    device = sum(row[0]**2 for row in rows) / len(rows)
+    cpu = sum(row[1]**2 + row[2]**2 for row in rows) / (2 * len(rows))
+    ratio = (device / cpu)**0.5
+    report.row(title, shape, "all", f"{ratio:.2f} times the CPU's", "", "", "")
+    report.check(ratio <= LARGEST_RATIO, f"{title}: {ratio:.2f} times the CPU's error "
+                 "relative to float64")
 
 
 def learn_digits(report):
     import numpy as np
     found = {}
-    for device in (SIM0, CPU):
+    for device in (model_runs.DEVICE, CPU):
         found[device] = report.value(harness.run(
             model_runs.learn_digits, device, EPOCHS, env=STRICT),
             f"digits on {device}")
     if None in found.values():
         return
-    losses = [np.array(found[d]["losses"]) for d in (SIM0, CPU)]
-    accuracy = [found[d]["accuracy"] for d in (SIM0, CPU)]
+    losses = [np.array(found[d]["losses"]) for d in (model_runs.DEVICE, CPU)]
+    accuracy = [found[d]["accuracy"] for d in (model_runs.DEVICE, CPU)]
     difference = np.abs(losses[0] / losses[1] - 1)
     report.add("", "## The digits' CNN, trained", "",
                f"Adam, {EPOCHS} epochs of {len(losses[0]) // EPOCHS} steps, "
@@ -158,7 +201,7 @@ def learn_digits(report):
                f"of the first 20 losses is {difference[:20].max():.1e}; later, "
                "rounding errors grow, as with any other order of summation.")
     report.check(accuracy[0] >= ACCURACY, f"digits: {accuracy[0]:.2%}")
-    draw_digits(losses, accuracy, found[SIM0]["predictions"])
+    draw_digits(losses, accuracy, found[model_runs.DEVICE]["predictions"])
 
 
 def draw_digits(losses, accuracy, predictions):
@@ -215,31 +258,37 @@ def run_long(report):
                          f"{title}: host memory grows: {host}")
 
 
-PARTS = {"models": compare_models, "deep": compare_deep_models,
+PARTS = {"models": compare_models, "optimizers": compare_optimizers,
+         "deep": compare_deep_models,
          "digits": learn_digits, "split": split_models, "memory": run_long}
-PAGE = """# Whole models on the device
+ONLY_CPU_SIM = ("split", "memory")  # which need its settings
+PAGE = """# Whole models on {device}
 
-Written by `tools/models --write docs/measured/models.md`: stock TensorFlow
-{tensorflow}, examples/cpu_sim, soft placement off (an op without a kernel is an
-error), device memory that the host cannot access.
+Written by `{command}`: stock TensorFlow {tensorflow}, examples/{device}, soft placement
+off (an op without a kernel is an error).
 
 """
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs whole models.")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--device", choices=["cpu_sim", "opencl", "cuda_like"],
+                        default="cpu_sim", help="the first option, if any")
+    parser.add_argument("--only", nargs="+", choices=PARTS)
     parser.add_argument("--write", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     report = Report()
-    for part in options.only:
-        PARTS[part](report)
+    for part in options.only or PARTS:
+        if options.only or options.device == "cpu_sim" or part not in ONLY_CPU_SIM:
+            PARTS[part](report)
     for complaint in report.complaints:
         print("FAILED:", complaint, file=sys.stderr)
     if options.write and not report.complaints:
         import importlib.metadata
         options.write.write_text(
-            PAGE.format(tensorflow=importlib.metadata.version("tensorflow-cpu"))
+            PAGE.format(device=options.device,
+                        command=" ".join(["tools/models", *sys.argv[1:]]),
+                        tensorflow=importlib.metadata.version("tensorflow-cpu"))
             + "\n".join(report.lines).strip() + "\n")
     return 1 if report.complaints else 0
 
