@@ -5,7 +5,6 @@
 #include <tfplug/backend/compiled.h>
 
 #include <mutex>
-#include <string>
 
 #include "opencl.h"
 

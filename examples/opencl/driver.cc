@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -30,9 +29,8 @@ static void LoadVendors() {
   for (const auto& entry : std::filesystem::directory_iterator(
            folder != nullptr ? folder : "/etc/OpenCL/vendors", error)) {
     std::ifstream file(entry.path());
-    std::string library;
-    if (std::getline(file, library)) {
-      // A driver that cannot be loaded has no devices.
+    // A driver that cannot be loaded has no devices.
+    for (std::string library; std::getline(file, library);) {
       tfplug::LoadDriver({library}).status().IgnoreError();
     }
   }

@@ -7,7 +7,6 @@
 #include <tfplug/base/driver_table.h>
 #include <tfplug/base/status_macros.h>
 
-#include <string>
 #include <vector>
 
 // OpenCL, loaded at run time.

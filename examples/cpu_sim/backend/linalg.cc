@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/ops/linalg.h>
-#include <tfplug/backend/ops/special.h>
+#include <tfplug/backend/ops/all_eigen.h>
 #include <tfplug/backend/register.h>
 
 #include "backend/backend.h"
 
-TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::LinalgOps,
-                        tfplug::SpecialOps);
+TFPLUG_REGISTER_BACKEND(cpu_sim::Backend, tfplug::AllEigenOps);
