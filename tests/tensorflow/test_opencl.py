@@ -3,6 +3,7 @@
 on the CPU."""
 
 import harness
+import model_runs
 import numpy as np
 import opencl_cases as cases
 import pytest
@@ -29,6 +30,14 @@ def test_training_equals_the_cpu():
     for on_device, on_cpu in zip(device[1], cpu[1]):
         np.testing.assert_allclose(on_device, on_cpu, rtol=1e-4, atol=1e-5)
     assert "OPENCL" in device[2] or device[2] == "", device[2]
+
+
+def test_recurrent_layers_stay_on_the_device():
+    # Masks are lists of bool, gradients sums of lists, the initializer a QR.
+    found = run(model_runs.compare, "bidirectional", {}, TFPLUG_MODELS_DEVICE="OPENCL")
+    assert found["inference"] <= 1e-5 and found["gradients"] <= 1e-5, found
+    assert found["spread"] > 0
+    assert set(found["ops"]) == {"OPENCL:0"}
 
 
 def test_out_of_memory():

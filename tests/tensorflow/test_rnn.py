@@ -143,8 +143,8 @@ def _skip_without_loops(results):
 
 def test_loops_stay_loops(results):
     """The gradients of loops need sums of tensor lists, which TensorFlow supports on
-    its own devices only; masks are lists of bool. Passes of cpu_sim replace both (see
-    list_gradients.h and bool_lists.h in examples/cpu_sim/passes)."""
+    its own devices only; masks are lists of bool. Passes replace both: see
+    lower_list_gradients.h and cast_bool_lists.h."""
     _skip_without_loops(results)
     for kind in ("LSTM", "GRU", "LSTM, masked"):
         ops = results[kind][0].value["ops"]

@@ -105,6 +105,11 @@ struct OptimizerSettings {
   // of reading it from a list on the device. Has no effect for TensorFlow's own
   // device types (CPU, GPU, TPU).
   bool recompute_loop_values = true;
+  // Runs CastBoolLists (passes/cast_bool_lists.h) and LowerListGradients
+  // (passes/lower_list_gradients.h) after the author's passes: loops over lists
+  // of tensors, and their gradients, run on the device. Has no effect for
+  // TensorFlow's own device types (CPU, GPU, TPU).
+  bool replace_list_ops = true;
 };
 
 }  // namespace tfplug

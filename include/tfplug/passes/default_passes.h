@@ -9,11 +9,13 @@
 #include "tfplug/base/internal/release.h"
 #include "tfplug/graph/internal/pipeline.h"
 #include "tfplug/graph/optimizer_settings.h"
+#include "tfplug/passes/cast_bool_lists.h"
 #include "tfplug/passes/disable_xla.h"
 #include "tfplug/passes/fuse_elementwise.h"
 #include "tfplug/passes/internal/pass_list.h"
 #include "tfplug/passes/keep_conditions_on_host.h"
 #include "tfplug/passes/keep_to_own_kernels.h"
+#include "tfplug/passes/lower_list_gradients.h"
 #include "tfplug/passes/lower_variable_updates.h"
 #include "tfplug/passes/recompute_loop_values.h"
 #include "tfplug/passes/report_fallback.h"
@@ -59,6 +61,10 @@ inline void AppendLastPasses(std::string_view device_type,
                              const OptimizerSettings& settings,
                              std::vector<PassEntry>& entries) {
   if (!IsPluggable(device_type)) return;
+  if (settings.replace_list_ops) {
+    entries.push_back(MakePassEntry<CastBoolLists>());
+    entries.push_back(MakePassEntry<LowerListGradients>());
+  }
   if (FuseElementwise::IsEnabled(settings.fuse_elementwise)) {
     entries.push_back(MakePassEntry<FuseElementwise>());
   }

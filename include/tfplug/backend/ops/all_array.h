@@ -21,6 +21,7 @@
 #include "tfplug/backend/ops/sparse_rows.h"
 #include "tfplug/backend/ops/sparse_segment.h"
 #include "tfplug/backend/ops/sparse_tensor.h"
+#include "tfplug/backend/ops/tensor_lists.h"
 #include "tfplug/backend/ops/variables.h"
 #include "tfplug/backend/ops/where.h"
 #include "tfplug/backend/registrar.h"
@@ -29,8 +30,8 @@
 
 namespace tfplug {
 
-// Registers the families of arrays: shapes, slices, indices, sorting and
-// variables.
+// Registers the families of arrays: shapes, slices, indices, sorting,
+// lists and variables.
 inline void AllArrayOps(const Registrar& registrar) {
   ArrayOps(registrar);
   ConcatOps(registrar);
@@ -51,6 +52,7 @@ inline void AllArrayOps(const Registrar& registrar) {
   SparseRowOps(registrar);
   SparseSegmentOps(registrar);
   SparseTensorOps(registrar);
+  TensorListOps(registrar);
   VariableOps(registrar);
   WhereOps(registrar);
 }

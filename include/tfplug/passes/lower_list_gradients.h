@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PASSES_LOWER_LIST_GRADIENTS_H_
+#define TFPLUG_PASSES_LOWER_LIST_GRADIENTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/capability.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/graph/graph.h"
+#include "tfplug/graph/graph_pass.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Makes gradients of loops over lists of tensors, as in Keras' recurrent
+// layers, work on a device in releases that do not export the C functions which
+// kernels for them need (2.19 to 2.21; backend/ops/tensor_lists.h). The two ops
+// that have kernels only on TensorFlow's own devices become ops that TensorFlow
+// has for every device:
+//
+//   ZerosLike(list) -> a list of the same length whose elements have no value,
+//                      which all ops read as zeros
+//   AddN(list, a list of zeros except element i, which is x)
+//                   -> list with x added to element i
+//
+// The second is also faster: a loop of n steps adds n elements, not n * n.
+//
+// Runs for each device type of a plug-in after the author's passes, if
+// OptimizerSettings::replace_list_ops is true, the default.
+class LowerListGradients : public GraphPass {
+ public:
+  absl::Status Run(Graph& graph, const PassContext& context) override {
+    if (Has(&CApi::TF_AddNVariant) && Has(&CApi::TF_ZerosLikeVariant)) {
+      return absl::OkStatus();
+    }
+    for (const char* op : {"ZerosLike", "AddN"}) {
+      if (!graph.has_op(op)) continue;
+      std::vector<Node> found;
+      for (Node node : graph.nodes(op)) {
+        if (IsOfLists(node) && IsOurs(context, node)) found.push_back(node);
+      }
+      for (Node node : found) {
+        TFPLUG_RETURN_IF_ERROR(op[0] == 'Z' ? LowerZeros(graph, node)
+                                            : LowerSum(graph, node));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Returns whether the node is on this device, or has no device yet (in the
+  // body of a function).
+  static bool IsOurs(const tfplug::PassContext& context, Node node) {
+    return node.device().empty() || context.IsOnDevice(node.device());
+  }
+
+  static bool IsOfLists(Node node) {
+    const auto type = node.GetAttr<DataType>("T");
+    return type.ok() && *type == DataType::kVariant;
+  }
+
+  // Adds a node on the device of `node`, with a name derived from that of
+  // `node`.
+  static absl::StatusOr<Node> AddBeside(Graph& graph, Node node,
+                                        const char* suffix, const char* op,
+                                        const std::vector<Output>& inputs) {
+    const std::string name = std::string(node.name()) + suffix;
+    TFPLUG_ASSIGN_OR_RETURN(Node added,
+                            graph.AddNode(graph.UniqueName(name), op));
+    added.SetDevice(node.device());
+    for (const Output& input : inputs) {
+      TFPLUG_RETURN_IF_ERROR(added.AddInput(input));
+    }
+    return added;
+  }
+
+  // Turns `node` into another op with these inputs, under its old name.
+  static absl::Status ChangeOp(Node node, const char* op,
+                               const std::vector<Output>& inputs) {
+    node.SetOp(op);
+    for (const auto& [name, value] : node.GetAttrs()) {
+      if (name.substr(0, 1) != "_") node.RemoveAttr(name);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TFPLUG_RETURN_IF_ERROR(node.SetInput(static_cast<int>(i), inputs[i]));
+    }
+    while (node.num_inputs() > static_cast<int>(inputs.size())) {
+      TFPLUG_RETURN_IF_ERROR(node.RemoveInput(node.num_inputs() - 1));
+    }
+    return absl::OkStatus();
+  }
+
+  // Resizing a list to length 0 and back leaves elements without values,
+  // whatever their type and shape.
+  static absl::Status LowerZeros(Graph& graph, Node node) {
+    const Output list = node.input(0);
+    TFPLUG_ASSIGN_OR_RETURN(Node length, AddBeside(graph, node, "/length",
+                                                   "TensorListLength", {list}));
+    // Not a constant, which would need a control input from the loop.
+    TFPLUG_ASSIGN_OR_RETURN(
+        Node zero, AddBeside(graph, node, "/zero", "Sub", {length, length}));
+    zero.SetAttr("T", DataType::kInt32);
+    TFPLUG_ASSIGN_OR_RETURN(
+        Node empty,
+        AddBeside(graph, node, "/empty", "TensorListResize", {list, zero}));
+    return ChangeOp(node, "TensorListResize", {empty, length});
+  }
+
+  // A list of zeros except one element: the gradient of reading that element.
+  struct OneElement {
+    Output index, value, shape;
+    DataType dtype;
+  };
+  static std::optional<OneElement> AsOneElement(Node node) {
+    if (node.op() != "TensorListSetItem" || node.num_inputs() != 3) {
+      return std::nullopt;
+    }
+    const Node reserve = node.input(0).node;
+    const auto dtype = node.GetAttr<DataType>("element_dtype");
+    if (!reserve || reserve.op() != "TensorListReserve" || !dtype.ok()) {
+      return std::nullopt;
+    }
+    return OneElement{node.input(1), node.input(2), reserve.input(0), *dtype};
+  }
+
+  static absl::Status LowerSum(Graph& graph, Node node) {
+    // The sum starts with the one input that is not a OneElement.
+    std::optional<Output> sum;
+    std::vector<OneElement> elements;
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Output input = node.input(i);
+      const auto element = AsOneElement(input.node);
+      if (element && (sum || i + 1 < node.num_inputs())) {
+        elements.push_back(*element);
+      } else if (!sum) {
+        sum = input;
+      } else {
+        return absl::OkStatus();
+      }
+    }
+    if (!sum || elements.empty()) return absl::OkStatus();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      const OneElement& element = elements[i];
+      TFPLUG_ASSIGN_OR_RETURN(
+          Node before, AddBeside(graph, node, "/get", "TensorListGetItem",
+                                 {*sum, element.index, element.shape}));
+      before.SetAttr("element_dtype", element.dtype);
+      TFPLUG_ASSIGN_OR_RETURN(
+          Node after,
+          AddBeside(graph, node, "/add", "AddV2", {before, element.value}));
+      after.SetAttr("T", element.dtype);
+      const std::vector<Output> inputs = {*sum, element.index, after};
+      Node set = node;
+      if (i + 1 < elements.size()) {
+        TFPLUG_ASSIGN_OR_RETURN(
+            set, AddBeside(graph, node, "/set", "TensorListSetItem", inputs));
+      } else {
+        TFPLUG_RETURN_IF_ERROR(ChangeOp(node, "TensorListSetItem", inputs));
+      }
+      set.SetAttr("element_dtype", element.dtype);
+      sum = set;
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PASSES_LOWER_LIST_GRADIENTS_H_
