@@ -14,14 +14,14 @@ import statistics
 import sys
 import time
 
-import building
-
-sys.path.append(str(building.ROOT / "tests/tensorflow"))
-
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE), str(HERE.parent / "tests/tensorflow")]
+import building  # noqa: E402
 import harness  # noqa: E402
 
 WARM_UP = 3  # steps
 CHAIN = 1 << 24  # floats
+CALLS = 8
 MODELS = {
     "mlp": "MLP, five layers, ten variables, Adam",
     "transformer": "transformer of `tests/tensorflow/models.py`, Adam",
@@ -52,10 +52,11 @@ small: most of their time is that of TensorFlow's executor.
 
 ## Memory
 
-`Max((Abs(v) * 2 + 1) * v - 3, v) * v + 4`, a chain of 8 ops on 16M floats, from the call
-of its `tf.function` until an element of the result is on the host, compared with a copy of
-the input in the host's memory by one thread. opencl is PoCL, cuda_like the emulated driver:
-all three compute on the processor, with all {cores} cores.
+`Max((Abs(v) * 2 + 1) * v - 3, v) * v + 4`, a chain of 8 ops on 16M floats, compared with a
+copy of the input in the host's memory by one thread: {calls} calls of its `tf.function`, until
+an element of the last result is on the host, and as many copies. All three devices compute
+on the processor: opencl is PoCL, which uses all {cores} cores; cpu_sim and cuda_like, with
+the emulated driver, use one.
 
 | device | chain, ms | without fusion, ms | copy, ms | chain, compared with the copy |
 |---|--:|--:|--:|--:|
@@ -94,7 +95,7 @@ def time_steps(name, rounds):
 
 
 def time_chain(kind, rounds):
-    """Returns the seconds [with fusion, without, of a copy] of each round."""
+    """Returns the seconds of a call [with fusion, without, of a copy] of each round."""
     import numpy as np
     import tensorflow as tf
     tf.config.set_soft_device_placement(False)
@@ -114,16 +115,22 @@ def time_chain(kind, rounds):
 
     def run(function):
         with tf.device(f"/device:{kind}:0"):
-            return function(x)[:1].numpy()
+            for _ in range(CALLS):
+                y = function(x)
+            y[:1].numpy()
 
-    ways = [*(lambda f=f: run(f) for f in functions), lambda: np.copyto(copy, source)]
+    def copy_all():
+        for _ in range(CALLS):
+            np.copyto(copy, source)
+
+    ways = [*(lambda f=f: run(f) for f in functions), copy_all]
     found = []
     for i in range(rounds + WARM_UP):
         seconds = []
         for way in ways:
             start = time.perf_counter()
             way()
-            seconds.append(time.perf_counter() - start)
+            seconds.append((time.perf_counter() - start) / CALLS)
         if i >= WARM_UP:
             found.append(seconds)
     return found
@@ -168,7 +175,7 @@ def main():
     import importlib.metadata
     text = TEXT.format(
         tensorflow=importlib.metadata.version("tensorflow-cpu"), rounds=args.rounds,
-        cores=os.cpu_count(),
+        cores=os.cpu_count(), calls=CALLS,
         steps="\n".join(steps_row(name, args.rounds) for name in MODELS),
         chains="\n".join(chain_row(name, max(args.rounds // 5, 5))
                          for name in DEVICES))
