@@ -121,16 +121,18 @@ nvrtcResult Compile(_nvrtcProgram& program,
   const std::string library = scratch.File("kernel.so");
   const std::string log = scratch.File("log");
   std::ofstream(source, std::ios::binary) << program.source;
+  const char* const level =
+      emulator::HasWideVectors() ? "-march=x86-64-v3" : "-w";
   const bool compiled =
-      RunCommand({CompilerName(), "-std=c++17", "-O2", "-shared", "-fPIC", "-w",
-                  "-ffp-contract=off", "-fno-math-errno", "-fno-exceptions",
-                  "-o", library, source},
+      RunCommand({CompilerName(), "-std=c++17", "-O2", "-ftree-vectorize",
+                  level, "-shared", "-fPIC", "-w", "-ffp-contract=off",
+                  "-fno-math-errno", "-fno-exceptions", "-o", library, source},
                  log);
   program.log = Read(log);
   if (!compiled) return NVRTC_ERROR_COMPILATION;
   const std::string code = Read(library);
   emulator::BinaryHeader header;
-  std::memcpy(header.magic, emulator::kMagic, sizeof(header.magic));
+  emulator::Magic().copy(header.magic, sizeof(header.magic));
   header.size = code.size();
   program.binary.assign(reinterpret_cast<const char*>(&header), sizeof(header));
   program.binary += code;

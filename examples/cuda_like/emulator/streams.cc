@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "emulator/binary.h"
@@ -93,7 +94,8 @@ class Arguments {
 void* LoadLibrary(const void* image) {
   emulator::BinaryHeader header;
   std::memcpy(&header, image, sizeof(header));
-  if (std::memcmp(header.magic, emulator::kMagic, sizeof(header.magic)) != 0) {
+  if (std::string_view(header.magic, sizeof(header.magic)) !=
+      emulator::Magic()) {
     return nullptr;
   }
   // A file of its own name: dlopen would take another for the same library.
