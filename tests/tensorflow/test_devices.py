@@ -171,13 +171,17 @@ def touch_device_memory():
     import tensorflow as tf
     with tf.device("/device:SIM:0"):
         tf.fill([1000], 7.0).numpy()
-    # Inaccessible mappings are device memory, unless strict mode is off.
-    maps = [line.split() for line in open("/proc/self/maps", encoding="ascii")
-            if "memfd:cpu_sim" in line]
-    maps.sort(key=lambda fields: fields[1] != "---s")
-    assert maps, "no device memory in this process"
-    address = int(maps[0][0].split("-")[0], 16)
-    return len(ctypes.string_at(address, 4))
+    # A forked child inherits none of the device memory (flag "dc"). In strict mode,
+    # TensorFlow's addresses are the largest of these mappings, guards included.
+    found = []
+    for line in open("/proc/self/smaps", encoding="ascii"):
+        fields = line.split()
+        if "-" in fields[0]:
+            mapping = [int(word, 16) for word in fields[0].split("-")]
+        elif fields[0] == "VmFlags:" and "dc" in fields:
+            found.append(mapping)
+    first, end = max(found, key=lambda mapping: mapping[1] - mapping[0])
+    return len(ctypes.string_at((first + end) // 2, 4))
 
 
 def test_strict_memory_crashes_on_a_stray_access():

@@ -10,15 +10,15 @@
 
 namespace cpu_sim::rt {
 
-// The memory of one simulated device: an anonymous file that is mapped twice.
+// The memory of one simulated device.
 //
 //   device address    the address that users of the device hold
 //   private address   the address that the device's own threads access
 //
-// With HostAccess::kNone the device addresses are mapped PROT_NONE: host code
-// that dereferences one crashes at that instruction instead of racing with the
-// device. Both mappings have inaccessible guard regions below and above, and a
-// forked child has neither mapping.
+// With HostAccess::kNone these differ, and nothing is mapped at the device
+// addresses: host code that dereferences one crashes at that instruction
+// instead of racing with the device. There are inaccessible guard regions below
+// and above, and a forked child has none of it.
 //
 // Pages cost nothing until they are written. Immutable and thread-safe.
 class Arena {
