@@ -21,6 +21,7 @@
 #include "tfplug/backend/ops/sparse_rows.h"
 #include "tfplug/backend/ops/sparse_segment.h"
 #include "tfplug/backend/ops/sparse_tensor.h"
+#include "tfplug/backend/ops/sync.h"
 #include "tfplug/backend/ops/tensor_lists.h"
 #include "tfplug/backend/ops/variables.h"
 #include "tfplug/backend/ops/where.h"
@@ -30,8 +31,8 @@
 
 namespace tfplug {
 
-// Registers the families of arrays: shapes, slices, indices, sorting,
-// lists and variables.
+// Registers the families of arrays: shapes, slices, indices, sorting, lists and
+// variables; and the op that waits for the device.
 inline void AllArrayOps(const Registrar& registrar) {
   ArrayOps(registrar);
   ConcatOps(registrar);
@@ -52,6 +53,7 @@ inline void AllArrayOps(const Registrar& registrar) {
   SparseRowOps(registrar);
   SparseSegmentOps(registrar);
   SparseTensorOps(registrar);
+  SyncOps(registrar);
   TensorListOps(registrar);
   VariableOps(registrar);
   WhereOps(registrar);
