@@ -45,10 +45,12 @@ def include_flags(commands, ours):
 
 def find_headers(ours, pattern):
     """Returns the paths of the headers to test, relative to the directory `ours`."""
-    return sorted(
-        str(path.relative_to(ours)) for path in ours.glob(pattern)
-        if path != ours / "tfplug/proto/proto.h"
-        and "Eigen/" not in path.read_text())
+    texts = {str(path.relative_to(ours)): path.read_text()
+             for path in ours.glob(pattern)}
+    eigen = {name for name, text in texts.items() if "<Eigen/" in text}
+    eigen |= {name for name, text in texts.items()
+              if any(f'"{each}"' in text for each in eigen)}
+    return sorted(texts.keys() - eigen - {"tfplug/proto/proto.h"})
 
 
 def compile_source(command, source):

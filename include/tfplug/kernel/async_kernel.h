@@ -43,7 +43,7 @@ class AsyncKernel {
  private:
   friend struct internal::Access;
   internal::RunCache run_cache_;
-  const internal::DoneCallback done_callback_ =
+  [[maybe_unused]] const internal::DoneCallback done_callback_ =
       internal::DoneCallbackOf(internal::CurrentRelease());
 };
 
