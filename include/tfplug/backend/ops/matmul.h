@@ -124,6 +124,8 @@ class MatMulKernel : public BackendKernel {
   // conjugate as well.
   absl::Status MultiplyComplex(OpRun& run, const Operand& a, const Operand& b,
                                const Operand& c) const {
+    // Empty matrices have no parts.
+    if (a.num_elements() == 0) return Fill(run, c, 0);
     const double sign = operands_.is_matrix ? 1 : -1;
     const double sign_a = operands_.transpose_a ? sign : 1;
     const double sign_b = operands_.transpose_b ? sign : 1;

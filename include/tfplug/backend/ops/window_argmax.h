@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "tfplug/backend/internal/elements.h"
 #include "tfplug/backend/internal/windows.h"
 #include "tfplug/backend/ops/window.h"
 #include "tfplug/backend/registrar.h"
@@ -118,14 +119,30 @@ class WindowMaximum {
   Expression store_;
 };
 
-// Adds each update to the element of `y` with its index.
-inline absl::Status ScatterElements(OpRun& run, const Operand& indices,
-                                    const Operand& updates, const Operand& y) {
-  const int64_t n = indices.num_elements();
-  return run.launcher().Scatter(
-      ScatterKind::kAdd, Operand::Dense(indices.data, indices.type, {n}),
-      Operand::Dense(updates.data, updates.type, {n}),
-      Operand::Dense(y.data, y.type, {y.num_elements()}));
+// Sets each element of `y` to the sum of the updates with its index.
+inline absl::Status SumElements(OpRun& run, const Operand& indices,
+                                const Operand& updates, const Operand& y) {
+  Launcher& launcher = run.launcher();
+  const auto flat = [](const Operand& view) {
+    return Operand::Dense(view.data, view.type, {view.num_elements()});
+  };
+  const auto convert = [&](const Operand& from, const Operand& to) {
+    const auto conversion = ConversionOf(from.type, to.type);
+    return conversion.ok() ? launcher.Map(**conversion, {from}, {to})
+                           : conversion.status();
+  };
+  Operand terms = flat(updates), sums = flat(y);
+  const DataType computed = ComputeType(y.type);
+  const bool is_exact = computed == y.type;
+  if (!is_exact) {
+    TFPLUG_ASSIGN_OR_RETURN(terms, launcher.Allocate(computed, DimsOf(terms)));
+    TFPLUG_ASSIGN_OR_RETURN(sums, launcher.Allocate(computed, DimsOf(sums)));
+    TFPLUG_RETURN_IF_ERROR(convert(flat(updates), terms));
+  }
+  TFPLUG_RETURN_IF_ERROR(Fill(run, sums, 0));
+  TFPLUG_RETURN_IF_ERROR(
+      launcher.Scatter(ScatterKind::kAdd, flat(indices), terms, sums));
+  return is_exact ? absl::OkStatus() : convert(sums, flat(y));
 }
 
 // Dilation2D and its gradients.
@@ -176,13 +193,12 @@ class DilationKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand result,
         run.AllocateOutput(0, ShapeOf(is_filter ? filter : x)));
-    TFPLUG_RETURN_IF_ERROR(Fill(run, result, 0));
     if (dy.num_elements() == 0 || result.num_elements() == 0) {
-      return absl::OkStatus();
+      return Fill(run, result, 0);
     }
     TFPLUG_RETURN_IF_ERROR(maximum_.Run(run, x, &filter, windows, positions,
                                         /*maximum=*/{}, indices));
-    return ScatterElements(run, indices, dy, result);
+    return SumElements(run, indices, dy, result);
   }
 
  private:
@@ -271,9 +287,8 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand dx,
                             run.AllocateOutput(0, ShapeOf(x)));
-    TFPLUG_RETURN_IF_ERROR(Fill(run, dx, 0));
     if (dx.num_elements() == 0 || dy.num_elements() == 0) {
-      return absl::OkStatus();
+      return Fill(run, dx, 0);
     }
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand indices,
@@ -284,7 +299,7 @@ class MaxPoolGradWithArgmaxKernel final : public BackendKernel {
          ScalarOf(DataType::kInt64, static_cast<double>(CountOf(x, 1, 4)),
                   argmax)},
         {indices}));
-    return ScatterElements(run, indices, dy, dx);
+    return SumElements(run, indices, dy, dx);
   }
 
  private:
