@@ -185,6 +185,8 @@ def _cases(tf):
         "a reduction of nothing": (lambda x: tf.exp(tf.reduce_sum(x, 0)), [x[:0]], 0, 1),
         "a reduction with other users": (
             lambda x: (lambda s: (s, tf.exp(s) * 2.0))(tf.reduce_sum(x, 1)), [x], 1),
+        "a reduction of no columns": (
+            lambda x, y: tf.tanh(tf.reduce_sum(x, 1)) + y, [x[:, :0], x[:, 0]], 0, 1),
         "a loop": (loop, [x], 1),
         "a branch": (branch, [x, y], 2, 1),
         "the other branch": (branch, [-np.abs(x), y], 2, 1),

@@ -28,6 +28,8 @@ inline absl::StatusOr<void*> PrivateAddress(Stream& stream,
     (reach < 0 ? first : last) += reach;
   };
   for (int d = 0; d < view.rank; ++d) {
+    // A repeated element exists even if there are no repetitions.
+    if (view.stride(d) == 0) continue;
     if (view.dim(d) == 0) return view.data;
     extend(view.dim(d), view.stride(d));
   }

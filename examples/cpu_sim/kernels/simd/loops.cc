@@ -12,6 +12,7 @@
 
 #include <iterator>
 #include <limits>
+#include <type_traits>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #ifdef __F16C__
@@ -39,6 +40,19 @@ bool HasDenormal(int64_t n, const T* x) {
   return found != 0;
 }
 
+// Returns whether the exponential of a number is near the largest float, which
+// Eigen's loop takes for infinite.
+template <typename T>
+bool HasLargeExponent(int64_t n, const T* x) {
+  if (!std::is_same_v<T, float>) return false;
+  unsigned found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    found |= static_cast<unsigned>(x[i] > T(88)) &
+             static_cast<unsigned>(x[i] < T(89));
+  }
+  return found != 0;
+}
+
 // Returns whether Eigen has a loop for the opcode and these numbers.
 template <typename T>
 bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
@@ -46,9 +60,11 @@ bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
   Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> out(y, n);
   switch (opcode) {
     case Opcode::kExp:
+      if (HasLargeExponent(n, x)) return false;
       out = in.exp();
       return true;
     case Opcode::kExpm1:
+      if (HasLargeExponent(n, x)) return false;
       out = in.expm1();
       return true;
     case Opcode::kLog:

@@ -387,6 +387,7 @@ class CropGradBoxesKernel final : public CropKernel {
     TFPLUG_ASSIGN_OR_RETURN(const Operand y,
                             run.AllocateOutput(0, {crops.boxes, 4}));
     if (y.num_elements() == 0) return absl::OkStatus();
+    if (image.num_elements() == 0) return Fill(run, y, 0);
     for (int64_t k = 0; k < 4; ++k) {
       auto inputs = LocationOperands(crops, boxes, index);
       inputs.push_back(gradient);

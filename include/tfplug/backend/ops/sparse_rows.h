@@ -174,6 +174,11 @@ class SparseSliceGradKernel final : public LateHostKernel {
           dy.ToString() + ", " + from.ToString() + ", " + to.ToString() +
           " and " + start.ToString());
     }
+    if (to.dim(0) > from.dim(0)) {
+      return absl::InvalidArgumentError(
+          "output_indices must not have more rows than input_indices, got " +
+          std::to_string(to.dim(0)) + " and " + std::to_string(from.dim(0)));
+    }
     const HostArray& dx = outputs.Add(in[0].type, {from.dim(0)});
     const int64_t rank = from.dim(1);
     const auto is_same = [&](int64_t i, int64_t k) {

@@ -260,6 +260,7 @@ class SparseSplitKernel final : public LateHostKernel {
         CheckAxis(in[0].as<int64_t>()[0], static_cast<int>(x.rank())));
     const auto d = static_cast<size_t>(axis);
     const int64_t size = x.shape[d];
+    TFPLUG_RETURN_IF_ERROR(ToShape(x.shape).status());
     if (parts_ < 1 || parts_ > size) {
       return absl::InvalidArgumentError("num_split must be in [1, " +
                                         std::to_string(size) + "], not " +
