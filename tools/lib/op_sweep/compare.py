@@ -63,6 +63,8 @@ def absolute(case, finite=False):
     result = copy.copy(case)
     result.args = {name: positive(value) if name in names else value
                    for name, value in case.args.items()}
+    if "fused_ops" in case.attrs:  # The activation would hide the size of the terms.
+        result.attrs = {**case.attrs, "fused_ops": case.attrs["fused_ops"][:1]}
     return result
 
 

@@ -136,7 +136,7 @@ class Expression(Numbers):
     def _add_step(self, start, last, shape, cast):
         dtype = self.values_[last].dtype
         dice = self.random.random()
-        if cast and dice < .12:
+        if cast and dice < .12 and self.values_[last].op != "Cast":
             to = self.choice([each for each in _TYPES if self._can_cast(dtype, each)])
             if to != dtype:
                 return self._step("Cast", to, (last,), {"DstT": to})

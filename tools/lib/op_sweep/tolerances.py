@@ -43,9 +43,14 @@ LINEAR = _set(
     "CropAndResizeGradImage FakeQuantWithMinMaxVarsGradient "
     "FakeQuantWithMinMaxVarsPerChannelGradient SparseFillEmptyRowsGrad "
     "RaggedFillEmptyRowsGrad SparseTensorDenseMatMul _FusedConv2D _FusedMatMul "
-    "TensorScatterSub ResourceScatterSub ResourceScatterNdSub EuclideanNorm L2Loss")
+    "TensorScatterSub ResourceScatterSub ResourceScatterNdSub ScatterNdNonAliasingAdd "
+    "EuclideanNorm L2Loss Bincount DenseBincount Dilation2DBackpropInput "
+    "Dilation2DBackpropFilter")
 # The arguments in which the result is linear, if not in all.
 LINEAR_IN = {"CropAndResizeGradImage": ["grads"],
+             "Dilation2DBackpropInput": ["out_backprop"],
+             "Dilation2DBackpropFilter": ["out_backprop"],
+             "DenseBincount": ["weights"], "Bincount": ["weights"],
              "FakeQuantWithMinMaxVarsGradient": ["gradients"],
              "FakeQuantWithMinMaxVarsPerChannelGradient": ["gradients"]}
 # Each element is a sum of products of all others.
@@ -67,7 +72,9 @@ TENSOR_ULPS = 16
 # Of ops that subtract large numbers on the way.
 TENSOR_OP_ULPS = {"FusedBatchNormGrad": 256, "FusedBatchNormGradV2": 256,
                   "FusedBatchNormGradV3": 256, "MatrixDeterminant": 64,
-                  "MatrixInverse": 64, "MatrixSolve": 64}
+                  "MatrixInverse": 64, "MatrixSolve": 64,
+                  # Rounds once for each element before.
+                  "CumulativeLogsumexp": 64}
 # The outputs that are compared, from the first. The others hand numbers from a kernel to
 # that of the gradient, in a form that is private to the two.
 PUBLIC_OUTPUTS = {"FusedBatchNorm": 3, "FusedBatchNormV2": 3, "FusedBatchNormV3": 3,
@@ -145,8 +152,11 @@ _WRONG_ON_THE_CPU = [
      "TensorFlow's CPU compares unsigned numbers as signed ones"),
     (r"Erf", r"float64", "TensorFlow's CPU returns NaN for an infinite double"),
 ]
-# Ops of which TensorFlow's CPU leaves the result of an empty input uninitialized.
-_UNINITIALIZED = r"I?R?FFT(2D|3D)?"
+# Rows: a pattern of ops, what is wrong on the CPU if an input is empty.
+_WRONG_IF_EMPTY = [
+    (r"I?R?FFT(2D|3D)?", "TensorFlow's CPU does not initialize the result of an empty input"),
+    (r"_FusedMatMul", "TensorFlow's CPU leaves out the bias of an empty product"),
+]
 # Rows: a pattern of ops, the type, a function of the device's and of the CPU's numbers that
 # tells where the CPU's are wrong, and what is wrong.
 _ODD_VALUES = [
@@ -169,8 +179,9 @@ def odd_values(op, got, want, different):
 
 def wrong_on_the_cpu(op, dtype, has_empty_input=False):
     """Returns why a result of the CPU is not compared; "" if it is."""
-    if has_empty_input and re.fullmatch(_UNINITIALIZED, op):
-        return "TensorFlow's CPU does not initialize the result of an empty input"
+    for ops, reason in _WRONG_IF_EMPTY if has_empty_input else ():
+        if re.fullmatch(ops, op):
+            return reason
     for ops, types, reason in _WRONG_ON_THE_CPU:
         if re.fullmatch(ops, op) and re.fullmatch(types, dtype):
             return reason
