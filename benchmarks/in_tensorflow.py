@@ -201,9 +201,15 @@ def time_model(name):
 # ---- Kernels -----------------------------------------------------------------
 
 
+OPS_PER_ROUND = 200
+ROUNDS = 15
+
+
 def time_kernels():
-    """Returns {op: {device type: seconds of processor time}} for the ops that take
-    most of a model's step, run eagerly with one thread for kernels."""
+    """Returns {op: {device type: [(seconds, seconds of processor time)]}} for the ops
+    that take most of a model's step, run eagerly with one thread for kernels, and for
+    the same ops on tensors of one element ("op, one element"); a pair is of one op, in
+    one round. The result of a round is one element, read at its end."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -212,30 +218,41 @@ def time_kernels():
     def random(*shape):
         return tf.random.stateless_normal(shape, [1, 2])
 
+    def convolve(x, w):
+        return tf.nn.conv2d(x, w, 1, "SAME")
+
     with tf.device("/device:CPU:0"):
-        weights = random(784, 512)
         cases = {
             "MatMul, 128 x 784 by 784 x 512":
-                (tf.matmul, [random(128, 784), weights]),
+                (tf.matmul, [random(128, 784), random(784, 512)]),
             "Conv2D, 3 x 3, 32 to 64 channels, 64 images of 14 x 14":
-                (lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"),
-                 [random(64, 14, 14, 32), random(3, 3, 32, 64)]),
-            "Sub, 784 x 512": (tf.subtract, [weights, weights]),
-            "Mul by a scalar, 784 x 512": (lambda x: x * 0.01, [weights]),
+                (convolve, [random(64, 14, 14, 32), random(3, 3, 32, 64)]),
+            "Sub, 784 x 512": (tf.subtract, [random(784, 512), random(784, 512)]),
+            "Mul by a scalar, 784 x 512": (tf.multiply, [random(784, 512), random()]),
             "Relu, 128 x 512": (tf.nn.relu, [random(128, 512)]),
         }
+        for name, (op, inputs) in list(cases.items()):
+            cases[f"{name}, one element"] = (
+                op, [random(*(1 for _ in x.shape)) for x in inputs])
+
+    def run(op, inputs):
+        wall, processor = time.perf_counter(), time.process_time()
+        for _ in range(OPS_PER_ROUND):
+            y = op(*inputs)
+        tf.reshape(y, [-1])[0].numpy()
+        return ((time.perf_counter() - wall) / OPS_PER_ROUND,
+                (time.process_time() - processor) / OPS_PER_ROUND)
+
     times = {}
     for name, (op, inputs) in cases.items():
-        times[name] = {}
+        copies = {}
         for kind in ("CPU", "SIM"):
             with tf.device(f"/device:{kind}:0"):
-                inputs = [tf.identity(x) for x in inputs]
-                samples = []
-                for _ in range(10):
-                    start = time.process_time()
-                    for _ in range(10):
-                        y = op(*inputs)
-                    y.numpy()
-                    samples.append((time.process_time() - start) / 10)
-            times[name][kind] = sorted(samples)[len(samples) // 2]
+                copies[kind] = [tf.identity(x) for x in inputs]
+                run(op, copies[kind])  # allocates memory
+        times[name] = {kind: [] for kind in copies}
+        for _ in range(ROUNDS):
+            for kind, on_device in copies.items():
+                with tf.device(f"/device:{kind}:0"):
+                    times[name][kind].append(run(op, on_device))
     return times

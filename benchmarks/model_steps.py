@@ -32,13 +32,14 @@ ratios below 1 are not guaranteed.
 KERNELS = """\
 ## Kernels of the simulated device
 
-The ops that take most of these steps, run eagerly: median processor time per op,
-with the result copied back after every tenth. For small ops the launch is a large
-part of it: TensorFlow does more work for an eager op on a device (see above), and two
-threads are involved.
+The ops that take most of these steps, run eagerly: medians of {rounds} paired rounds of
+{ops} ops, at the end of which one element is read. The last column
+is of the same op on tensors of one element, whose time is that of its launch:
+TensorFlow does more work for an eager op on a device (see above), and two threads are
+involved. Processor time is that of both.
 
-| Op | CPU, ms | cpu_sim, ms | Ratio |
-|---|--:|--:|--:|
+| Op | CPU, us | cpu_sim, us | Ratio | Ratio of processor time | Ratio of the launches |
+|---|--:|--:|--:|--:|--:|
 {rows}
 """
 
@@ -76,6 +77,18 @@ def kernels(folder):
                          env={"TF_ENABLE_ONEDNN_OPTS": "1"})
     if not answer.ok:
         raise SystemExit(f"tools/bench: the kernels failed: {answer}")
-    rows = [f"| {name} | {t['CPU'] * 1e3:.2f} | {t['SIM'] * 1e3:.2f} |"
-            f" {t['SIM'] / t['CPU']:.2f} |" for name, t in answer.value.items()]
-    return KERNELS.format(rows="\n".join(rows)), True
+    times = answer.value
+
+    def ratio(name, which):
+        return statistics.median(sim[which] / cpu[which] for sim, cpu in zip(
+            times[name]["SIM"], times[name]["CPU"]))
+
+    def microseconds(name, kind):
+        return statistics.median(wall for wall, _ in times[name][kind]) * 1e6
+
+    rows = [f"| {name} | {microseconds(name, 'CPU'):.0f} |"
+            f" {microseconds(name, 'SIM'):.0f} | {ratio(name, 0):.2f} |"
+            f" {ratio(name, 1):.2f} | {ratio(f'{name}, one element', 0):.2f} |"
+            for name in times if not name.endswith("one element")]
+    return KERNELS.format(rows="\n".join(rows), rounds=in_tensorflow.ROUNDS,
+                          ops=in_tensorflow.OPS_PER_ROUND), True
