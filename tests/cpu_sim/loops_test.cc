@@ -77,6 +77,30 @@ TEST_CASE("functions of floats handle every element, also in place") {
   CHECK(functions > 30);
 }
 
+TEST_CASE("the result of an element does not depend on its position") {
+  // Near the largest exponential and the smallest logarithm as well.
+  Floats a = DrawFarFromZero(37, /*positive=*/true);
+  a[3] = 88.5f;
+  a[20] = 1e-40f;
+  const auto size = static_cast<int64_t>(a.size());
+  for (int opcode = 0; opcode < tfplug::kOpcodeCount; ++opcode) {
+    if (!IsFunctionOfFloats(static_cast<Opcode>(opcode))) continue;
+    CAPTURE(tfplug::internal::InfoOf(static_cast<Opcode>(opcode)).name);
+    ForEachLevel([&](const SimdCode& code) {
+      Floats all(a.size());
+      LoopsOf(code).compute(opcode, kFloat, kFloat, size, all.data(), a.data(),
+                            a.data(), nullptr);
+      for (size_t i = 0; i < a.size(); ++i) {
+        float one;
+        LoopsOf(code).compute(opcode, kFloat, kFloat, 1, &one, &a[i], &a[i],
+                              nullptr);
+        CAPTURE(i);
+        CHECK((std::isnan(one) ? std::isnan(all[i]) : one == all[i]));
+      }
+    });
+  }
+}
+
 TEST_CASE("NaN, infinities and zeros have the same results in all levels") {
   const float nan = std::nanf(""), inf = HUGE_VALF;
   const Floats a = {nan, 1, nan, inf, 0, -0.0f, -inf, 200},

@@ -68,6 +68,21 @@ def test_copies_between_devices_of_different_plug_ins():
     assert {total for _, _, total in result.value} == {1001000.0}
 
 
+def empty_gradient():
+    """Returns the result of an op with empty memory of its own."""
+    import tensorflow as tf
+    with tf.device("/device:CUDA_LIKE:0"):
+        return tf.raw_ops.SparseSegmentSqrtNGrad(
+            grad=tf.zeros([0, 4]), indices=tf.constant([0, 0]), segment_ids=[0, 0],
+            output_dim0=1).numpy().tolist()
+
+
+def test_no_address_of_empty_memory_reaches_the_driver():
+    result = run(empty_gradient)
+    assert result.ok, result
+    assert result.value == [[0, 0, 0, 0]]
+
+
 def failed_kernel():
     """Returns the error of an op whose kernel the compiler rejects, and the result of
     an op afterwards."""

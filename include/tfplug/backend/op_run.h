@@ -93,6 +93,8 @@ class OpRun : public Scratch {
 
   // Scratch: allocates memory until the end of the run.
   absl::StatusOr<void*> Allocate(int64_t bytes) override {
+    // The address of an empty tensor is no device memory.
+    if (bytes == 0) return static_cast<void*>(nullptr);
     TFPLUG_ASSIGN_OR_RETURN(
         Tensor tensor,
         on_host_ ? context_.AllocateHostTemp(DataType::kUint8, {bytes})

@@ -139,6 +139,7 @@ EXPLAINED = [
     (r"Dilation2D.*|.*Conv.*", r"Computed output size would be negative|filter depth.*: 0 vs",
      "TensorFlow's CPU accepts an image or a filter without elements"),
     (r"Where", r"Unhandled input dimensions", "TensorFlow's CPU supports up to rank 8"),
+    (r"ReverseSequence", r"Unhandled input dimensions", "TensorFlow's CPU supports up to rank 5"),
     (r"ReverseSequence", r"seq_lens\(", _ON_HOST + "; it reads 0"),
     (r"SparseSoftmaxCrossEntropyWithLogits", r"label value",
      _ON_HOST + "; the loss is NaN"),

@@ -10,9 +10,10 @@
 #define tfplug CPU_SIM_PASTE(cpu_sim_tfplug_, CPU_SIM_LEVEL)
 #include <tfplug/backend/internal/host_code.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
-#include <type_traits>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #ifdef __F16C__
@@ -28,63 +29,91 @@ using tfplug::Opcode;
 
 // ---- Functions --------------------------------------------------------------
 
-// Returns whether a positive number is denormal: Eigen's logarithm takes it for
-// the smallest normal one.
-template <typename T>
-bool HasDenormal(int64_t n, const T* x) {
-  unsigned found = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    found |= static_cast<unsigned>(x[i] > 0) &
-             static_cast<unsigned>(x[i] < std::numeric_limits<T>::min());
+// A multiple of every vector. Only whole pieces are computed, so that a result
+// does not depend on the position of its element: what is left after the last
+// vector, Eigen computes with other functions, which round differently.
+constexpr int64_t kPiece = 16;
+using Piece = Eigen::Array<float, kPiece, 1>;
+
+// Sets y = function(x).
+template <typename Function>
+void ForEachPiece(int64_t n, float* y, const float* x, Function function) {
+  int64_t i = 0;
+  for (; i + kPiece <= n; i += kPiece) {
+    const Piece in = Eigen::Map<const Piece>(x + i);
+    Eigen::Map<Piece>(y + i) = function(in);
   }
-  return found != 0;
+  if (i == n) return;
+  Piece in = Piece::Ones();
+  std::copy(x + i, x + n, in.data());
+  const Piece out = function(in);
+  std::copy_n(out.data(), n - i, y + i);
 }
 
-// Returns whether the exponential of a number is near the largest float, which
-// Eigen's loop takes for infinite.
-template <typename T>
-bool HasLargeExponent(int64_t n, const T* x) {
-  if (!std::is_same_v<T, float>) return false;
-  unsigned found = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    found |= static_cast<unsigned>(x[i] > T(88)) &
-             static_cast<unsigned>(x[i] < T(89));
+// Numbers between these two, for which Eigen's function is wrong: it takes the
+// exponential of a number close to 88.7 for infinite, and the logarithm of a
+// denormal number for that of the smallest normal one.
+struct Gap {
+  float low, high;
+
+  unsigned Has(float x) const {
+    return static_cast<unsigned>(x > low) & static_cast<unsigned>(x < high);
   }
-  return found != 0;
+};
+constexpr Gap kGapOfExp = {88, 89};
+constexpr Gap kGapOfLog = {0, std::numeric_limits<float>::min()};
+
+// Sets y = function(x), or y = scalar(x) for a number in the gap.
+template <typename Function, typename Scalar>
+void ForEachPiece(int64_t n, float* y, const float* x, Gap gap,
+                  Function function, Scalar scalar) {
+  unsigned found = 0;
+  for (int64_t i = 0; i < n; ++i) found |= gap.Has(x[i]);
+  if (found == 0) return ForEachPiece(n, y, x, function);
+  ForEachPiece(n, y, x, [&](const Piece& in) {
+    Piece out = function(in);
+    for (int64_t k = 0; k < kPiece; ++k) {
+      if (gap.Has(in[k]) != 0) out[k] = scalar(in[k]);
+    }
+    return out;
+  });
 }
 
-// Returns whether Eigen has a loop for the opcode and these numbers.
-template <typename T>
-bool ComputeFunction(Opcode opcode, int64_t n, T* y, const T* x) {
-  const Eigen::Map<const Eigen::Array<T, 1, Eigen::Dynamic>> in(x, n);
-  Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>> out(y, n);
+// Returns whether there is a function of pieces for the opcode, and computes
+// it.
+bool ComputeFunction(Opcode opcode, int64_t n, float* y, const float* x) {
   switch (opcode) {
     case Opcode::kExp:
-      if (HasLargeExponent(n, x)) return false;
-      out = in.exp();
+      ForEachPiece(
+          n, y, x, kGapOfExp, [](const Piece& in) -> Piece { return in.exp(); },
+          [](float each) { return std::exp(each); });
       return true;
     case Opcode::kExpm1:
-      if (HasLargeExponent(n, x)) return false;
-      out = in.expm1();
+      ForEachPiece(
+          n, y, x, kGapOfExp,
+          [](const Piece& in) -> Piece { return in.expm1(); },
+          [](float each) { return std::expm1(each); });
       return true;
     case Opcode::kLog:
-      if (HasDenormal(n, x)) return false;
-      out = in.log();
+      ForEachPiece(
+          n, y, x, kGapOfLog, [](const Piece& in) -> Piece { return in.log(); },
+          [](float each) { return std::log(each); });
       return true;
     case Opcode::kLog1p:
-      out = in.log1p();
+      ForEachPiece(n, y, x,
+                   [](const Piece& in) -> Piece { return in.log1p(); });
       return true;
     case Opcode::kTanh:
-      out = in.tanh();
+      ForEachPiece(n, y, x, [](const Piece& in) -> Piece { return in.tanh(); });
       return true;
     case Opcode::kSin:
-      out = in.sin();
+      ForEachPiece(n, y, x, [](const Piece& in) -> Piece { return in.sin(); });
       return true;
     case Opcode::kCos:
-      out = in.cos();
+      ForEachPiece(n, y, x, [](const Piece& in) -> Piece { return in.cos(); });
       return true;
     case Opcode::kErf:
-      out = in.erf();
+      ForEachPiece(n, y, x, [](const Piece& in) -> Piece { return in.erf(); });
       return true;
     default:
       return false;
@@ -101,23 +130,23 @@ void Erfc(int64_t n, float* y, const float* x) {
       4.2523324806907e-5,    -2.0278578112534e-5,   -1.624290004647e-6,
       1.303655835580e-6,     1.5626441722e-8,       -8.5238095915e-8,
       6.529054439e-9,        5.059343495e-9,        -9.91364156e-10};
-  constexpr int64_t kPiece = 64;
-  using Piece = Eigen::Array<double, kPiece, 1>;
-  Piece in = Piece::Zero();
-  for (int64_t i = 0; i < n; i += kPiece) {
-    const int64_t some = std::min(kPiece, n - i);
+  constexpr int64_t kDoubles = 64;
+  using Doubles = Eigen::Array<double, kDoubles, 1>;
+  Doubles in = Doubles::Zero();
+  for (int64_t i = 0; i < n; i += kDoubles) {
+    const int64_t some = std::min(kDoubles, n - i);
     for (int64_t k = 0; k < some; ++k) in[k] = x[i + k];
-    const Piece z = in.abs();
-    const Piece t = 2 / (2 + z);
-    const Piece u = 4 * t - 2;
-    Piece d = Piece::Zero(), last = Piece::Zero();
+    const Doubles z = in.abs();
+    const Doubles t = 2 / (2 + z);
+    const Doubles u = 4 * t - 2;
+    Doubles d = Doubles::Zero(), last = Doubles::Zero();
     for (int k = static_cast<int>(std::size(kTerms)) - 1; k > 0; --k) {
-      const Piece next = u * d - last + kTerms[k];
+      const Doubles next = u * d - last + kTerms[k];
       last = d;
       d = next;
     }
-    const Piece value = t * (0.5 * (kTerms[0] + u * d) - last - z * z).exp();
-    const Piece result = (in < 0).select(2 - value, value);
+    const Doubles value = t * (0.5 * (kTerms[0] + u * d) - last - z * z).exp();
+    const Doubles result = (in < 0).select(2 - value, value);
     for (int64_t k = 0; k < some; ++k) {
       y[i + k] = static_cast<float>(in[k] == in[k] ? result[k] : in[k]);
     }
@@ -170,10 +199,10 @@ void Store(int from, int type, int64_t rows, int64_t n, const void* x,
 
 // Rounds floats to half.
 bool Round(int64_t n, float* y, const float* x) {
-  constexpr int64_t kPiece = 512;
-  uint16_t halves[kPiece];
-  for (int64_t i = 0; i < n; i += kPiece) {
-    const int64_t some = std::min(kPiece, n - i);
+  constexpr int64_t kMost = 512;
+  uint16_t halves[kMost];
+  for (int64_t i = 0; i < n; i += kMost) {
+    const int64_t some = std::min(kMost, n - i);
     const HostRows rows = {halves, some, 1};
     Store(static_cast<int>(DataType::kFloat), kHalf, 1, some, x + i, rows);
     Load(kHalf, 1, some, rows, y + i);
