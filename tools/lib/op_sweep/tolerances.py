@@ -107,14 +107,14 @@ EXPLAINED = [
      "TensorFlow's CPU ignores the algorithm of an empty result"),
     (r"Stateless.*V[23]", r"counter shape",
      "TensorFlow's CPU does not check the size of the counter"),
-    (r"Stateless.*Int(V2)?", r"minval and maxval must be 0-D",
+    (r"Stateless.*Int(V2)?", r"minval and maxval must be 0-D|Need minval < maxval",
      "TensorFlow's CPU does not check the range of an empty result"),
     (r"BroadcastTo|.*Segment.*", r"OOM when allocating", "The device has less memory than the host"),
     (r"(Dense)?Bincount", r"must be non-negative", _ON_HOST + "; it is not counted"),
     (r"Conv2DBackprop.*", r"grouped convolutions are not supported on CPU|"
      r"filter_size does not have enough elements",
      "TensorFlow's CPU has no gradients of grouped convolutions"),
-    (r"Conv3D.*", r"Number of channels in filter",
+    (r"Conv3D.*", r"Number of channels in filter|must have the same number of channels",
      "TensorFlow's CPU has no grouped convolutions in 3D"),
     (r"Conv3D", r"filter must not have zero elements",
      "TensorFlow's CPU accepts filters without outputs in 2D only"),
@@ -166,6 +166,8 @@ _ODD_VALUES = [
     (r"(Reciprocal|Inv|Sqrt|Rsqrt)Grad", "float64",
      lambda got, want: np.isinf(got) & np.isnan(want),
      "TensorFlow's CPU multiplies an infinite gradient by a number that it flushed to 0"),
+    (r"(Tanh|Sigmoid)Grad", "float32", lambda got, want: np.isinf(got) & np.isnan(want),
+     "TensorFlow's CPU multiplies an infinite factor by a gradient that it flushed to 0"),
 ]
 
 
