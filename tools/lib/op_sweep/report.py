@@ -31,7 +31,7 @@ class Report:
         """Records an answer; returns tasks that look for a shorter mismatch."""
         at, numbers, wanted = task
         if isinstance(answer, workers.Crash):
-            return self._add_crash(at, numbers, answer)
+            return self._add_crash(at, numbers, wanted, answer)
         if isinstance(answer, str):
             raise RuntimeError(answer)
         further = []
@@ -63,18 +63,23 @@ class Report:
         self._groups.add(group)
         return [(at, _SMALLER, verdict.kind)]
 
-    def _add_crash(self, at, numbers, crash):
+    def _add_crash(self, at, numbers, wanted, crash):
         verdict = judge.Verdict(judge.MISMATCH, "crash", crash.how, crash.case,
                                 str(crash.number))
         rest = numbers[numbers.index(crash.number) + 1:] if crash.number in numbers else []
         further = [(at, rest, "")] if rest else []
+        known = self._mismatches.get((at, "crash"))
         if crash.phase == "CPU":
             self._cpu_crashes.append(f"{self._units[at].op} {crash.number}")
+            # A process may live on for a while after the CPU's kernel overwrote memory.
+            if wanted == "crash" and known and known.number == verdict.number:
+                del self._mismatches[at, "crash"]
             return further
-        known = (at, "crash") in self._mismatches
         if crash.log.strip():
             verdict.text += "; " + crash.log.strip().splitlines()[0][:200]
         more = self._add_mismatch(at, verdict)
+        if not known:
+            more.append((at, [crash.number], "crash"))
         # After two crashes of a unit, its other cases are not run.
         return [] if known else further + more
 
