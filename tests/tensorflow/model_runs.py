@@ -90,7 +90,7 @@ def compare(name, options, frozen=False):
     import tensorflow as tf
     from tensorflow.python.eager import context
     tf.config.set_soft_device_placement(False)
-    outputs, losses, gradients, seconds, counts = {}, {}, {}, {}, {}
+    outputs, losses, gradients, counts = {}, {}, {}, {}
     for device in (DEVICE, CPU):
         with tf.device(device):
             model, x, y = _builder(name)(**options)
@@ -100,11 +100,9 @@ def compare(name, options, frozen=False):
             outputs[device] = infer(x).numpy()
             counts[device] = _count_ops(
                 tf, context, lambda: differentiate(x, y))
-            start = time.monotonic()
             loss, found = differentiate(x, y)
             losses[device] = loss.numpy()
             gradients[device] = [g.numpy() for g in found]
-            seconds[device] = time.monotonic() - start
             names = [v.path for v in model.trainable_variables]
             parameters = model.count_params()
     # In frozen models, no gradient consists of rounding errors only.
@@ -120,7 +118,6 @@ def compare(name, options, frozen=False):
         "loss": _difference(losses[DEVICE], losses[CPU]),
         "gradients": apart[worst], "worst": names[worst],
         "tensors": len(apart), "tiny": int(tiny), "ops": dict(counts[DEVICE]),
-        "seconds": [seconds[DEVICE], seconds[CPU]],
         "spread": float(outputs[CPU].std()),
     }
 

@@ -82,27 +82,23 @@ def compare_models(report):
                "*Gradients*: the norm of the difference relative to the norm of "
                "the tensor, for the tensor for which this ratio is largest. *Of "
                "rounding*: the number of gradient tensors that consist of "
-               "rounding errors only. *Step*: the time of loss and gradients on "
-               "the device and on the CPU, for one call after the first; for "
-               "benchmarks, see bench.md. *Frozen*: batch normalization as in "
-               "inference; for training, see below.")
+               "rounding errors only. *Frozen*: batch normalization as in "
+               "inference; for training, see below. For times, see bench.md.")
     report.table("model", "input", "parameters", "inference", "loss",
-                 "gradients", "gradient tensors", "nodes on the device, the CPU",
-                 "step [ms]")
+                 "gradients", "gradient tensors", "nodes on the device, the CPU")
     for name, frozen in MODELS:
         title = TITLES[name] + (", frozen" if frozen else "")
         found = report.value(harness.run(model_runs.compare, name, {}, frozen,
                                          env=STRICT), title)
         if found is None:
-            report.row(title, *["-"] * 7, "failed")
+            report.row(title, *["-"] * 6, "failed")
             continue
-        ops, seconds = found["ops"], found["seconds"]
+        ops = found["ops"]
         report.row(title, " x ".join(map(str, found["shape"])),
                    f"{found['parameters']:,}", f"{found['inference']:.1e}",
                    f"{found['loss']:.1e}", f"{found['gradients']:.1e}",
                    f"{found['tensors']}, {found['tiny']} of rounding",
-                   f"{ops.get(DEVICE, 0)}, {ops.get('CPU:0', 0)}",
-                   f"{seconds[0] * 1e3:.1f}, {seconds[1] * 1e3:.1f}")
+                   f"{ops.get(DEVICE, 0)}, {ops.get('CPU:0', 0)}")
         report.check(found["inference"] <= INFERENCE,
                      f"{title}: inference")
         report.check(found["gradients"] <= GRADIENTS,
