@@ -34,6 +34,7 @@ NAVIGATION = {
                   "reference/gpu_ops", "reference/capi", "reference/device_abi",
                   "reference/graph_abi", "reference/kernel_api"],
     "Measured": ["measured/tf_matrix", "measured/abi_matrix", "measured/models",
+                 "measured/models_opencl", "measured/models_cuda_like",
                  "measured/bench", "measured/bench_caching_allocator",
                  "measured/bench_graph", "measured/bench_graph_tensorflow",
                  "measured/bench_patterns", "measured/graph_memory",
