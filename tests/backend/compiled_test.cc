@@ -19,6 +19,7 @@
 
 #include "fixture.h"
 #include "minimal_device.h"
+#include "tfplug/backend/reference_backend.h"
 #include "tfplug/testing/backend_conformance.h"
 #include "tfplug/testing/internal/random_views.h"
 
@@ -157,17 +158,21 @@ TEST_CASE("generated kernels conform") {
   }
 }
 
-// Adds 1 to `n` floats.
-absl::Status AddOne(CppBackend& backend, std::vector<float>& x) {
+// Adds 1 to floats, with Map or MapFlat.
+absl::Status AddOne(CppBackend& backend, std::vector<float>& x,
+                    bool is_flat = false) {
   minimal::Stream stream;
   tfplug::HostScratch scratch;
   const auto expression =
       tfplug::MakeExpression({DataType::kFloat}, {DataType::kFloat},
                              [](tfplug::Value value) { return value + 1; });
-  const auto view = tfplug::Operand::Dense(x.data(), DataType::kFloat,
-                                           {static_cast<int64_t>(x.size())});
-  return MakeLauncher(backend, stream, scratch)
-      .Map(*expression, {view}, {view});
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto size = static_cast<int64_t>(x.size());
+  if (is_flat) {
+    return launcher.MapFlat(*expression, {size, 0, {x.data(), x.data()}});
+  }
+  const auto view = tfplug::Operand::Dense(x.data(), DataType::kFloat, {size});
+  return launcher.Map(*expression, {view}, {view});
 }
 
 TEST_CASE("a program serves all sizes, and is compiled once") {
@@ -267,6 +272,73 @@ TEST_CASE("a repeated launch has its own addresses and scalars") {
   CHECK(plans.size() == 36);
 }
 
+// Calls MapFlat with several sizes, expressions and repeated operands, each
+// with two kinds of numbers.
+template <class B>
+void CheckFlat(B& backend) {
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  using tfplug::Value;
+  const auto scale_and_compare = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat, DataType::kBool},
+      [](Value a, Value b) {
+        return std::vector<Value>{a * b, a > b};
+      });
+  const auto sum = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat, DataType::kFloat},
+      {DataType::kFloat}, [](Value a, Value b, Value c) { return a + b + c; });
+  REQUIRE(scale_and_compare.ok());
+  REQUIRE(sum.ok());
+  for (const float number : {1.0f, 5.0f}) {
+    for (const size_t n : {0, 1, 2, 7, 1000}) {
+      std::vector<float> a(n + 1), b(n + 1), y(n + 1, -1), z(n + 1, -1);
+      std::vector<char> greater(n + 1, -1);
+      for (size_t i = 0; i <= n; ++i) {
+        a[i] = number + static_cast<float>(i % 5);
+        b[i] = number * static_cast<float>(i % 3);
+      }
+      const auto size = static_cast<int64_t>(n);
+      for (const uint64_t repeated : {0, 1, 2}) {
+        REQUIRE(launcher.MapFlat(*scale_and_compare,
+                                 {size,
+                                  repeated,
+                                  {a.data(), b.data(), y.data(),
+                                   greater.data()}}) == absl::OkStatus());
+        REQUIRE(
+            launcher.MapFlat(
+                *sum,
+                {size, repeated, {a.data(), b.data(), a.data(), z.data()}}) ==
+            absl::OkStatus());
+        for (size_t i = 0; i < n; ++i) {
+          const float p = a[repeated == 1 ? 0 : i],
+                      q = b[repeated == 2 ? 0 : i];
+          REQUIRE(y[i] == p * q);
+          REQUIRE((greater[i] != 0) == (p > q));
+          REQUIRE(z[i] == p + q + a[i]);
+        }
+        CHECK(y[n] == -1);
+        CHECK(z[n] == -1);
+        CHECK(greater[n] == -1);
+      }
+    }
+  }
+  std::vector<float> x(4);
+  CHECK(launcher.MapFlat(*sum, {4, 0, {x.data(), x.data()}}) ==
+        tfplug::internal::WrongOperands());
+  CHECK(launcher.MapFlat(*sum, {0, 0, {x.data()}}) ==
+        tfplug::internal::WrongOperands());
+}
+
+TEST_CASE("arrays are mapped without a description of their dimensions") {
+  tfplug::ReferenceBackend<minimal::Stream> reference;
+  CheckFlat(reference);
+  CppBackend backend(true, {});
+  CheckFlat(backend);
+  minimal::Stream stream;
+  CHECK(backend.Programs(stream).plans().size() == 4 * 3 * 2);
+}
+
 TEST_CASE("a repeated product has its own addresses and scalars") {
   CppBackend backend(true, {});
   minimal::Stream stream;
@@ -350,10 +422,11 @@ TEST_CASE("threads launch, and more layouts than are kept") {
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       for (size_t size = 1; size <= 1200; ++size) {
         std::vector<float> x(4 * size + 1, 1);
-        if (!AddOne(backend, x).ok() || x.front() != 2 || x.back() != 2) {
+        if (!AddOne(backend, x, t % 2 == 0).ok() || x.front() != 2 ||
+            x.back() != 2) {
           ++wrong;
         }
       }
@@ -365,11 +438,12 @@ TEST_CASE("threads launch, and more layouts than are kept") {
   for (size_t size = 2; size < 8000; size += 2) {
     std::vector<float> x(size, 1);
     REQUIRE(AddOne(backend, x) == absl::OkStatus());
-    REQUIRE(x.back() == 2);
+    REQUIRE(AddOne(backend, x, true) == absl::OkStatus());
+    REQUIRE(x.back() == 3);
   }
   CHECK(backend.compilations == 1);
   CHECK(backend.Programs(stream).plans().size() ==
-        tfplug::internal::PlanCache::kMost);
+        2 * tfplug::internal::PlanCache::kMost);
 }
 
 TEST_CASE("a source that does not compile is kept for the report") {

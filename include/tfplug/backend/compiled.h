@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
@@ -62,7 +63,8 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::Status Map(StreamT& stream, const Expression& expression,
                    Operands inputs, Operands outputs) override {
-    return PlanAndMap(stream, expression, inputs, outputs, nullptr);
+    return PlanAndMap<internal::PlanKey>(stream, expression, inputs, outputs,
+                                         nullptr);
   }
   absl::Status Reduce(StreamT& stream, const Reduction& reduction,
                       Operands inputs, Operands outputs) override {
@@ -81,6 +83,21 @@ class CompiledBackend : public Backend<StreamT> {
     if (known != nullptr) return Repeat(stream, *known, inputs, outputs);
     if (!SimplifyLoops(inputs, outputs)) return absl::OkStatus();
     return PlanAndMap(stream, expression, inputs, outputs, &key);
+  }
+  // The same for arrays, whose dimensions and strides are not compared. `self`
+  // is the author's backend, for a launch without a virtual call.
+  template <class B>
+  ABSL_ATTRIBUTE_ALWAYS_INLINE static absl::Status MapFlat(
+      B& self, StreamT& stream, const Expression& expression,
+      const FlatOperands& operands) {
+    const internal::FlatKey key(expression.fingerprint(), operands);
+    const auto* const known = self.B::Programs(stream).plans().Find(key);
+    if (ABSL_PREDICT_TRUE(known != nullptr)) {
+      const internal::RepeatedLaunch launch(*known, operands);
+      return self.B::Launch(stream, static_cast<ProgramT&>(*known->program),
+                            known->grid, launch.arguments());
+    }
+    return self.PlanAndMapFlat(stream, expression, operands, key);
   }
   absl::Status ReduceLoops(StreamT& stream, const Reduction& reduction,
                            absl::Span<Operand> inputs,
@@ -144,9 +161,9 @@ class CompiledBackend : public Backend<StreamT> {
   }
 
   // Plan and launch, and keep the plan for `key` if it is not null.
+  template <class Key>
   absl::Status PlanAndMap(StreamT& stream, const Expression& expression,
-                          Operands inputs, Operands outputs,
-                          const internal::PlanKey* key) {
+                          Operands inputs, Operands outputs, const Key* key) {
     const Target& target = Programs(stream).target();
     const int rank = outputs[0].rank;
     internal::LaunchPlan plan(target, rank, rank, inputs, outputs);
@@ -155,6 +172,18 @@ class CompiledBackend : public Backend<StreamT> {
     return LaunchPlanned(stream, plan, key, "map", [&] {
       return internal::MapSource(target, plan, expression);
     });
+  }
+  [[gnu::noinline]] absl::Status PlanAndMapFlat(StreamT& stream,
+                                                const Expression& expression,
+                                                const FlatOperands& operands,
+                                                const internal::FlatKey& key) {
+    if (!internal::HaveNumber(operands, expression)) {
+      return internal::WrongOperands();
+    }
+    if (operands.size == 0) return absl::OkStatus();
+    const internal::FlatViews views(expression, operands);
+    return PlanAndMap(stream, expression, views.inputs(), views.outputs(),
+                      &key);
   }
   absl::Status PlanAndReduce(StreamT& stream, const Reduction& reduction,
                              Operands inputs, Operands outputs,
@@ -172,16 +201,16 @@ class CompiledBackend : public Backend<StreamT> {
 
   absl::Status Repeat(StreamT& stream, const internal::KnownLaunch& known,
                       Operands inputs, Operands outputs) {
-    internal::RepeatedLaunch launch(known, inputs, outputs);
+    const internal::RepeatedLaunch launch(known, inputs, outputs);
     return Launch(stream, static_cast<ProgramT&>(*known.program), known.grid,
                   launch.arguments());
   }
 
   // Launches the plan's program, which is built from make_source() at the first
   // launch.
-  template <class MakeSource>
+  template <class Key, class MakeSource>
   absl::Status LaunchPlanned(StreamT& stream, internal::LaunchPlan& plan,
-                             const internal::PlanKey* key, const char* entry,
+                             const Key* key, const char* entry,
                              MakeSource make_source) {
     ProgramCache& programs = Programs(stream);
     Program* program = programs.Find(plan.key());
@@ -191,8 +220,9 @@ class CompiledBackend : public Backend<StreamT> {
       }));
     }
     if (key != nullptr) {
-      programs.plans().Add(*key, {program, plan.grid(), plan.num_offsets() > 0,
-                                  std::string(plan.CommonParameters())});
+      programs.plans().Add(
+          *key, {program, plan.grid(), plan.num_offsets() > 0,
+                 internal::KnownParameters(plan.CommonParameters())});
     }
     return Launch(stream, static_cast<ProgramT&>(*program), plan.grid(),
                   plan.arguments());

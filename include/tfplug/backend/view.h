@@ -110,6 +110,18 @@ struct Operand {
 
 using Operands = absl::Span<const Operand>;
 
+// The operands of a Map of dense arrays with the same dimensions: where neither
+// dimensions nor strides matter, they take little time to describe.
+struct FlatOperands {
+  static constexpr size_t kMost = 32;
+
+  int64_t size;  // elements of each array
+  // Bit k is set if operand k is a single element, which is repeated.
+  uint64_t repeated;
+  // Of the inputs and, after them, the outputs; at most kMost.
+  absl::Span<void* const> addresses;
+};
+
 }  // namespace tfplug
 
 #pragma GCC visibility pop

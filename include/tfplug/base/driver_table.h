@@ -150,7 +150,8 @@ class DriverTable : public internal::DriverSymbols {
   template <class... Parameters>
   absl::Status Call(const DriverFunction<Code(Parameters...)>& function,
                     std::common_type_t<Parameters>... arguments) const {
-    return Check(function(arguments...), function.name);
+    const Code code = function(arguments...);
+    return Check(code, function.name);  // reads the name after the call
   }
 
   // Returns the status of a code that `function` returned.

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "absl/types/span.h"
+#include "tfplug/backend/internal/views.h"
 #include "tfplug/backend/launcher.h"
 #include "tfplug/backend/loops.h"
 
@@ -33,6 +34,20 @@ struct TableOf {
   static B& Self(void* backend) { return *static_cast<B*>(backend); }
   static Stream& On(void* stream) { return *static_cast<Stream*>(stream); }
 
+  static absl::Status MapFlat(void* self, void* stream,
+                              const Expression& expression,
+                              const FlatOperands& operands) {
+    if constexpr (IsCompiled<B>::kMap) {
+      return B::MapFlat(Self(self), On(stream), expression, operands);
+    } else {
+      if (!HaveNumber(operands, expression)) return WrongOperands();
+      if (operands.size == 0) return absl::OkStatus();
+      const FlatViews views(expression, operands);
+      return Self(self).B::Map(On(stream), expression, views.inputs(),
+                               views.outputs());
+    }
+  }
+
   static constexpr PrimitiveTable kTable = {
       [](void* self, void* stream, const Expression& expression,
          absl::Span<Operand> in, absl::Span<Operand> out) {
@@ -43,6 +58,7 @@ struct TableOf {
           return Self(self).B::Map(On(stream), expression, in, out);
         }
       },
+      &MapFlat,
       [](void* self, void* stream, const Reduction& reduction,
          absl::Span<Operand> in, absl::Span<Operand> out) {
         if constexpr (IsCompiled<B>::kReduce) {

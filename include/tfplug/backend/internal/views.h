@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "tfplug/backend/expression.h"
 #include "tfplug/backend/view.h"
@@ -18,6 +19,37 @@ namespace tfplug::internal {
 inline absl::Span<const int64_t> DimsOf(const Operand& view) {
   return absl::MakeConstSpan(view.dims.data(), static_cast<size_t>(view.rank));
 }
+
+// The views of arrays, of the lowest rank.
+class FlatViews {
+ public:
+  // The expression must have as many operands.
+  FlatViews(const Expression& expression, const FlatOperands& operands)
+      : num_inputs_(expression.inputs().size()) {
+    const auto& outputs = expression.outputs();
+    for (size_t k = 0; k < operands.addresses.size(); ++k) {
+      Operand view;
+      view.type = k < num_inputs_ ? expression.inputs()[k]
+                                  : outputs[k - num_inputs_].type;
+      view.data = operands.addresses[k];
+      if (operands.size != 1) {
+        view.AddDim(operands.size, (operands.repeated >> k & 1) == 0 ? 1 : 0);
+      }
+      views_.push_back(view);
+    }
+  }
+
+  Operands inputs() const {
+    return absl::MakeConstSpan(views_).first(num_inputs_);
+  }
+  Operands outputs() const {
+    return absl::MakeConstSpan(views_).subspan(num_inputs_);
+  }
+
+ private:
+  size_t num_inputs_;
+  absl::InlinedVector<Operand, 4> views_;
+};
 
 // Returns the number of elements of the dimensions [begin, end).
 inline int64_t CountOf(const Operand& view, int begin, int end) {

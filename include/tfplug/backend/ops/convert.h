@@ -44,7 +44,8 @@ class CastKernel final : public BackendKernel {
     if (is_same_) return run.context().SetOutput(0, tensor);
     TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
-    return run.launcher().Map(expression_, {x}, {y});
+    return run.launcher().MapFlat(expression_,
+                                  {x.num_elements(), 0, {x.data, y.data}});
   }
 
  private:

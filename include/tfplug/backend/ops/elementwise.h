@@ -150,6 +150,32 @@ inline Operand BroadcastTo(const Operand& view, const Shape& shape) {
 
 namespace internal {
 
+// Runs Map for dense tensors that broadcast to `shape`, which the outputs have.
+// Changes the inputs.
+inline absl::Status MapTensors(Launcher& launcher, const Expression& expression,
+                               const Shape& shape, absl::Span<Operand> inputs,
+                               absl::Span<Operand> outputs) {
+  const size_t count = inputs.size() + outputs.size();
+  std::array<void*, FlatOperands::kMost> addresses;
+  if (count <= addresses.size()) {
+    FlatOperands flat{shape.num_elements(), 0, {addresses.data(), count}};
+    size_t k = 0;
+    for (; k < inputs.size(); ++k) {
+      if (DimsOf(inputs[k]) != shape.dims()) {
+        if (inputs[k].num_elements() != 1) break;
+        flat.repeated |= uint64_t{1} << k;
+      }
+      addresses[k] = inputs[k].data;
+    }
+    if (k == inputs.size()) {
+      for (const Operand& output : outputs) addresses[k++] = output.data;
+      return launcher.MapFlat(expression, flat);
+    }
+  }
+  for (Operand& input : inputs) input = BroadcastTo(input, shape);
+  return launcher.Map(expression, inputs, outputs);
+}
+
 // All rows of all tables in the library.
 inline std::vector<ElementwiseOp>& ElementwiseTable() {
   static auto* const table = new std::vector<ElementwiseOp>;
@@ -195,9 +221,8 @@ class ElementwiseKernel : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         Operand y,
         run.ForwardOrAllocateOutput(0, absl::MakeSpan(kCandidates, n), shape));
-    for (size_t i = 0; i < n; ++i) inputs[i] = BroadcastTo(inputs[i], shape);
-    return run.launcher().Map(expression_, absl::MakeSpan(inputs.data(), n),
-                              absl::MakeSpan(&y, 1));
+    return MapTensors(run.launcher(), expression_, shape,
+                      absl::MakeSpan(inputs.data(), n), absl::MakeSpan(&y, 1));
   }
 
  private:

@@ -96,11 +96,12 @@ class FusedMapKernel : public BackendKernel {
     }
     size_t n = 0;  // in place: the inputs that are used are in their order
     for (int i : together_.inputs) {
-      inputs[n++] = BroadcastTo(inputs[static_cast<size_t>(i)], shape);
+      const auto from = static_cast<size_t>(i);
+      if (from != n) inputs[n] = inputs[from];
+      ++n;
     }
-    return run.launcher().Map(together_.expression,
-                              absl::MakeSpan(inputs).first(n),
-                              absl::MakeSpan(outputs));
+    return MapTensors(run.launcher(), together_.expression, shape,
+                      absl::MakeSpan(inputs).first(n), absl::MakeSpan(outputs));
   }
 
   size_t num_outputs() const { return candidates_.size(); }

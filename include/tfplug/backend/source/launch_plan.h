@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "tfplug/backend/opcodes.h"
 #include "tfplug/backend/source/program.h"
@@ -39,8 +39,8 @@ inline StrideClass ClassOfStride(int64_t stride) {
 }
 inline bool HasAxis(const Operand& operand) { return operand.axis_size > 0; }
 
-// Writes the constant of an operand that is not in memory. Returns its end.
-inline char* WriteScalar(const Operand& operand, char* to) {
+// Returns the parameter for an operand that is not in memory.
+inline uint64_t ScalarParameter(const Operand& operand) {
   uint64_t bits = operand.scalar;
   if (operand.kind == Operand::Kind::kScalar &&
       ComputeType(operand.type) == DataType::kFloat) {
@@ -50,8 +50,7 @@ inline char* WriteScalar(const Operand& operand, char* to) {
     bits = 0;
     std::memcpy(&bits, &narrow, sizeof(narrow));
   }
-  std::memcpy(to, &bits, sizeof(bits));
-  return to + sizeof(bits);
+  return bits;
 }
 
 // One launch of a kernel: its key and its arguments, without allocating. The
@@ -108,10 +107,12 @@ class LaunchPlan {
     return arguments;
   }
 
-  // Returns the parameters after the offsets and scalars.
-  absl::string_view CommonParameters() const {
-    return {scalars_,
-            (size_ + 7) / 8 * 8 - static_cast<size_t>(scalars_ - parameters_)};
+  // Returns the parameters after the offsets and scalars, 8 bytes each.
+  std::vector<uint64_t> CommonParameters() const {
+    const auto begin = static_cast<size_t>(scalars_ - parameters_);
+    std::vector<uint64_t> words((size_ + 7) / 8 - begin / 8);
+    std::memcpy(words.data(), scalars_, words.size() * 8);
+    return words;
   }
 
   // ---- Called by VisitParameters -------------------------------------------
@@ -120,7 +121,9 @@ class LaunchPlan {
     pointers_.push_back(operand.data);
   }
   void VisitScalar(size_t /*k*/, const Operand& operand) {
-    scalars_ = WriteScalar(operand, scalars_);
+    const uint64_t bits = ScalarParameter(operand);
+    std::memcpy(scalars_, &bits, sizeof(bits));
+    scalars_ += sizeof(bits);
   }
   void VisitSize(int /*d*/, int64_t size) { AddValue(size); }
   void VisitStride(size_t /*k*/, int /*d*/, int64_t stride) {

@@ -6,10 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/types/span.h"
 #include "tfplug/backend/source/launch_plan.h"
 #include "tfplug/backend/source/program.h"
@@ -24,6 +25,9 @@
 namespace tfplug::internal {
 
 enum class Primitive : uint8_t { kMap, kReduce, kMatMul, kMatMulMap };
+
+// Returns a hash whose highest bits are the best ones.
+constexpr uint64_t Mix(uint64_t word) { return word * 0x9e3779b97f4a7c15; }
 
 // What a plan depends on, except for the device: the code of a primitive, and
 // the layout of its operands before they are simplified.
@@ -43,7 +47,7 @@ class PlanKey {
     uint64_t hash = 0, kinds = static_cast<uint64_t>(primitive);
     const auto add = [&](uint64_t word) {
       *to++ = word;
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+      hash = Mix(hash ^ word);
     };
     const auto add_number = [&](int64_t word) {
       add(static_cast<uint64_t>(word));
@@ -66,15 +70,20 @@ class PlanKey {
     add(kinds);
     add(static_cast<uint64_t>(kept) | static_cast<uint64_t>(rank) << 8 |
         inputs.size() << 16);
-    hash_ = hash ^ hash >> 32;
+    hash_ = hash;
     size_ = static_cast<size_t>(to - words_);
   }
 
   // Whether the key is small enough for the cache.
   bool is_valid() const { return size_ > 0; }
   uint64_t hash() const { return hash_; }
-  const uint64_t* begin() const { return words_; }
-  const uint64_t* end() const { return words_ + size_; }
+
+  using Kept = std::vector<uint64_t>;
+  Kept Keep() const { return {words_, words_ + size_}; }
+  friend bool operator==(const Kept& kept, const PlanKey& key) {
+    return std::equal(kept.begin(), kept.end(), key.words_,
+                      key.words_ + key.size_);
+  }
 
  private:
   static constexpr size_t kMostOperands = 16, kMostWords = 96;
@@ -84,25 +93,75 @@ class PlanKey {
   uint64_t words_[kMostWords];  // [0, size_)
 };
 
+// The same for a Map of arrays.
+class FlatKey {
+ public:
+  FlatKey(uint64_t code, const FlatOperands& operands)
+      : code_(code),
+        size_(static_cast<uint64_t>(operands.size)),
+        layout_(operands.repeated | operands.addresses.size() << 32) {}
+
+  bool is_valid() const { return true; }
+  uint64_t hash() const { return Mix(code_ ^ size_ ^ layout_); }
+
+  using Kept = FlatKey;
+  Kept Keep() const { return *this; }
+  friend bool operator==(const Kept& kept, const FlatKey& key) {
+    return kept.code_ == key.code_ && kept.size_ == key.size_ &&
+           kept.layout_ == key.layout_;
+  }
+
+ private:
+  uint64_t code_, size_, layout_;
+};
+
+// The parameters of a launch after its offsets and scalars, copied several at
+// once.
+class KnownParameters {
+ public:
+  static constexpr size_t kStep = 4;
+
+  explicit KnownParameters(absl::Span<const uint64_t> words)
+      : words_(words.begin(), words.end()), size_(words.size()) {
+    words_.resize((size_ / kStep + 1) * kStep);
+  }
+
+  size_t size() const { return size_; }
+  // Overwrites up to kStep more elements.
+  void CopyTo(uint64_t* to) const {
+    const uint64_t* const from = words_.data();
+    size_t k = 0;
+    do {
+      std::memcpy(to + k, from + k, kStep * sizeof(*to));
+      k += kStep;
+    } while (k < size_);
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+  size_t size_;
+};
+
 // The constant part of a launch.
 struct KnownLaunch {
   Program* program;
   Grid grid;
   bool has_offsets;
-  std::string parameters;  // those after the offsets and scalars
+  KnownParameters parameters;
 };
 
-// The known launches of one device. Thread-safe; takes no lock. Launches are
-// never removed, so that readers need no protection; after the first kMost
-// ones, which take about 1 MB, others are planned each time.
-class PlanCache {
+// Known launches of one device. Thread-safe; takes no lock. Launches are never
+// removed, so that readers need no protection; after the first kMost ones,
+// which take about 1 MB, others are planned each time.
+template <class Key>
+class LaunchTable {
  public:
   static constexpr size_t kMost = 4096;
 
-  PlanCache() = default;
-  PlanCache(const PlanCache&) = delete;
-  PlanCache& operator=(const PlanCache&) = delete;
-  ~PlanCache() {
+  LaunchTable() = default;
+  LaunchTable(const LaunchTable&) = delete;
+  LaunchTable& operator=(const LaunchTable&) = delete;
+  ~LaunchTable() {
     for (std::atomic<Node*>& bucket : buckets_) {
       for (Node* node = bucket.load(); node != nullptr;) {
         delete std::exchange(node, node->next);
@@ -111,44 +170,58 @@ class PlanCache {
   }
 
   // Returns the launch, or null.
-  const KnownLaunch* Find(const PlanKey& key) const {
+  const KnownLaunch* Find(const Key& key) const {
     for (const Node* node =
-             buckets_[key.hash() % kBuckets].load(std::memory_order_acquire);
+             buckets_[key.hash() >> kShift].load(std::memory_order_acquire);
          node != nullptr; node = node->next) {
-      if (node->hash == key.hash() &&
-          std::equal(key.begin(), key.end(), node->words.begin(),
-                     node->words.end())) {
-        return &node->launch;
-      }
+      if (ABSL_PREDICT_TRUE(node->key == key)) return &node->launch;
     }
     return nullptr;
   }
 
   size_t size() const { return std::min(size_.load(), kMost); }
 
-  void Add(const PlanKey& key, KnownLaunch launch) {
+  void Add(const Key& key, KnownLaunch launch) {
     if (!key.is_valid() ||
         size_.fetch_add(1, std::memory_order_relaxed) >= kMost) {
       return;
     }
-    std::atomic<Node*>& bucket = buckets_[key.hash() % kBuckets];
-    Node* const node = new Node{
-        key.hash(), {key.begin(), key.end()}, std::move(launch), bucket.load()};
+    std::atomic<Node*>& bucket = buckets_[key.hash() >> kShift];
+    Node* const node = new Node{key.Keep(), std::move(launch), bucket.load()};
     while (!bucket.compare_exchange_weak(node->next, node)) {
     }
   }
 
  private:
   struct Node {
-    uint64_t hash;
-    std::vector<uint64_t> words;
+    typename Key::Kept key;
     KnownLaunch launch;
     Node* next;
   };
-  static constexpr size_t kBuckets = 1024;
+  static constexpr int kShift = 64 - 10;
 
   std::atomic<size_t> size_{0};
-  std::atomic<Node*> buckets_[kBuckets] = {};
+  std::atomic<Node*> buckets_[size_t{1} << (64 - kShift)] = {};
+};
+
+// The known launches of one device.
+class PlanCache {
+ public:
+  static constexpr size_t kMost = LaunchTable<PlanKey>::kMost;  // of each kind
+
+  const KnownLaunch* Find(const PlanKey& key) const { return plans_.Find(key); }
+  const KnownLaunch* Find(const FlatKey& key) const { return flat_.Find(key); }
+  void Add(const PlanKey& key, KnownLaunch launch) {
+    plans_.Add(key, std::move(launch));
+  }
+  void Add(const FlatKey& key, KnownLaunch launch) {
+    flat_.Add(key, std::move(launch));
+  }
+  size_t size() const { return plans_.size() + flat_.size(); }
+
+ private:
+  LaunchTable<PlanKey> plans_;
+  LaunchTable<FlatKey> flat_;
 };
 
 // The arguments of a known launch for operands with other addresses and
@@ -156,42 +229,49 @@ class PlanCache {
 class RepeatedLaunch {
  public:
   RepeatedLaunch(const KnownLaunch& launch, Operands inputs, Operands outputs) {
-    char scalars[kMostOperands * 8];
-    char* scalars_end = scalars;
+    uint64_t scalars[kMostOperands];
+    size_t num_scalars = 0, num_pointers = 0;
     const auto add = [&](const Operand& operand) {
       if (operand.has_memory()) {
-        pointers_[num_pointers_++] = operand.data;
+        pointers_[num_pointers++] = operand.data;
       } else {
-        scalars_end = WriteScalar(operand, scalars_end);
+        scalars[num_scalars++] = ScalarParameter(operand);
       }
     };
     for (const Operand& operand : inputs) add(operand);
     for (const Operand& operand : outputs) add(operand);
-    num_offsets_ = launch.has_offsets ? num_pointers_ : 0;
-    char* const head = parameters_ + num_offsets_ * 8;
-    char* const rest = std::copy(scalars, scalars_end, head);
-    parameters_end_ =
-        std::copy(launch.parameters.begin(), launch.parameters.end(), rest);
+    arguments_.pointers = absl::MakeConstSpan(pointers_, num_pointers);
+    Fill(launch, absl::MakeConstSpan(scalars, num_scalars));
   }
+  // The addresses must outlive the launch.
+  RepeatedLaunch(const KnownLaunch& launch, const FlatOperands& operands) {
+    arguments_.pointers = operands.addresses;
+    Fill(launch, {});
+  }
+  RepeatedLaunch(const RepeatedLaunch&) = delete;
+  RepeatedLaunch& operator=(const RepeatedLaunch&) = delete;
 
-  KernelArguments arguments() {
-    KernelArguments arguments;
-    arguments.pointers = absl::MakeConstSpan(pointers_, num_pointers_);
-    arguments.parameters = parameters_;
-    arguments.parameters_size =
-        static_cast<size_t>(parameters_end_ - parameters_);
-    arguments.offsets =
-        absl::MakeSpan(reinterpret_cast<int64_t*>(parameters_), num_offsets_);
-    return arguments;
-  }
+  const KernelArguments& arguments() const { return arguments_; }
 
  private:
   static constexpr size_t kMostOperands = 16;
+  static_assert(FlatOperands::kMost * 8 + 16 <= LaunchPlan::kMaxParameters);
 
-  size_t num_pointers_ = 0, num_offsets_ = 0;
-  char* parameters_end_;
+  void Fill(const KnownLaunch& launch, absl::Span<const uint64_t> scalars) {
+    const size_t offsets = launch.has_offsets ? arguments_.pointers.size() : 0;
+    size_t size = offsets;
+    for (const uint64_t word : scalars) parameters_[size++] = word;
+    launch.parameters.CopyTo(parameters_ + size);
+    size += launch.parameters.size();
+    arguments_.offsets =
+        absl::MakeSpan(reinterpret_cast<int64_t*>(parameters_), offsets);
+    arguments_.parameters = parameters_;
+    arguments_.parameters_size = size * 8;
+  }
+
+  KernelArguments arguments_;
   void* pointers_[kMostOperands];
-  alignas(8) char parameters_[LaunchPlan::kMaxParameters];
+  uint64_t parameters_[LaunchPlan::kMaxParameters / 8 + KnownParameters::kStep];
 };
 
 }  // namespace tfplug::internal

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "tfplug/base/status_macros.h"
@@ -80,12 +81,14 @@ struct KernelArguments {
 // set(index, size, value), which returns a status, as the driver's function for
 // one argument does (clSetKernelArg, zeKernelSetArgumentValue).
 template <class Handle, class Set>
-absl::Status SetArguments(const KernelArguments& arguments,
-                          const AddressSpace<Handle>& addresses, Set set) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status SetArguments(
+    const KernelArguments& arguments, const AddressSpace<Handle>& addresses,
+    Set set) {
+  int64_t* const offsets = arguments.offsets.data();
   uint32_t i = 0;
   for (void* const pointer : arguments.pointers) {
     TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
-    arguments.offsets[i] = static_cast<int64_t>(at.offset);
+    offsets[i] = static_cast<int64_t>(at.offset);
     TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
   }
   return set(i, arguments.parameters_size, arguments.parameters);
