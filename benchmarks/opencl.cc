@@ -3,13 +3,14 @@
 // CLBlast and launches written by hand: benchmarks/opencl.py.
 //
 //   opencl            prints Markdown tables
-//   opencl launches   launches only, for Callgrind: functions measured_map and
-//                     measured_by_hand
+//   opencl launches   launches only, for Callgrind: functions measured_flat,
+//                     measured_views and measured_by_hand
 //   opencl stub       the same on a driver that returns at once
 #include <clblast_c.h>
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "backend.h"
@@ -27,17 +28,22 @@ using tfplug::Operand;
 
 constexpr int kLaunches = 100;
 
+// Of the kernel whose launches are measured.
+constexpr size_t kParametersSize = 56;
+
 // A launch as the driver sees it, to repeat it by hand.
 struct {
   cl_kernel kernel;
   size_t global, local;
-  std::string parameters;  // the last argument
+  char parameters[kParametersSize];  // the last argument
 } seen;
 
 cl_int CL_API_CALL KeepArgument(cl_kernel kernel, cl_uint, size_t size,
                                 const void* value) {
   seen.kernel = kernel;
-  seen.parameters.assign(static_cast<const char*>(value), size);
+  if (size == sizeof(cl_mem)) return CL_SUCCESS;  // a buffer
+  if (size != kParametersSize) return CL_INVALID_ARG_SIZE;
+  std::memcpy(seen.parameters, value, size);
   return CL_SUCCESS;
 }
 cl_int CL_API_CALL KeepLaunch(cl_command_queue, cl_kernel, cl_uint,
@@ -125,7 +131,7 @@ class Benchmarks {
     for (int i = 0; i < 4; ++i) {
       TFPLUG_RETURN_IF_ERROR(Matrix(4, i).status());
     }
-    TFPLUG_RETURN_IF_ERROR(Map(sum));  // compiles
+    TFPLUG_RETURN_IF_ERROR(MapViews(sum));  // compiles
     const auto use = [](tfplug::DriverSymbol& function, auto replacement) {
       return std::exchange(function.address,
                            reinterpret_cast<void*>(replacement));
@@ -133,7 +139,7 @@ class Benchmarks {
     auto& cl = opencl::cl;
     void* const set = use(cl.clSetKernelArg, &KeepArgument);
     void* const launch = use(cl.clEnqueueNDRangeKernel, &KeepLaunch);
-    TFPLUG_RETURN_IF_ERROR(Map(sum));
+    TFPLUG_RETURN_IF_ERROR(MapFlat(sum));
     if (on_stub) {
       use(cl.clSetKernelArg, &IgnoreArgument);
       use(cl.clEnqueueNDRangeKernel, &IgnoreLaunch);
@@ -142,34 +148,50 @@ class Benchmarks {
       use(cl.clSetKernelArg, set);
       use(cl.clEnqueueNDRangeKernel, launch);
     }
-    TFPLUG_RETURN_IF_ERROR(measured_map(sum));
+    TFPLUG_RETURN_IF_ERROR(measured_flat(sum));
+    TFPLUG_RETURN_IF_ERROR(measured_views(sum));
     return measured_by_hand();
   }
 
-  [[gnu::noinline]] absl::Status measured_map(const tfplug::Expression& sum) {
-    absl::Status status;
-    for (int i = 0; i < kLaunches; ++i) status.Update(Map(sum));
-    return status;
+  [[gnu::noinline]] absl::Status measured_flat(const tfplug::Expression& sum) {
+    for (int i = 0; i < kLaunches; ++i) TFPLUG_RETURN_IF_ERROR(MapFlat(sum));
+    return absl::OkStatus();
+  }
+  [[gnu::noinline]] absl::Status measured_views(const tfplug::Expression& sum) {
+    for (int i = 0; i < kLaunches; ++i) TFPLUG_RETURN_IF_ERROR(MapViews(sum));
+    return absl::OkStatus();
   }
 
-  // As an author without tfplug would launch this kernel.
+  // As an author without tfplug would launch this kernel. TensorFlow's
+  // addresses lie inside buffers, so the kernel needs offsets.
   [[gnu::noinline]] absl::Status measured_by_hand() {
     auto& cl = opencl::cl;
     for (int i = 0; i < kLaunches; ++i) {
       const std::lock_guard<std::mutex> lock(mutex_);
+      struct {
+        uint64_t offsets[4];
+        uint64_t sizes[3];
+      } parameters;
+      static_assert(sizeof(parameters) == kParametersSize);
+      std::memcpy(parameters.sizes,
+                  seen.parameters + sizeof(parameters.offsets),
+                  sizeof(parameters.sizes));
       cl_uint k = 0;
+      cl_int code = CL_SUCCESS;
       for (void* const address : address_) {
         const auto at = own_.machine().addresses.Find(address);
         if (!at.ok()) return at.status();
-        cl.clSetKernelArg(seen.kernel, k++, sizeof(cl_mem), &at->handle);
+        parameters.offsets[k] = at->offset;
+        code |=
+            cl.clSetKernelArg(seen.kernel, k++, sizeof(cl_mem), &at->handle);
       }
-      cl.clSetKernelArg(seen.kernel, k, seen.parameters.size(),
-                        seen.parameters.data());
-      const cl_int code = cl.clEnqueueNDRangeKernel(
-          own_.queue(), seen.kernel, 1, nullptr, &seen.global, &seen.local, 0,
-          nullptr, nullptr);
+      code |=
+          cl.clSetKernelArg(seen.kernel, k, sizeof(parameters), &parameters);
+      code |= cl.clEnqueueNDRangeKernel(own_.queue(), seen.kernel, 1, nullptr,
+                                        &seen.global, &seen.local, 0, nullptr,
+                                        nullptr);
+      code |= cl.clFlush(own_.queue());
       if (code != CL_SUCCESS) return cl.Check(code, "launch");
-      cl.clFlush(own_.queue());
     }
     return absl::OkStatus();
   }
@@ -180,7 +202,10 @@ class Benchmarks {
  private:
   static constexpr DataType kType = DataType::kFloat;
 
-  absl::Status Map(const tfplug::Expression& sum) {
+  absl::Status MapFlat(const tfplug::Expression& sum) {
+    return launcher_.MapFlat(sum, {16, 0, absl::MakeConstSpan(address_)});
+  }
+  absl::Status MapViews(const tfplug::Expression& sum) {
     Operand inputs[] = {Operand::Dense(address_[0], kType, {16}),
                         Operand::Dense(address_[1], kType, {16}),
                         Operand::Dense(address_[2], kType, {16})};
