@@ -78,10 +78,6 @@ class TileKernel final : public BackendKernel {
           std::to_string(x.rank) + " but got length " +
           std::to_string(multiples.size()));
     }
-    if (2 * x.rank > kMaxViewRank) {
-      return absl::UnimplementedError("Tile supports tensors of rank " +
-                                      std::to_string(kMaxViewRank / 2));
-    }
     Shape shape;
     Operand from = x;
     from.rank = 0;
@@ -92,7 +88,13 @@ class TileKernel final : public BackendKernel {
                                           std::to_string(d) + "] >= 0");
       }
       shape.add_dim(copies * x.dim(d));
-      from.AddDim(copies, 0).AddDim(x.dim(d), x.stride(d));
+      if (from.rank + 2 > kMaxViewRank) {
+        return absl::UnimplementedError("Tile repeats at most " +
+                                        std::to_string(kMaxViewRank / 2) +
+                                        " dimensions on this device");
+      }
+      if (copies != 1) from.AddDim(copies, 0);
+      if (x.dim(d) != 1) from.AddDim(x.dim(d), x.stride(d));
     }
     TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
     return Copy(run, from, Operand::Dense(y.data, y.type, DimsOf(from)));

@@ -48,13 +48,31 @@ inline Value AbsOf(ComplexValue x) {
   const Value is_exact = (large == 0) | (large == Infinity(large));
   return Select(is_exact, large, large * Sqrt(1 + ratio * ratio));
 }
+inline ComplexValue SelectComplex(Value condition, ComplexValue x,
+                                  ComplexValue y) {
+  return {Select(condition, x.re, y.re), Select(condition, x.im, y.im)};
+}
+inline Value IsZero(ComplexValue x) { return (x.re == 0) & (x.im == 0); }
 inline ComplexValue ExpOf(ComplexValue x) {
   const Value size = Exp(x.re);
   return {size * Cos(x.im), size * Sin(x.im)};
 }
+// Return the product of a factor up to 1 and cosh(x) or sinh(x), which may
+// overflow alone.
+inline Value TimesCosh(Value factor, Value x) {
+  const Value half = Cosh(x * 0.5);
+  return Select(Abs(x) > 40, 2 * factor * half * half, factor * Cosh(x));
+}
+inline Value TimesSinh(Value factor, Value x) {
+  return Select(Abs(x) > 40, TimesCosh(Select(x < 0, -factor, factor), x),
+                factor * Sinh(x));
+}
+inline ComplexValue OneLike(ComplexValue x) {
+  return {x.re.Like(1), x.re.Like(0)};
+}
 inline ComplexValue RealOnly(Value x) { return {x, x}; }
 
-// An op with complex numbers. If the output is real or bool, it is the result's
+// An op with complex numbers. If an input or the output is real or bool, it is
 // `re`.
 struct ComplexOp {
   const char* name;
@@ -72,6 +90,20 @@ inline const std::vector<ComplexOp>& ComplexTable() {
       {"Mul", 2, [](const Cs& x) { return x[0] * x[1]; }},
       {"Div", 2, [](const Cs& x) { return x[0] / x[1]; }},
       {"RealDiv", 2, [](const Cs& x) { return x[0] / x[1]; }},
+      {"DivNoNan", 2,
+       [](const Cs& x) {
+         return SelectComplex(IsZero(x[1]), x[1], x[0] / x[1]);
+       }},
+      {"MulNoNan", 2,
+       [](const Cs& x) {
+         return SelectComplex(IsZero(x[1]), x[1], x[0] * x[1]);
+       }},
+      {"Xdivy", 2,
+       [](const Cs& x) {
+         return SelectComplex(IsZero(x[0]), x[0], x[0] / x[1]);
+       }},
+      {"SelectV2", 3,
+       [](const Cs& x) { return SelectComplex(x[0].re, x[1], x[2]); }},
       {"AddN", 0,
        [](const Cs& x) {
          C sum = x[0];
@@ -83,11 +115,40 @@ inline const std::vector<ComplexOp>& ComplexTable() {
          return C{-x[0].re, -x[0].im};
        }},
       {"Square", 1, [](const Cs& x) { return x[0] * x[0]; }},
-      {"Reciprocal", 1,
+      {"Reciprocal", 1, [](const Cs& x) { return OneLike(x[0]) / x[0]; }},
+      {"Inv", 1, [](const Cs& x) { return OneLike(x[0]) / x[0]; }},
+      {"Sign", 1,
        [](const Cs& x) {
-         return C{x[0].re.Like(1), x[0].re.Like(0)} / x[0];
+         const Value size = AbsOf(x[0]);
+         return SelectComplex(size == 0, x[0],
+                              {x[0].re / size, x[0].im / size});
+       }},
+      {"OnesLike", 1, [](const Cs& x) { return OneLike(x[0]); }},
+      {"ZerosLike", 1,
+       [](const Cs& x) {
+         return C{x[0].re.Like(0), x[0].re.Like(0)};
        }},
       {"Exp", 1, [](const Cs& x) { return ExpOf(x[0]); }},
+      {"Sin", 1,
+       [](const Cs& x) {
+         return C{TimesCosh(Sin(x[0].re), x[0].im),
+                  TimesSinh(Cos(x[0].re), x[0].im)};
+       }},
+      {"Cos", 1,
+       [](const Cs& x) {
+         return C{TimesCosh(Cos(x[0].re), x[0].im),
+                  TimesSinh(-Sin(x[0].re), x[0].im)};
+       }},
+      {"Sinh", 1,
+       [](const Cs& x) {
+         return C{TimesSinh(Cos(x[0].im), x[0].re),
+                  TimesCosh(Sin(x[0].im), x[0].re)};
+       }},
+      {"Cosh", 1,
+       [](const Cs& x) {
+         return C{TimesCosh(Cos(x[0].im), x[0].re),
+                  TimesSinh(Sin(x[0].im), x[0].re)};
+       }},
       {"Conj", 1,
        [](const Cs& x) {
          return C{x[0].re, -x[0].im};
@@ -181,10 +242,12 @@ class ComplexKernel final : public BackendKernel {
     }
     ExpressionBuilder builder;
     ComplexValues inputs;
+    const bool selects = absl::string_view(op.name) == "SelectV2";
     for (int64_t i = 0; i < arity; ++i) {
-      const Value re = builder.Input(PartType(from));
+      const DataType type = selects && i == 0 ? DataType::kBool : from;
+      const Value re = builder.Input(PartType(type));
       const Value im =
-          IsComplex(from) ? builder.Input(PartType(from)) : re.Like(0);
+          IsComplex(type) ? builder.Input(PartType(type)) : re.Like(0);
       inputs.push_back({re, im});
     }
     const ComplexValue result = op.formula(inputs);

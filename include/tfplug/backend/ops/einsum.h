@@ -8,6 +8,7 @@
 
 #include "tfplug/backend/internal/einsum_equation.h"
 #include "tfplug/backend/ops/helpers.h"
+#include "tfplug/backend/ops/matmul.h"
 #include "tfplug/backend/registrar.h"
 
 #pragma GCC visibility push(hidden)
@@ -25,11 +26,12 @@ class EinsumKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(equation_, EinsumEquation::Parse(text));
     TFPLUG_ASSIGN_OR_RETURN(const DataType type,
                             construction.GetAttr<DataType>("T"));
+    const DataType part = PartType(type);
     TFPLUG_ASSIGN_OR_RETURN(sum_,
                             MakeReduction(
-                                ReduceKind::kSum, {type}, ComputeType(type),
-                                [](Value x) { return x; }, type));
-    return absl::OkStatus();
+                                ReduceKind::kSum, {part}, ComputeType(part),
+                                [](Value x) { return x; }, part));
+    return IsComplex(type) ? complex_.Init(type) : absl::OkStatus();
   }
 
   absl::Status Run(OpRun& run) override {
@@ -150,11 +152,18 @@ class EinsumKernel final : public BackendKernel {
     const Operand from = x.WithDims(all, sizes);
     const Operand to = output.WithDims(kept, sizes);
     if (kept.size() == all.size()) return Copy(run, from, to);
-    return run.launcher().Reduce(sum_, {from}, {to});
+    if (!IsComplex(to.type)) return run.launcher().Reduce(sum_, {from}, {to});
+    // An empty tensor has no parts.
+    if (from.num_elements() == 0) return Fill(run, to, 0);
+    for (int part = 0; part < 2; ++part) {
+      TFPLUG_RETURN_IF_ERROR(run.launcher().Reduce(sum_, {PartOf(from, part)},
+                                                   {PartOf(to, part)}));
+    }
+    return absl::OkStatus();
   }
 
-  static absl::Status Multiply(OpRun& run, const std::vector<Labeled>& inputs,
-                               const Labeled& output) {
+  absl::Status Multiply(OpRun& run, const std::vector<Labeled>& inputs,
+                        const Labeled& output) const {
     // Labels in both inputs and the output are batch dimensions; labels in the
     // output and one input are rows or columns; the others are summed over.
     Labels labels = output.labels;
@@ -180,7 +189,11 @@ class EinsumKernel final : public BackendKernel {
     TFPLUG_ASSIGN_OR_RETURN(
         const Matrices c, AsMatrices(run, output, batch, rows, columns, true));
     if (c.merged.num_elements() == 0) return absl::OkStatus();
-    TFPLUG_RETURN_IF_ERROR(run.launcher().MatMul(a.merged, b.merged, c.merged));
+    TFPLUG_RETURN_IF_ERROR(
+        IsComplex(c.merged.type)
+            ? complex_.Run(run, a.merged, b.merged, c.merged,
+                           /*conjugates_a=*/false, /*conjugates_b=*/false)
+            : run.launcher().MatMul(a.merged, b.merged, c.merged));
     return c.is_copy ? Copy(run, c.copy, c.view) : absl::OkStatus();
   }
 
@@ -239,14 +252,15 @@ class EinsumKernel final : public BackendKernel {
   }
 
   EinsumEquation equation_;
-  Reduction sum_;
+  Reduction sum_;  // of numbers or their parts
+  ComplexProduct complex_;
 };
 
 }  // namespace internal
 
 inline void EinsumOps(const Registrar& registrar) {
-  registrar.Add<internal::EinsumKernel>(KernelDef("Einsum"), "T",
-                                        kFloatTypes | kIndexTypes);
+  registrar.Add<internal::EinsumKernel>(
+      KernelDef("Einsum"), "T", kFloatTypes | kIndexTypes | kComplexTypes);
 }
 
 }  // namespace tfplug

@@ -77,24 +77,10 @@ struct MatMulOperands {
   }
 };
 
-// MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
-class MatMulKernel : public BackendKernel {
+// The product of complex matrices: products of their real and imaginary parts.
+class ComplexProduct {
  public:
-  absl::Status Init(KernelConstruction& construction) override {
-    const bool is_batch = construction.HasAttr("adj_x");
-    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
-    operands_.broadcasts = op == "BatchMatMulV2" || op == "BatchMatMulV3";
-    operands_.is_matrix = !is_batch;
-    TFPLUG_ASSIGN_OR_RETURN(
-        operands_.transpose_a,
-        construction.GetAttr<bool>(is_batch ? "adj_x" : "transpose_a"));
-    TFPLUG_ASSIGN_OR_RETURN(
-        operands_.transpose_b,
-        construction.GetAttr<bool>(is_batch ? "adj_y" : "transpose_b"));
-    TFPLUG_ASSIGN_OR_RETURN(
-        const auto type,
-        construction.GetAttr<DataType>(op == "BatchMatMulV3" ? "Tout" : "T"));
-    if (!IsComplex(type)) return absl::OkStatus();
+  absl::Status Init(DataType type) {
     const DataType part = PartType(type);
     TFPLUG_ASSIGN_OR_RETURN(
         combine_, MakeExpression({part, part, part, part}, {part},
@@ -104,31 +90,13 @@ class MatMulKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
-  absl::Status Run(OpRun& run) override {
-    Operand a, b;
-    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, operands_.Read(run, a, b));
-    TFPLUG_ASSIGN_OR_RETURN(const Operand c, run.AllocateOutput(0, shape));
-    if (c.num_elements() == 0) return absl::OkStatus();
-    return Multiply(run, a, b, c);
-  }
-
- protected:
-  virtual absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
-                                const Operand& c) {
-    return IsComplex(c.type) ? MultiplyComplex(run, a, b, c)
-                             : run.launcher().MatMul(a, b, c);
-  }
-
- private:
-  // Computes the products of real and imaginary parts. adj_x and adj_y
-  // conjugate as well.
-  absl::Status MultiplyComplex(OpRun& run, const Operand& a, const Operand& b,
-                               const Operand& c) const {
+  absl::Status Run(OpRun& run, const Operand& a, const Operand& b,
+                   const Operand& c, bool conjugates_a,
+                   bool conjugates_b) const {
     // Empty matrices have no parts.
     if (a.num_elements() == 0) return Fill(run, c, 0);
-    const double sign = operands_.is_matrix ? 1 : -1;
-    const double sign_a = operands_.transpose_a ? sign : 1;
-    const double sign_b = operands_.transpose_b ? sign : 1;
+    const double sign_a = conjugates_a ? -1 : 1;
+    const double sign_b = conjugates_b ? -1 : 1;
     TFPLUG_ASSIGN_OR_RETURN(
         const Operand other,
         run.launcher().Allocate(PartType(c.type), DimsOf(c)));
@@ -150,8 +118,51 @@ class MatMulKernel : public BackendKernel {
     return absl::OkStatus();
   }
 
+ private:
+  Expression combine_;
+};
+
+// MatMul, and BatchMatMul, V2 and V3, whose batches are broadcast.
+class MatMulKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    const bool is_batch = construction.HasAttr("adj_x");
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    operands_.broadcasts = op == "BatchMatMulV2" || op == "BatchMatMulV3";
+    operands_.is_matrix = !is_batch;
+    TFPLUG_ASSIGN_OR_RETURN(
+        operands_.transpose_a,
+        construction.GetAttr<bool>(is_batch ? "adj_x" : "transpose_a"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        operands_.transpose_b,
+        construction.GetAttr<bool>(is_batch ? "adj_y" : "transpose_b"));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const auto type,
+        construction.GetAttr<DataType>(op == "BatchMatMulV3" ? "Tout" : "T"));
+    return IsComplex(type) ? complex_.Init(type) : absl::OkStatus();
+  }
+
+  absl::Status Run(OpRun& run) override {
+    Operand a, b;
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, operands_.Read(run, a, b));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand c, run.AllocateOutput(0, shape));
+    if (c.num_elements() == 0) return absl::OkStatus();
+    return Multiply(run, a, b, c);
+  }
+
+ protected:
+  virtual absl::Status Multiply(OpRun& run, const Operand& a, const Operand& b,
+                                const Operand& c) {
+    if (!IsComplex(c.type)) return run.launcher().MatMul(a, b, c);
+    // adj_x and adj_y conjugate as well.
+    const bool is_batch = !operands_.is_matrix;
+    return complex_.Run(run, a, b, c, is_batch && operands_.transpose_a,
+                        is_batch && operands_.transpose_b);
+  }
+
+ private:
   MatMulOperands operands_;
-  Expression combine_;  // of products of complex numbers
+  ComplexProduct complex_;
 };
 
 class BiasAddKernel final : public BackendKernel {

@@ -2,6 +2,7 @@
 #ifndef TFPLUG_BACKEND_OPS_POOL_H_
 #define TFPLUG_BACKEND_OPS_POOL_H_
 
+#include <limits>
 #include <string>
 
 #include "tfplug/backend/ops/window.h"
@@ -91,6 +92,87 @@ class MaxPoolGrad final : public PoolKernel {
   }
 };
 
+// The gradient of MaxPoolGrad with respect to its `grad`: for each window, the
+// input at the element that counts, the first one that equals orig_output.
+class MaxPoolGradGrad final : public PoolKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        first_, MakeReduction(
+                    ReduceKind::kMin, {type, type, kInt64}, kInt64,
+                    [](Value x, Value y, Value i) {
+                      return Select(x == y, i,
+                                    std::numeric_limits<int64_t>::max());
+                    },
+                    kInt64));
+    TFPLUG_ASSIGN_OR_RETURN(
+        chosen_,
+        MakeReduction(
+            ReduceKind::kSum, {type, kInt64, kInt64}, ComputeType(type),
+            [](Value x, Value i, Value first) {
+              return Select(i == first, x, 0);
+            },
+            type));
+    return PoolKernel::Init(construction);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand grad, GetView(run, 2));
+    const Operand x = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    const Shape want = OutputShape(pooling, x);
+    TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", output, want));
+    TFPLUG_RETURN_IF_ERROR(CheckShape("grad", grad, ShapeOf(input)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result, run.AllocateOutput(0, want));
+    if (result.num_elements() == 0) return absl::OkStatus();
+
+    const int spatial = static_cast<int>(pooling.windows.size());
+    const auto windows_of = [&](const Operand& image,
+                                double padding) -> absl::StatusOr<Operand> {
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Operand padded,
+          Padded(run.launcher(), image, pooling.windows, padding));
+      return WithWindowLast(WindowsOf(padded, pooling.windows), spatial);
+    };
+    // NaN equals no output.
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand elements,
+        windows_of(x, std::numeric_limits<double>::quiet_NaN()));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand gradients,
+                            windows_of(Image(grad), 0));
+    const Operand y = Image(output);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand first,
+        run.launcher().Allocate(DataType::kInt64, DimsOf(y)));
+    const auto repeat = [&](Operand view) {
+      for (int d = view.rank; d < elements.rank; ++d) {
+        view.AddDim(elements.dim(d), 0);
+      }
+      return view;
+    };
+    Operand order = Operand::Index();
+    order.rank = elements.rank;
+    int64_t step = 1;
+    for (int d = elements.rank; d-- > 0;) {
+      order.dim(d) = elements.dim(d);
+      order.stride(d) = d < y.rank ? 0 : step;
+      step *= elements.dim(d);
+    }
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Reduce(first_, {elements, repeat(y), order}, {first}));
+    return run.launcher().Reduce(chosen_, {gradients, order, repeat(first)},
+                                 {Image(result)});
+  }
+
+ private:
+  Reduction first_, chosen_;
+};
+
 class AvgPoolGrad final : public PoolKernel {
  public:
   absl::Status Run(OpRun& run) override {
@@ -115,6 +197,9 @@ inline void PoolOps(const Registrar& registrar) {
     registrar.Add<Pool>(KernelDef(op), "T", kFloatTypes);
   }
   registrar.Add<MaxPoolGrad>(KernelDef("MaxPoolGrad"), "T", kFloatTypes);
+  for (const char* op : {"MaxPoolGradGrad", "MaxPool3DGradGrad"}) {
+    registrar.Add<MaxPoolGradGrad>(KernelDef(op), "T", kFloatTypes);
+  }
   for (DataType type : registrar.Supported(kFloatTypes)) {
     registrar.Add<MaxPoolGrad>(
         KernelDef("MaxPool3DGrad").TypeConstraint("TInput", {type}), "T",
