@@ -117,12 +117,13 @@ def build_cpu_sim():
     return pathlib.Path(named).resolve() if named else build_example("cpu_sim")
 
 
-def build_example(name):
-    """Builds and returns an example in the build folder."""
+def build_example(name, library=None):
+    """Builds and returns an example's plug-in, or another library of it, in the build
+    folder."""
     build = pathlib.Path(os.environ["TFPLUG_BUILD"]).resolve()
-    plugin = f"examples/{name}/libtfplug_{name}.so"
-    run("ninja", "-C", build, plugin)
-    return build / plugin
+    target = f"examples/{name}/{library or f'libtfplug_{name}.so'}"
+    run("ninja", "-C", build, target)
+    return build / target
 
 
 def build_program(sources, output, flags=()):

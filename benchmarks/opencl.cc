@@ -14,19 +14,18 @@
 #include <string>
 
 #include "backend.h"
-#include "generated_kernels.h"
+#include "launches.h"
 
 extern "C" void SE_InitPlugin(tfplug::capi::SE_PlatformRegistrationParams*,
                               tfplug::capi::TF_Status*);
 
 namespace {
 
+using benchmarks::Replace;
 using opencl::Backend;
 using tfplug::DataType;
 using tfplug::DeviceMemory;
 using tfplug::Operand;
-
-constexpr int kLaunches = 100;
 
 // Of the kernel whose launches are measured.
 constexpr size_t kParametersSize = 56;
@@ -72,7 +71,8 @@ class Benchmarks {
         own_(*static_cast<opencl::Stream*>(
             static_cast<void*>(stream_.handle()))),
         memory_(device),
-        launcher_(tfplug::MakeLauncher(backend_, own_, memory_)) {}
+        launcher_(tfplug::MakeLauncher(backend_, own_, memory_)),
+        sum_(backend_, own_, memory_) {}
 
   // Square products, in turn with CLBlast's.
   absl::Status Products() {
@@ -123,50 +123,29 @@ class Benchmarks {
 
   // A sum of three vectors, launched by tfplug and by hand.
   absl::Status Launches(bool on_stub) {
-    TFPLUG_ASSIGN_OR_RETURN(
-        const tfplug::Expression sum,
-        tfplug::MakeExpression({kType, kType, kType}, {kType},
-                               [](tfplug::Value x, tfplug::Value y,
-                                  tfplug::Value z) { return x + y + z; }));
-    for (int i = 0; i < 4; ++i) {
-      TFPLUG_RETURN_IF_ERROR(Matrix(4, i).status());
-    }
-    TFPLUG_RETURN_IF_ERROR(MapViews(sum));  // compiles
-    const auto use = [](tfplug::DriverSymbol& function, auto replacement) {
-      return std::exchange(function.address,
-                           reinterpret_cast<void*>(replacement));
-    };
+    TFPLUG_RETURN_IF_ERROR(sum_.Init());
     auto& cl = opencl::cl;
-    void* const set = use(cl.clSetKernelArg, &KeepArgument);
-    void* const launch = use(cl.clEnqueueNDRangeKernel, &KeepLaunch);
-    TFPLUG_RETURN_IF_ERROR(MapFlat(sum));
+    void* const set = Replace(cl.clSetKernelArg, &KeepArgument);
+    void* const launch = Replace(cl.clEnqueueNDRangeKernel, &KeepLaunch);
+    TFPLUG_RETURN_IF_ERROR(sum_.MapFlat());
     if (on_stub) {
-      use(cl.clSetKernelArg, &IgnoreArgument);
-      use(cl.clEnqueueNDRangeKernel, &IgnoreLaunch);
-      use(cl.clFlush, &IgnoreFlush);
+      Replace(cl.clSetKernelArg, &IgnoreArgument);
+      Replace(cl.clEnqueueNDRangeKernel, &IgnoreLaunch);
+      Replace(cl.clFlush, &IgnoreFlush);
     } else {
-      use(cl.clSetKernelArg, set);
-      use(cl.clEnqueueNDRangeKernel, launch);
+      cl.clSetKernelArg.address = set;
+      cl.clEnqueueNDRangeKernel.address = launch;
     }
-    TFPLUG_RETURN_IF_ERROR(measured_flat(sum));
-    TFPLUG_RETURN_IF_ERROR(measured_views(sum));
+    TFPLUG_RETURN_IF_ERROR(sum_.measured_flat());
+    TFPLUG_RETURN_IF_ERROR(sum_.measured_views());
     return measured_by_hand();
-  }
-
-  [[gnu::noinline]] absl::Status measured_flat(const tfplug::Expression& sum) {
-    for (int i = 0; i < kLaunches; ++i) TFPLUG_RETURN_IF_ERROR(MapFlat(sum));
-    return absl::OkStatus();
-  }
-  [[gnu::noinline]] absl::Status measured_views(const tfplug::Expression& sum) {
-    for (int i = 0; i < kLaunches; ++i) TFPLUG_RETURN_IF_ERROR(MapViews(sum));
-    return absl::OkStatus();
   }
 
   // As an author without tfplug would launch this kernel. TensorFlow's
   // addresses lie inside buffers, so the kernel needs offsets.
   [[gnu::noinline]] absl::Status measured_by_hand() {
     auto& cl = opencl::cl;
-    for (int i = 0; i < kLaunches; ++i) {
+    for (int i = 0; i < benchmarks::kLaunches; ++i) {
       const std::lock_guard<std::mutex> lock(mutex_);
       struct {
         uint64_t offsets[4];
@@ -178,7 +157,7 @@ class Benchmarks {
                   sizeof(parameters.sizes));
       cl_uint k = 0;
       cl_int code = CL_SUCCESS;
-      for (void* const address : address_) {
+      for (void* const address : sum_.addresses()) {
         const auto at = own_.machine().addresses.Find(address);
         if (!at.ok()) return at.status();
         parameters.offsets[k] = at->offset;
@@ -202,18 +181,6 @@ class Benchmarks {
  private:
   static constexpr DataType kType = DataType::kFloat;
 
-  absl::Status MapFlat(const tfplug::Expression& sum) {
-    return launcher_.MapFlat(sum, {16, 0, absl::MakeConstSpan(address_)});
-  }
-  absl::Status MapViews(const tfplug::Expression& sum) {
-    Operand inputs[] = {Operand::Dense(address_[0], kType, {16}),
-                        Operand::Dense(address_[1], kType, {16}),
-                        Operand::Dense(address_[2], kType, {16})};
-    Operand output = Operand::Dense(address_[3], kType, {16});
-    return launcher_.Map(sum, absl::MakeSpan(inputs),
-                         absl::MakeSpan(&output, 1));
-  }
-
   // Allocates the k-th matrix, of small numbers.
   absl::StatusOr<cl_mem> Matrix(int64_t n, int k) {
     TFPLUG_ASSIGN_OR_RETURN(address_[k], memory_.Allocate(4 * n * n));
@@ -229,8 +196,9 @@ class Benchmarks {
   Backend backend_;
   benchmarks::Memories memory_;
   tfplug::Launcher launcher_;
+  benchmarks::SumLaunches sum_;
   std::mutex mutex_;
-  void* address_[4] = {};
+  void* address_[3] = {};
 };
 
 absl::Status Run(const std::string& part) {

@@ -23,7 +23,7 @@ import callgrind
 TINYGRAD = "tinygrad==0.14.0"
 STEPS = 30
 FIRST = 5  # of the steps that are timed; tinygrad records the second and third
-LAUNCHES = 100  # of benchmarks/opencl.cc
+LAUNCHES = 100  # of benchmarks/launches.h
 
 TEXT = """\
 # Generated kernels on OpenCL
@@ -58,16 +58,22 @@ A new process; the time includes what TensorFlow itself needs for tracing.
 ## Launches
 
 Instructions of the calling thread for a launch of a sum of three vectors, compared with
-`clSetKernelArg` for each argument, `clEnqueueNDRangeKernel` and `clFlush` written by
-hand for this one kernel and size. tfplug's launches work for any size: the first one
-finds the loops, the program and its parameters; later ones look these up, and are the
-ones that are counted here. `MapFlat` looks up the expression and the number of elements:
-kernels use it for tensors of equal shapes and scalars. `Map` describes and compares the
-dimensions and strides of each operand.
+one written by hand for this kernel and size: `clSetKernelArg` for each argument,
+`clEnqueueNDRangeKernel` and `clFlush`; or `cuCtxSetCurrent` and `cuLaunchKernel`
+(examples/cuda_like). tfplug's launches work for any size: the first one finds the loops,
+the program and its parameters; later ones look these up, and are the ones that are
+counted here. `MapFlat` looks up the expression and the number of elements: kernels use
+it for tensors of equal shapes and scalars. `Map` describes and compares the dimensions
+and strides of each operand.
 
 | driver | by hand | MapFlat | ratio | Map | ratio |
 |---|--:|--:|--:|--:|--:|
 {launches}
+
+CUDA takes all arguments in one call, so a launch by hand on a driver that does nothing is
+a few dozen instructions. The others are tfplug's: a call through the table of primitives,
+the comparison of the expression and the size with those of known launches, a copy of the
+parameters, the list of arguments, and a status of each call.
 """
 
 
@@ -79,6 +85,17 @@ def build(folder):
          source / "driver.cc"],
         folder / "opencl", ["-I", source, "-I", building.ROOT / "benchmarks"])
     return program, building.build_example("opencl")
+
+
+def build_cuda_like(folder):
+    """Returns the program that launches kernels with examples/cuda_like, and the
+    emulated driver."""
+    source = building.ROOT / "examples/cuda_like"
+    program = building.build_program(
+        [building.ROOT / "benchmarks/cuda_like.cc", source / "driver/driver.cc",
+         *(source / f"{name}.cc" for name in ("backend", "blas", "cuda_like", "timer"))],
+        folder / "cuda_like", ["-I", source, "-I", building.ROOT / "benchmarks"])
+    return program, building.build_example("cuda_like", "libcuda_like.so")
 
 
 def python_of_tinygrad(folder):
@@ -133,13 +150,18 @@ def first_steps(folder, plugin):
     return "\n".join(rows)
 
 
-def launches(program, folder):
+def launches(opencl, cuda_like, emulator, folder):
+    """Returns the rows of launches of the two programs."""
     rows = []
-    for part, name in (("launches", "this driver"), ("stub", "returns at once")):
+    for program, part, name in ((opencl, "launches", "OpenCL, this driver"),
+                                (opencl, "stub", "OpenCL, returns at once"),
+                                (cuda_like, "launches", "CUDA, emulated"),
+                                (cuda_like, "stub", "CUDA, returns at once")):
         costs = []
         for function in ("measured_by_hand", "measured_flat", "measured_views"):
-            report = folder / f"{part}.{function}"
-            building.run("valgrind", "--tool=callgrind", "--collect-atstart=no",
+            report = folder / f"{program.name}.{part}.{function}"
+            building.run("env", f"CUDA_LIKE_DRIVER={emulator}",
+                         "valgrind", "--tool=callgrind", "--collect-atstart=no",
                          f"--toggle-collect=*{function}*", "--quiet",
                          f"--callgrind-out-file={report}", program, part)
             costs.append(sum(callgrind.self_costs(report).values()) / LAUNCHES)
@@ -166,7 +188,8 @@ def main():
             tinygrad=TINYGRAD.partition("==")[2],
             kernels=kernels.replace(device[0], "").strip(),
             training=training(folder, plugin, options.rounds),
-            first=first_steps(folder, plugin), launches=launches(program, folder))
+            first=first_steps(folder, plugin),
+            launches=launches(program, *build_cuda_like(folder), folder))
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
