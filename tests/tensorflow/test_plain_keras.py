@@ -150,6 +150,35 @@ def test_mixed_precision(policy, fused):
     assert device.value[1] == fused
 
 
+# ---- Preprocessing on the device -----------------------------------------------
+
+def preprocess(device):
+    """Returns the features that a model computes from integers and strings."""
+    import keras
+    import tensorflow as tf
+    integers = [7, -3, 12345678901234567, 0]
+    with tf.device("/device:CPU:0" if device == "CPU" else None):
+        features = keras.utils.FeatureSpace({
+            "id": keras.utils.FeatureSpace.integer_hashed(64),
+            "name": keras.utils.FeatureSpace.string_hashed(64),
+            "size": keras.utils.FeatureSpace.float_normalized()})
+        columns = {"id": tf.constant(integers, tf.int64), "size": tf.range(4.0),
+                   "name": tf.constant(["a", "bc", "", "def"])}
+        features.adapt(tf.data.Dataset.from_tensor_slices(columns))
+        model = keras.Model(features.get_inputs(), features.get_encoded_features())
+        hashing = keras.layers.Hashing(1000)
+        hashed = [tf.function(hashing)(tf.constant(integers, dtype)).numpy().tolist()
+                  for dtype, integers in ((tf.int64, integers), (tf.int32, [5, -12345]))]
+        return model.predict(columns, verbose=0).tolist(), hashed
+
+
+def test_preprocessing():
+    device, cpu = harness.run_each(preprocess, [["SIM"], ["CPU"]])
+    assert device.ok and cpu.ok, f"on the device: {device}\non the CPU: {cpu}"
+    np.testing.assert_allclose(device.value[0], cpu.value[0], rtol=1e-6)
+    assert device.value[1] == cpu.value[1]
+
+
 # ---- Eager calls of functions with jit_compile=True ---------------------------
 
 def run_compiled(device):

@@ -117,6 +117,8 @@ EXPLAINED = [
      "TensorFlow's CPU does not check the range of an empty result"),
     (r"BroadcastTo|HistogramFixedWidth|.*Segment.*", r"OOM when allocating",
      "The device has less memory than the host"),
+    (r"_TensorToHashBucketFast", r"Type not supported",
+     "TensorFlow's CPU hashes signed integers only"),
     (r"(Dense)?Bincount", r"must be non-negative", _ON_HOST + "; it is not counted"),
     (r"Conv2DBackprop.*", r"grouped convolutions are not supported on CPU|"
      r"filter_size does not have enough elements",

@@ -7,6 +7,7 @@
 #include "tfplug/backend/ops/data_format.h"
 #include "tfplug/backend/ops/diagonal.h"
 #include "tfplug/backend/ops/gather.h"
+#include "tfplug/backend/ops/hash.h"
 #include "tfplug/backend/ops/identity.h"
 #include "tfplug/backend/ops/pad.h"
 #include "tfplug/backend/ops/partition.h"
@@ -39,6 +40,7 @@ inline void AllArrayOps(const Registrar& registrar) {
   DataFormatOps(registrar);
   DiagonalOps(registrar);
   GatherOps(registrar);
+  HashOps(registrar);
   IdentityOps(registrar);
   PadOps(registrar);
   PartitionOps(registrar);
