@@ -2,9 +2,9 @@
 #ifndef TFPLUG_BENCHMARKS_LAUNCHES_H_
 #define TFPLUG_BENCHMARKS_LAUNCHES_H_
 
-#include <tfplug/backend/compiled.h>
-#include <tfplug/backend/value.h>
 #include <tfplug/base/status_macros.h>
+#include <tfplug/compiled/compiled.h>
+#include <tfplug/ir/value.h>
 
 #include <utility>
 

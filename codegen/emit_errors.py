@@ -10,7 +10,10 @@ _TEMPLATE = pathlib.Path(__file__).parent / "templates/errors.md.in"
 _TITLES = {
     "device": "Devices, streams and memory",
     "kernel": "Kernels, tensors and ops",
-    "backend": "Kernels from primitives",
+    "ir": "Expressions, views and reductions",
+    "primitives": "Primitives and their defaults",
+    "compiled": "Primitives as generated source",
+    "op_kernels": "Kernels from primitives",
     "graph": "Graphs",
     "patterns": "Patterns and rules",
     "passes": "Graph passes and their registration",

@@ -2,7 +2,7 @@
 #ifndef CUDA_LIKE_BACKEND_H_
 #define CUDA_LIKE_BACKEND_H_
 
-#include <tfplug/backend/compiled.h>
+#include <tfplug/compiled/compiled.h>
 
 #include <memory>
 #include <string>

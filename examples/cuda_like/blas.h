@@ -2,8 +2,8 @@
 #ifndef CUDA_LIKE_BLAS_H_
 #define CUDA_LIKE_BLAS_H_
 
-#include <tfplug/backend/view.h>
 #include <tfplug/base/driver_table.h>
+#include <tfplug/ir/view.h>
 
 #include <cstdint>
 #include <mutex>

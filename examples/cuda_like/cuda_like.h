@@ -2,7 +2,7 @@
 #ifndef CUDA_LIKE_CUDA_LIKE_H_
 #define CUDA_LIKE_CUDA_LIKE_H_
 
-#include <tfplug/backend/source/program_cache.h>
+#include <tfplug/compiled/program_cache.h>
 #include <tfplug/plugin.h>
 
 #include <memory>

@@ -2,7 +2,7 @@
 #ifndef OPENCL_BACKEND_H_
 #define OPENCL_BACKEND_H_
 
-#include <tfplug/backend/compiled.h>
+#include <tfplug/compiled/compiled.h>
 
 #include <mutex>
 

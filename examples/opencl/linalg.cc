@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that compute on the host with Eigen.
-#include <tfplug/backend/ops/all_eigen.h>
-#include <tfplug/backend/register.h>
+#include <tfplug/op_kernels/all_eigen.h>
+#include <tfplug/op_kernels/register.h>
 
 #include "backend.h"
 

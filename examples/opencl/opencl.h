@@ -2,7 +2,7 @@
 #ifndef OPENCL_OPENCL_H_
 #define OPENCL_OPENCL_H_
 
-#include <tfplug/backend/source/program_cache.h>
+#include <tfplug/compiled/program_cache.h>
 #include <tfplug/device/buffer_stream.h>
 #include <tfplug/plugin.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/internal/host_code.h>
+#include <tfplug/host/internal/code.h>
 
 #include <algorithm>
 #include <cmath>

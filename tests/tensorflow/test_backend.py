@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras models train on a device whose author supplies two primitives of
-tfplug/backend/. test_op_sweep.py compares each op with TensorFlow's CPU kernel."""
+tfplug/op_kernels/. test_op_sweep.py compares each op with TensorFlow's CPU kernel."""
 
 import harness
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the backend kernels that rearrange and resize tensors (tfplug/backend/ops/
+"""Tests the backend kernels that rearrange and resize tensors (tfplug/op_kernels/
 spatial.h, diagonal.h and resize.h) on a device with the reference primitives: each op
 and type equals TensorFlow's CPU kernel."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the optimizers' updates of tfplug/backend/ops/training.h on a device with the
+"""Tests the optimizers' updates of tfplug/op_kernels/training.h on a device with the
 reference primitives: the variables after an update equal those of TensorFlow's CPU
 kernel. Releases 2.19 to 2.21 do not export what such a kernel needs."""
 

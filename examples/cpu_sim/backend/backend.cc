@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 
-#include <tfplug/backend/host.h>
-#include <tfplug/backend/host_indexed.h>
+#include <tfplug/host/host.h>
+#include <tfplug/host/indexed.h>
 
 #include <utility>
 

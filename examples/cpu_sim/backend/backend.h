@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_BACKEND_BACKEND_H_
 #define CPU_SIM_BACKEND_BACKEND_H_
 
-#include <tfplug/backend/backend.h>
+#include <tfplug/primitives/backend.h>
 
 #include "cpu_sim.h"
 

@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_BACKEND_DEVICE_VIEWS_H_
 #define CPU_SIM_BACKEND_DEVICE_VIEWS_H_
 
-#include <tfplug/backend/view.h>
 #include <tfplug/base/status_macros.h>
+#include <tfplug/ir/view.h>
 
 #include <algorithm>
 #include <cstddef>

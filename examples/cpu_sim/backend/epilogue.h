@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_BACKEND_EPILOGUE_H_
 #define CPU_SIM_BACKEND_EPILOGUE_H_
 
-#include <tfplug/backend/launcher.h>
+#include <tfplug/primitives/launcher.h>
 
 #include "absl/status/statusor.h"
 #include "cpu_sim.h"

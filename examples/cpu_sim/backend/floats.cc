@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/floats.h"
 
-#include <tfplug/backend/opcodes.h>
-#include <tfplug/backend/value.h>
 #include <tfplug/base/status_macros.h>
+#include <tfplug/ir/opcodes.h>
+#include <tfplug/ir/value.h>
 
 namespace cpu_sim {
 namespace {

@@ -2,8 +2,8 @@
 #ifndef CPU_SIM_BACKEND_FLOATS_H_
 #define CPU_SIM_BACKEND_FLOATS_H_
 
-#include <tfplug/backend/launcher.h>
-#include <tfplug/backend/view.h>
+#include <tfplug/ir/view.h>
+#include <tfplug/primitives/launcher.h>
 
 #include <initializer_list>
 

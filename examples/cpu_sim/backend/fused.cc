@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/ops/elementwise.h>
-#include <tfplug/backend/register.h>
 #include <tfplug/kernel/register_op.h>
+#include <tfplug/op_kernels/elementwise.h>
+#include <tfplug/op_kernels/register.h>
 #include <tfplug/passes/fused_ops.h>
 
 #include "backend/backend.h"

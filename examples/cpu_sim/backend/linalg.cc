@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/ops/all_eigen.h>
-#include <tfplug/backend/register.h>
+#include <tfplug/op_kernels/all_eigen.h>
+#include <tfplug/op_kernels/register.h>
 
 #include "backend/backend.h"
 

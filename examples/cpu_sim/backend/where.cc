@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/internal/scalar_code.h>
-#include <tfplug/backend/read_back_kernel.h>
+#include <tfplug/ir/scalar_code.h>
 #include <tfplug/kernel/register_kernel.h>
+#include <tfplug/op_kernels/read_back_kernel.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #ifndef CPU_SIM_KERNELS_SIMD_H_
 #define CPU_SIM_KERNELS_SIMD_H_
 
-#include <tfplug/backend/activation_kind.h>
+#include <tfplug/primitives/activation_kind.h>
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tfplug/backend/op_run.h>
-#include <tfplug/backend/ops/elementwise.h>
 #include <tfplug/base/status_macros.h>
 #include <tfplug/kernel/register_kernel.h>
 #include <tfplug/kernel/register_op.h>
+#include <tfplug/op_kernels/elementwise.h>
+#include <tfplug/op_kernels/op_run.h>
 #include <tfplug/passes/fused_ops.h>
 
 #include <cstdint>

@@ -18,7 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 // What the pass FuseElementwise (passes/fuse_elementwise.h) and the kernel of
-// the op that it creates (backend/ops/fused_map.h) have in common.
+// the op that it creates (op_kernels/fused_map.h) have in common.
 namespace tfplug {
 
 // A cluster of element-wise ops. Its values are numbered: first the inputs,

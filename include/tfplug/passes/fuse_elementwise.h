@@ -30,7 +30,7 @@
 namespace tfplug {
 
 // Replaces each cluster of element-wise ops on the device by one op, which the
-// backend computes in one Map (backend/ops/fused_map.h). Results are the same:
+// backend computes in one Map (op_kernels/fused_map.h). Results are the same:
 // half, bfloat16 and narrow integers are rounded after each op, as in kernels
 // of their own.
 //

@@ -24,7 +24,7 @@ namespace tfplug {
 // Keras' RNNs copies the comparisons to the device and waits for the result,
 // which the loop needs on the host. The pass gives a LogicalAnd, LogicalOr or
 // LogicalNot whose inputs are all in host memory the label kOnHostLabel, for
-// which backends register a kernel (backend/ops/math.h). Without such a kernel
+// which backends register a kernel (op_kernels/math.h). Without such a kernel
 // in this library it does nothing.
 //
 // It does not run in TensorFlow 2.17, whose loops with lists fail with "stream

@@ -19,7 +19,7 @@ namespace tfplug {
 
 // Makes gradients of loops over lists of tensors, as in Keras' recurrent
 // layers, work on a device in releases that do not export the C functions which
-// kernels for them need (2.19 to 2.21; backend/ops/tensor_lists.h). The two ops
+// kernels for them need (2.19 to 2.21; op_kernels/tensor_lists.h). The two ops
 // that have kernels only on TensorFlow's own devices become ops that TensorFlow
 // has for every device:
 //

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/backend/backend.h"
+#include "tfplug/primitives/backend.h"
 #include "tfplug/testing/conformance.h"
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/internal/map_cases.h"

@@ -3,8 +3,8 @@
 #define TFPLUG_TESTS_TENSORFLOW_PLUGINS_REFERENCE_BACKEND_H_
 
 #include "reference_device.h"
-#include "tfplug/backend/backend.h"
-#include "tfplug/backend/reference.h"
+#include "tfplug/primitives/backend.h"
+#include "tfplug/primitives/reference.h"
 
 namespace reference {
 

@@ -26,7 +26,7 @@ import op_groups
 PAGE = ROOT / "docs/reference/gpu_ops.md"
 SKIPPED = 77
 NOT_WRITTEN, NONE = "Not written yet", "–"
-# The plug-in with all families of tfplug/backend/ops/.
+# The plug-in with all families of tfplug/op_kernels/.
 FAMILIES = "reference"
 # Column -> (device type, library in the build directory).
 BACKENDS = {
@@ -47,7 +47,7 @@ HEAD = """\
 # Ops with a kernel for GPUs, by backend
 
 TensorFlow {release} has kernels for GPUs for {gpu} ops. This page compares them with two plug-ins on
-`tfplug/backend/`: the reference primitives (`tests/tensorflow/plugins/`) and `examples/cpu_sim`, which has kernels of
+`tfplug/op_kernels/`: the reference primitives (`tests/tensorflow/plugins/`) and `examples/cpu_sim`, which has kernels of
 its own as well.
 
 * **all**: all types that TensorFlow has on GPUs. Kernels of TensorFlow for every device count, too.
@@ -250,7 +250,7 @@ def page(release, record, backends, default):
     return "\n".join([
         head + "\n".join(rows), "\n## Types left out\n",
         *types_left_out(lacking, reasons), "\n## Ops left out\n",
-        "Ops that no family of `tfplug/backend/ops/` has. A backend that has the "
+        "Ops that no family of `tfplug/op_kernels/` has. A backend that has the "
         "families\nneed not register all of them.\n",
         *ops_left_out(left_out)]) + "\n"
 

@@ -10,7 +10,9 @@ import headers
 # contain the mechanism.
 _DIRECTORIES = {
     "": "Umbrellas", "device": "Devices", "kernel": "Kernels",
-    "backend": "Kernels from primitives", "backend/source": "Generated source",
+    "ir": "Expressions, views and reductions", "primitives": "Primitives",
+    "host": "Primitives on the host", "compiled": "Primitives as generated source",
+    "op_kernels": "Kernels from primitives",
     "graph": "Graphs", "patterns": "Patterns and rules", "passes": "Graph passes",
     "profiler": "Profiles", "testing": "Tests", "base": "Used everywhere",
     "proto": "Graphs as protobuf messages",

@@ -8,7 +8,7 @@
 #define CPU_SIM_PASTE_(a, b) a##b
 #define CPU_SIM_PASTE(a, b) CPU_SIM_PASTE_(a, b)
 #define tfplug CPU_SIM_PASTE(cpu_sim_tfplug_, CPU_SIM_LEVEL)
-#include <tfplug/backend/internal/host_code.h>
+#include <tfplug/host/internal/code.h>
 
 #include <algorithm>
 #include <cmath>

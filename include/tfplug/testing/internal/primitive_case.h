@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tfplug/backend/launcher.h"
+#include "tfplug/primitives/launcher.h"
 #include "tfplug/testing/internal/random_values.h"
 #include "tfplug/testing/internal/random_views.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tfplug/backend/reference_backend.h"
+#include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/fake_device.h"
 #include "tfplug/testing/internal/primitive_case.h"
 #include "tfplug/testing/internal/random_views.h"

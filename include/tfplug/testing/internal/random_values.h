@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-#include "tfplug/backend/reference_backend.h"
+#include "tfplug/primitives/reference_backend.h"
 #include "tfplug/testing/internal/random_views.h"
 
 #pragma GCC visibility push(hidden)

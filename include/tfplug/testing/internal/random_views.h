@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "tfplug/backend/reference_backend.h"
+#include "tfplug/primitives/reference_backend.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -12,7 +12,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "tfplug/backend/value.h"
+#include "tfplug/ir/value.h"
 #include "tfplug/testing/internal/primitive_case.h"
 
 #pragma GCC visibility push(hidden)

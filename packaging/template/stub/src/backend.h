@@ -3,8 +3,8 @@
 #pragma once
 
 #include "device.h"
-#include "tfplug/backend/backend.h"
-#include "tfplug/backend/reference.h"
+#include "tfplug/primitives/backend.h"
+#include "tfplug/primitives/reference.h"
 
 namespace my_device {
 

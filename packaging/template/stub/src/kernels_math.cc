@@ -1,5 +1,5 @@
 #include "backend.h"
-#include "tfplug/backend/ops/all_math.h"
-#include "tfplug/backend/register.h"
+#include "tfplug/op_kernels/all_math.h"
+#include "tfplug/op_kernels/register.h"
 
 TFPLUG_REGISTER_BACKEND(my_device::Backend, tfplug::AllMathOps);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_COMPILED_MATMUL_SOURCE_H_
+#define TFPLUG_COMPILED_MATMUL_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tfplug/compiled/expression_source.h"
+#include "tfplug/compiled/kernel_source.h"
+#include "tfplug/ir/expression.h"
+
+#pragma GCC visibility push(hidden)
+
+// Matrix products of floats as a kernel. A group computes a tile of c: it
+// copies a tile of a and one of b to shared memory, as they are computed in,
+// and adds their product to accumulators in registers.
+//
+// The operands are views [batch..., m, n, k] in which a is repeated along n,
+// and b along m, so that they are loaded as those of a Reduce.
+namespace tfplug::internal {
+
+inline constexpr int kMatMulTile = 64;  // rows and columns
+enum MatMulVariant : uint32_t { kMatMulStored = 3, kMatMulMapped = 4 };
+
+// Identifies what a product computes: its type if it is stored, or the
+// expression.
+inline uint64_t CodeOfMatMul(const Expression* expression, DataType type) {
+  return expression != nullptr ? expression->fingerprint()
+                               : static_cast<uint64_t>(type);
+}
+
+// Fills the plan of a product: of one that is stored, or, if the expression is
+// not null, of one whose elements are its input 0.
+inline absl::Status PlanMatMul(const Expression* expression, LaunchPlan& plan) {
+  const int kept = plan.kept();
+  int64_t batch = 1;
+  for (int d = 0; d < kept - 2; ++d) batch *= plan.size(d);
+  const auto tiles = [&](int d) {
+    return (plan.size(d) + kMatMulTile - 1) / kMatMulTile;
+  };
+  const int64_t row_tiles = tiles(kept - 2), column_tiles = tiles(kept - 1);
+  const int64_t groups = batch * row_tiles * column_tiles;
+  const absl::Status status =
+      plan.Fill(CodeOfMatMul(expression, plan.operand(0).type),
+                expression != nullptr ? kMatMulMapped : kMatMulStored,
+                groups + plan.size(kept - 2) + plan.size(kept - 1) +
+                    2 * kMatMulTile + plan.size(kept));
+  if (!status.ok()) return status;
+  plan.AddExtra(row_tiles);
+  plan.AddExtra(column_tiles);
+  plan.grid().groups = static_cast<uint32_t>(groups);
+  return absl::OkStatus();
+}
+
+// $T: the type of accumulators; $L: elements of a vector; $A, $B: an element of
+// a and b; $C: uses `value`; $m, $n, $k: the dimensions.
+inline constexpr char kMatMulBegin[] = R"code(
+const idx row0 = group / column_tiles % row_tiles * 64;
+const idx column0 = group % column_tiles * 64;
+const int rows = n$m - row0 < 64 ? (int)(n$m - row0) : 64;
+const int columns = n$n - column0 < 64 ? (int)(n$n - column0) : 64;
+)code";
+
+// For a CPU: eight rows of a vector of columns at once, whose accumulators stay
+// in registers for 32 steps.
+inline constexpr char kMatMulCpu[] = R"code(
+#ifdef __OPENCL_VERSION__
+#define VECTOR $T$L
+#define LOAD_VECTOR(p) vload$L(0, p)
+#define STORE_VECTOR(x, p) vstore$L(x, 0, p)
+#define ADD_PRODUCT(c, a, b) c = fma((VECTOR)(a), b, c)
+#else
+typedef $T VECTOR __attribute__((vector_size($L * sizeof($T)), aligned(8)));
+#define LOAD_VECTOR(p) (*(const VECTOR*)(p))
+#define STORE_VECTOR(x, p) (*(VECTOR*)(p) = (x))
+#define ADD_PRODUCT(c, a, b) c += (a) * (b)
+#endif
+$T as[32 * 64] __attribute__((aligned(64)));
+$T bs[32 * 64] __attribute__((aligned(64)));
+$T cs[64 * 64] __attribute__((aligned(64)));
+for (int i = 0; i < 64 * 64; ++i) cs[i] = 0;
+for (int i = 0; i < 32 * 64; ++i) as[i] = bs[i] = 0;
+for (idx k0 = 0; k0 < n$k; k0 += 32) {
+  const int steps = n$k - k0 < 32 ? (int)(n$k - k0) : 32;
+  $ALOOPS {
+    const idx i$m = row0 + row, i$k = k0 + k;
+    as[k * 64 + row] = $A;
+  }
+  $BLOOPS {
+    const idx i$m = 0, i$n = column0 + column, i$k = k0 + k;
+    bs[k * 64 + column] = $B;
+  }
+  for (int row = 0; row < rows; row += 8) {
+    for (int column = 0; column < columns; column += $L) {
+      $T* const c = cs + row * 64 + column;
+      VECTOR c0 = LOAD_VECTOR(c), c1 = LOAD_VECTOR(c + 64);
+      VECTOR c2 = LOAD_VECTOR(c + 128), c3 = LOAD_VECTOR(c + 192);
+      VECTOR c4 = LOAD_VECTOR(c + 256), c5 = LOAD_VECTOR(c + 320);
+      VECTOR c6 = LOAD_VECTOR(c + 384), c7 = LOAD_VECTOR(c + 448);
+      for (int k = 0; k < steps; ++k) {
+        const VECTOR b = LOAD_VECTOR(bs + k * 64 + column);
+        const $T* const a = as + k * 64 + row;
+        ADD_PRODUCT(c0, a[0], b); ADD_PRODUCT(c1, a[1], b);
+        ADD_PRODUCT(c2, a[2], b); ADD_PRODUCT(c3, a[3], b);
+        ADD_PRODUCT(c4, a[4], b); ADD_PRODUCT(c5, a[5], b);
+        ADD_PRODUCT(c6, a[6], b); ADD_PRODUCT(c7, a[7], b);
+      }
+      STORE_VECTOR(c0, c); STORE_VECTOR(c1, c + 64);
+      STORE_VECTOR(c2, c + 128); STORE_VECTOR(c3, c + 192);
+      STORE_VECTOR(c4, c + 256); STORE_VECTOR(c5, c + 320);
+      STORE_VECTOR(c6, c + 384); STORE_VECTOR(c7, c + 448);
+    }
+  }
+}
+for (int row = 0; row < rows; ++row) {
+  for (int column = 0; column < columns; ++column) {
+    const idx i$m = row0 + row, i$n = column0 + column;
+    const $T value = cs[row * 64 + column];
+    $C
+  }
+}
+)code";
+
+// For a GPU: each item has every (64 / side)th row and column, where the items
+// are a square of `side` times `side`.
+inline constexpr char kMatMulGpu[] = R"code(
+#define SIDE $S
+#define EACH (64 / SIDE)
+PER_ITEM($T, cs)[EACH * EACH];
+FOR_ITEMS(SIDE * SIDE)
+  for (int i = 0; i < EACH * EACH; ++i) AT(cs)[i] = 0;
+END_ITEMS
+SHARED($T, as, 16 * 64);
+SHARED($T, bs, 16 * 64);
+for (idx k0 = 0; k0 < n$k; k0 += 16) {
+  const int steps = n$k - k0 < 16 ? (int)(n$k - k0) : 16;
+  FOR_ITEMS(GROUP)
+    for (int e = item; e < 16 * 64; e += GROUP) {
+      const int row = $AROW, k = $AK;
+      const idx i$m = row0 + row, i$k = k0 + k;
+      as[k * 64 + row] = row < rows && k < steps ? $A : 0;
+    }
+    for (int e = item; e < 16 * 64; e += GROUP) {
+      const int column = $BCOLUMN, k = $BK;
+      const idx i$m = 0, i$n = column0 + column, i$k = k0 + k;
+      bs[k * 64 + column] = column < columns && k < steps ? $B : 0;
+    }
+  END_ITEMS
+  SYNC
+  FOR_ITEMS(SIDE * SIDE)
+    const int row = item / SIDE, column = item % SIDE;
+    for (int k = 0; k < 16; ++k) {
+      $T a[EACH], b[EACH];
+      UNROLL
+      for (int i = 0; i < EACH; ++i) a[i] = as[k * 64 + row + i * SIDE];
+      UNROLL
+      for (int j = 0; j < EACH; ++j) b[j] = bs[k * 64 + column + j * SIDE];
+      UNROLL
+      for (int i = 0; i < EACH; ++i) {
+        UNROLL
+        for (int j = 0; j < EACH; ++j) {
+          AT(cs)[i * EACH + j] = $FMA(a[i], b[j], AT(cs)[i * EACH + j]);
+        }
+      }
+    }
+  END_ITEMS
+  SYNC
+}
+FOR_ITEMS(SIDE * SIDE)
+  for (int i = 0; i < EACH; ++i) {
+    for (int j = 0; j < EACH; ++j) {
+      const int row = item / SIDE + i * SIDE, column = item % SIDE + j * SIDE;
+      const idx i$m = row0 + row, i$n = column0 + column;
+      const $T value = AT(cs)[i * EACH + j];
+      if (row < rows && column < columns) { $C }
+    }
+  }
+END_ITEMS
+)code";
+
+// Returns the statements that store `value`, an element of the product, or the
+// outputs of the expression. Operands after a and b are its other inputs.
+inline std::string MatMulElement(KernelSource& kernel, const LaunchPlan& plan,
+                                 const Expression* expression) {
+  const auto offset = [&](size_t k) {
+    return kernel.Offset(k, 0, plan.kept());
+  };
+  const DataType type = plan.operand(0).type;
+  const std::string stored =
+      ConvertText(ComputeType(type), type, "value", kernel.needs());
+  if (expression == nullptr) return kernel.Store(2, offset(2), stored);
+  ExpressionSource values(*expression, "v", kernel.needs());
+  std::string text = values.Statements(
+      [&](int i) {
+        const auto k = static_cast<size_t>(i) + 1;
+        return i == 0 ? WidenText(type, stored, kernel.needs())
+                      : kernel.Load(k, offset(k));
+      },
+      [&](int i, const std::string& index) {
+        const auto k = static_cast<size_t>(i) + 1;
+        return kernel.LoadElement(k, offset(k), index);
+      });
+  for (size_t k = 0; k < expression->outputs().size(); ++k) {
+    const size_t to = plan.num_inputs() + k;
+    text += kernel.Store(to, offset(to), values.Output(k));
+  }
+  return text;
+}
+
+// Returns the source of a product whose plan was filled for the expression.
+inline std::string MatMulSource(const Target& target, const LaunchPlan& plan,
+                                const Expression* expression) {
+  KernelSource kernel(target, "matmul", plan);
+  kernel.Extra("row_tiles");
+  kernel.Extra("column_tiles");
+  const int kept = plan.kept(), rank = plan.rank();
+  const DataType type = ComputeType(plan.operand(0).type);
+  const bool is_double = type == DataType::kDouble;
+  // Whether the elements of a step are neighbours in memory, and not those of a
+  // row of a or a column of b.
+  const auto is_along_k = [&](size_t k) {
+    return plan.operand(k).stride(rank - 1) == 1;
+  };
+  const auto loops = [&](const char* other, bool is_k_inner) {
+    const std::string outer = absl::StrCat("for (int ", other, " = 0; ", other,
+                                           " < ", other, "s; ++", other, ")");
+    const char* const steps = "for (int k = 0; k < steps; ++k)";
+    return is_k_inner ? absl::StrCat(outer, " ", steps)
+                      : absl::StrCat(steps, " ", outer);
+  };
+  // Nothing is shared by more than 256 items.
+  int side = 16;
+  while (side * side > target.group_size) side /= 2;
+  const std::string m = absl::StrCat(kept - 2), n = absl::StrCat(kept - 1);
+  const char* const flat[] = {"e % 16", "e / 16", "e % 64", "e / 64"};
+  const std::string body = absl::StrReplaceAll(
+      absl::StrCat(kMatMulBegin + 1,
+                   target.is_cpu ? kMatMulCpu + 1 : kMatMulGpu + 1),
+      {{"$T", is_double ? "$D" : "$F"},
+       {"$L", is_double ? "8" : "16"},
+       {"$ALOOPS", loops("row", is_along_k(0))},
+       {"$BLOOPS", loops("column", is_along_k(1))},
+       {"$AROW", flat[is_along_k(0) ? 1 : 2]},
+       {"$AK", flat[is_along_k(0) ? 0 : 3]},
+       {"$BCOLUMN", flat[is_along_k(1) ? 1 : 2]},
+       {"$BK", flat[is_along_k(1) ? 0 : 3]},
+       {"$FMA", is_double ? "FMA64" : "FMA32"},
+       {"$A", kernel.Load(0, kernel.Offset(0, 0, rank))},
+       {"$B", kernel.Load(1, kernel.Offset(1, 0, rank))},
+       {"$C", MatMulElement(kernel, plan, expression)},
+       {"$S", absl::StrCat(side)},
+       {"$m", m},
+       {"$n", n},
+       {"$k", absl::StrCat(kept)}});
+  return kernel.Finish(absl::StrCat(
+      kernel.Unflatten("group / column_tiles / row_tiles", 0, kept - 2),
+      absl::StrReplaceAll(
+          body,
+          {{"$D", target.dialect == Dialect::kOpenCl ? "double" : "f64"},
+           {"$F", target.dialect == Dialect::kOpenCl ? "float" : "f32"}})));
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_COMPILED_MATMUL_SOURCE_H_

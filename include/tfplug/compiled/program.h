@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_COMPILED_PROGRAM_H_
+#define TFPLUG_COMPILED_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/base/attributes.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/device/address_space.h"
+
+#pragma GCC visibility push(hidden)
+
+// The types that the author of a compiled backend (compiled.h) uses.
+namespace tfplug {
+
+// A language of generated kernels.
+enum class Dialect : uint8_t {
+  // OpenCL C 1.2: `__kernel void entry(__global char* p0, ..., Parameters p)`.
+  kOpenCl,
+  // CUDA C++: `extern "C" __global__ void entry(char* p0, ..., Parameters p)`.
+  // Where __CUDACC__ is not defined, the same source is kCpp.
+  kCuda,
+  // C++17 for the host: `extern "C" void entry(const unsigned* group, void**
+  // arguments)` runs all items of the group `*group`, one after the other;
+  // `arguments` points to each argument, as in cuLaunchKernel. The constants
+  // `entry_pointers` and `entry_parameters_size` describe the arguments.
+  kCpp,
+};
+
+// What the source of kernels depends on: the properties of one device.
+struct Target {
+  Dialect dialect = Dialect::kOpenCl;
+  // Identifies the device, its driver and the driver's version: programs in the
+  // cache on disk are used only by targets of the same name. Empty: no cache.
+  std::string name;
+  // Items of a group, a power of two from 32 to 1024. The device must be able
+  // to run groups of this size.
+  int group_size = 256;
+  // Bytes of memory that the items of a group share.
+  int64_t local_memory = 32 << 10;
+  // Whether the device is a CPU, which runs the items of a group in a loop, so
+  // that barriers cost nothing and loops over items should be innermost.
+  bool is_cpu = false;
+
+  // Makes groups no larger than `most` items, if that is at least 32. A group
+  // of a CPU is one item of the driver, whatever its size.
+  void LimitGroupSize(size_t most) {
+    while (!is_cpu && group_size > 32 &&
+           static_cast<size_t>(group_size) > most) {
+      group_size /= 2;
+    }
+  }
+};
+
+// The groups of a launch, in one dimension. The items of a group that the
+// driver starts are Target::group_size, or one that runs all of them in a loop.
+struct Grid {
+  uint32_t groups = 1;
+  uint32_t group_size = 1;
+};
+
+// The arguments of a kernel: the pointers, and, after them, a struct that is
+// passed by value.
+struct KernelArguments {
+  // Addresses of device memory.
+  absl::Span<void* const> pointers;
+  // The struct, which may be copied byte by byte.
+  void* parameters = nullptr;
+  size_t parameters_size = 0;
+  // Dialect::kOpenCl: for each pointer the byte offset of the address in the
+  // buffer that is passed for it. It is part of the struct; Launch sets it
+  // (SetArguments). Empty for other dialects.
+  absl::Span<int64_t> offsets;
+};
+
+// Sets the arguments of a kernel on a device whose memory has handles: calls
+// set(index, size, value), which returns a status, as the driver's function for
+// one argument does (clSetKernelArg, zeKernelSetArgumentValue).
+template <class Handle, class Set>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status SetArguments(
+    const KernelArguments& arguments, const AddressSpace<Handle>& addresses,
+    Set set) {
+  int64_t* const offsets = arguments.offsets.data();
+  uint32_t i = 0;
+  for (void* const pointer : arguments.pointers) {
+    TFPLUG_ASSIGN_OR_RETURN(const auto at, addresses.Find(pointer));
+    offsets[i] = static_cast<int64_t>(at.offset);
+    TFPLUG_RETURN_IF_ERROR(set(i++, sizeof(at.handle), &at.handle));
+  }
+  return set(i, arguments.parameters_size, arguments.parameters);
+}
+
+// A program on a device. Derive from it.
+class Program {
+ public:
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  virtual ~Program() = default;
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_COMPILED_PROGRAM_H_

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_IR_EXPRESSION_H_
+#define TFPLUG_IR_EXPRESSION_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/data_type.h"
+#include "tfplug/ir/opcodes.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// One step of an Expression. Its result is the value with the step's index;
+// `a`, `b` and `c` are the indices of earlier values.
+struct Instruction {
+  Opcode opcode = Opcode::kConstant;
+  // The type of the result. Only kInput, kElement and kCast name types that
+  // nothing is computed in (see ComputeType).
+  DataType type = DataType::kFloat;
+  int32_t a = -1;  // for kInput and kElement the index of the input
+  int32_t b = -1;  // for kElement the value that is the index in the axis
+  int32_t c = -1;
+  // For kConstant the value: a double as its bits, a float as the bits of that
+  // double, an integer or bool sign-extended to 64 bits.
+  uint64_t bits = 0;
+
+  friend bool operator==(const Instruction& x, const Instruction& y) {
+    return x.opcode == y.opcode && x.type == y.type && x.a == y.a &&
+           x.b == y.b && x.c == y.c && x.bits == y.bits;
+  }
+};
+
+// A computation on scalars: some inputs, a list of instructions in which each
+// value is assigned once, and some outputs. Map and Reduce apply it to each
+// element of their operands. Immutable, and cheap to copy: a task that runs
+// after its kernel was destroyed keeps a copy. value.h builds an expression
+// from operators, serialize.h writes and reads it as text.
+//
+// Numbers of 8 and 16 bits are widened where they are loaded and narrowed where
+// they are stored or cast, so nothing is computed in them (ComputeType).
+class Expression {
+ public:
+  struct Output {
+    int32_t value;
+    DataType type;  // in memory
+  };
+
+  // The identity of floats.
+  Expression();
+  // Fails with INVALID_ARGUMENT if an instruction has a wrong type, refers to a
+  // value that does not precede it, or to an input that does not exist.
+  static absl::StatusOr<Expression> Make(std::vector<DataType> inputs,
+                                         std::vector<Instruction> instructions,
+                                         std::vector<Output> outputs);
+
+  const std::vector<DataType>& inputs() const { return parts_->inputs; }
+  const std::vector<Instruction>& instructions() const {
+    return parts_->instructions;
+  }
+  const std::vector<Output>& outputs() const { return parts_->outputs; }
+
+  // Returns a number that is equal for equal expressions, computed when the
+  // expression was built: a key for programs compiled from it.
+  uint64_t fingerprint() const { return parts_->fingerprint; }
+
+  // Returns whether the expression only copies its input.
+  bool is_copy() const {
+    return inputs().size() == 1 && outputs().size() == 1 &&
+           instructions().size() == 1 && outputs()[0].type == inputs()[0];
+  }
+
+  // Registers of an interpreter: values that are not needed at the same time
+  // share one, except that a constant keeps its own.
+  int num_registers() const { return parts_->num_registers; }
+  int register_of(size_t value) const { return parts_->registers[value]; }
+  // Returns the last instruction that uses an element of an input: it, and
+  // those after it, may overwrite the inputs' memory with outputs.
+  size_t last_input_use() const { return parts_->last_input_use; }
+  // Returns whether the next instruction, and nothing else, uses the value, so
+  // that an interpreter can execute both at once.
+  bool only_next_uses(size_t value) const {
+    return parts_->only_next_uses[value];
+  }
+  // Returns the size of the largest type that is computed in, in bytes.
+  size_t widest_value() const { return parts_->widest_value; }
+
+ private:
+  struct Parts {
+    std::vector<DataType> inputs = {DataType::kFloat};
+    std::vector<Instruction> instructions = {
+        {Opcode::kInput, DataType::kFloat, 0, -1, -1, 0}};
+    std::vector<Output> outputs = {{0, DataType::kFloat}};
+    std::vector<int> registers = {0};
+    int num_registers = 1;
+    size_t last_input_use = 0;
+    std::vector<bool> only_next_uses = {false};
+    size_t widest_value = sizeof(float);
+    uint64_t fingerprint = 0;
+
+    void AssignRegisters();
+    void SetFingerprint();
+  };
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+// Returns the bits of a constant of `type` for Instruction::bits and
+// Operand::scalar.
+inline uint64_t ConstantBits(DataType type, double real, int64_t integer) {
+  if (!IsFloat(ComputeType(type))) return static_cast<uint64_t>(integer);
+  uint64_t bits;
+  std::memcpy(&bits, &real, sizeof(bits));
+  return bits;
+}
+
+namespace internal {
+
+[[gnu::cold, gnu::noinline]] inline absl::Status WrongInstruction(
+    size_t i, Opcode opcode, const char* problem) {
+  return absl::InvalidArgumentError("instruction " + std::to_string(i) + " (" +
+                                    InfoOf(opcode).name +
+                                    ") of an expression " + problem);
+}
+
+// Returns whether each value that `in` uses precedes it and has a type that the
+// opcode takes.
+inline absl::Status CheckInstruction(const std::vector<DataType>& inputs,
+                                     const std::vector<Instruction>& all,
+                                     size_t i) {
+  const Instruction& in = all[i];
+  const OpcodeInfo info = InfoOf(in.opcode);
+  const auto fail = [&](const char* problem) {
+    return WrongInstruction(i, in.opcode, problem);
+  };
+  const auto type_of = [&](int32_t value) {
+    return value >= 0 && static_cast<size_t>(value) < i
+               ? ComputeType(all[static_cast<size_t>(value)].type)
+               : DataType(0);
+  };
+  if (ComputeType(in.type) == DataType(0)) {
+    return fail("has a type that expressions do not compute");
+  }
+  if (in.opcode == Opcode::kInput || in.opcode == Opcode::kElement) {
+    if (in.a < 0 || static_cast<size_t>(in.a) >= inputs.size()) {
+      return fail("refers to an input that does not exist");
+    }
+    if (inputs[static_cast<size_t>(in.a)] != in.type) {
+      return fail("has another type than its input");
+    }
+    if (in.opcode == Opcode::kElement && type_of(in.b) != DataType::kInt64) {
+      return fail("needs an index of int64");
+    }
+    return absl::OkStatus();
+  }
+  const int32_t operands[] = {in.a, in.b, in.c};
+  for (int k = 0; k < info.arity; ++k) {
+    if (type_of(operands[k]) == DataType(0)) {
+      return fail("uses a value that does not precede it");
+    }
+  }
+  if (in.opcode == Opcode::kConstant || in.opcode == Opcode::kCast) {
+    return absl::OkStatus();
+  }
+  if (in.type != ComputeType(in.type)) {
+    return fail("computes in a type that is only stored");
+  }
+  // The type in which it computes, which for comparisons is not the result's.
+  const int first = in.opcode == Opcode::kSelect ? 1 : 0;
+  const DataType type = type_of(operands[first]);
+  for (int k = first; k < info.arity; ++k) {
+    if (type_of(operands[k]) != type) return fail("mixes types");
+  }
+  if (in.opcode == Opcode::kSelect && type_of(in.a) != DataType::kBool) {
+    return fail("needs a condition of bool");
+  }
+  if (!Allows(info.types, type)) return fail("does not support this type");
+  if (in.opcode == Opcode::kBitcast) {
+    return DataTypeSize(in.type) == DataTypeSize(type)
+               ? absl::OkStatus()
+               : fail("changes the size of a value");
+  }
+  const DataType result = info.gives_bool ? DataType::kBool : type;
+  return in.type == result ? absl::OkStatus() : fail("has a wrong result type");
+}
+
+}  // namespace internal
+
+inline absl::StatusOr<Expression> Expression::Make(
+    std::vector<DataType> inputs, std::vector<Instruction> instructions,
+    std::vector<Output> outputs) {
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (auto s = internal::CheckInstruction(inputs, instructions, i); !s.ok()) {
+      return s;
+    }
+  }
+  if (outputs.empty()) {
+    return absl::InvalidArgumentError("an expression needs an output");
+  }
+  for (const Output& output : outputs) {
+    const bool exists = output.value >= 0 &&
+                        static_cast<size_t>(output.value) < instructions.size();
+    if (!exists || ComputeType(output.type) == DataType(0)) {
+      return absl::InvalidArgumentError(
+          "an output of an expression refers to no value, or has a type that "
+          "expressions do not store");
+    }
+  }
+  auto parts = std::make_shared<Parts>();
+  parts->inputs = std::move(inputs);
+  parts->instructions = std::move(instructions);
+  parts->outputs = std::move(outputs);
+  parts->AssignRegisters();
+  parts->SetFingerprint();
+  Expression expression;
+  expression.parts_ = std::move(parts);
+  return expression;
+}
+
+inline Expression::Expression() {
+  static const auto* const identity =
+      new std::shared_ptr<const Parts>(std::make_shared<Parts>());
+  parts_ = *identity;
+}
+
+inline void Expression::Parts::AssignRegisters() {
+  const size_t n = instructions.size();
+  std::vector<size_t> last_use(n);
+  for (size_t i = 0; i < n; ++i) {
+    last_use[i] = i;
+    const Instruction& in = instructions[i];
+    const auto use = [&](int32_t value) {
+      if (value >= 0) last_use[static_cast<size_t>(value)] = i;
+    };
+    if (in.opcode != Opcode::kInput && in.opcode != Opcode::kElement) use(in.a);
+    use(in.b);
+    use(in.c);
+  }
+  for (const Output& output : outputs) {
+    last_use[static_cast<size_t>(output.value)] = n;
+  }
+  last_input_use = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Opcode opcode = instructions[i].opcode;
+    if (opcode == Opcode::kElement)
+      last_input_use = std::max(last_input_use, i);
+    if (opcode == Opcode::kInput) {
+      last_input_use = std::max(last_input_use, last_use[i]);
+    }
+  }
+  only_next_uses.assign(n, false);
+  widest_value = 0;
+  for (size_t i = 0; i < n; ++i) {
+    only_next_uses[i] = last_use[i] == i + 1 && i + 1 < n;
+    widest_value =
+        std::max(widest_value, DataTypeSize(ComputeType(instructions[i].type)));
+  }
+  registers.assign(n, -1);
+  num_registers = 0;
+  std::vector<int> unused;
+  for (size_t i = 0; i < n; ++i) {
+    const bool is_constant = instructions[i].opcode == Opcode::kConstant;
+    if (is_constant || unused.empty()) {
+      registers[i] = num_registers++;
+    } else {
+      registers[i] = unused.back();
+      unused.pop_back();
+    }
+    for (size_t k = 0; k <= i; ++k) {
+      if (last_use[k] == i && instructions[k].opcode != Opcode::kConstant) {
+        unused.push_back(registers[k]);
+      }
+    }
+  }
+}
+
+inline void Expression::Parts::SetFingerprint() {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits at a time
+  const auto add = [&](uint64_t value) {
+    hash = (hash ^ value) * 0x100000001b3;
+    hash ^= hash >> 32;
+  };
+  add(inputs.size());
+  for (DataType type : inputs) add(static_cast<uint64_t>(type));
+  for (const Instruction& in : instructions) {
+    add(static_cast<uint64_t>(in.opcode) << 32 |
+        static_cast<uint64_t>(in.type));
+    add(static_cast<uint32_t>(in.a) |
+        static_cast<uint64_t>(static_cast<uint32_t>(in.b)) << 32);
+    add(static_cast<uint32_t>(in.c));
+    add(in.bits);
+  }
+  for (const Output& output : outputs) {
+    add(static_cast<uint64_t>(output.type) << 32 |
+        static_cast<uint32_t>(output.value));
+  }
+  fingerprint = hash;
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_IR_EXPRESSION_H_

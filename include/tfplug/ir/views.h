@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_IR_VIEWS_H_
+#define TFPLUG_IR_VIEWS_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "tfplug/ir/expression.h"
+#include "tfplug/ir/view.h"
+
+#pragma GCC visibility push(hidden)
+
+// Views of the elements of other views.
+namespace tfplug::internal {
+
+// Returns the dimensions of a view.
+inline absl::Span<const int64_t> DimsOf(const Operand& view) {
+  return absl::MakeConstSpan(view.dims.data(), static_cast<size_t>(view.rank));
+}
+
+// The views of arrays, of the lowest rank.
+class FlatViews {
+ public:
+  // The expression must have as many operands.
+  FlatViews(const Expression& expression, const FlatOperands& operands)
+      : num_inputs_(expression.inputs().size()) {
+    const auto& outputs = expression.outputs();
+    for (size_t k = 0; k < operands.addresses.size(); ++k) {
+      Operand view;
+      view.type = k < num_inputs_ ? expression.inputs()[k]
+                                  : outputs[k - num_inputs_].type;
+      view.data = operands.addresses[k];
+      if (operands.size != 1) {
+        view.AddDim(operands.size, (operands.repeated >> k & 1) == 0 ? 1 : 0);
+      }
+      views_.push_back(view);
+    }
+  }
+
+  Operands inputs() const {
+    return absl::MakeConstSpan(views_).first(num_inputs_);
+  }
+  Operands outputs() const {
+    return absl::MakeConstSpan(views_).subspan(num_inputs_);
+  }
+
+ private:
+  size_t num_inputs_;
+  absl::InlinedVector<Operand, 4> views_;
+};
+
+// Returns the number of elements of the dimensions [begin, end).
+inline int64_t CountOf(const Operand& view, int begin, int end) {
+  int64_t count = 1;
+  for (int d = begin; d < end; ++d) count *= view.dim(d);
+  return count;
+}
+
+// Returns `view` with dimension `d` moved to the end.
+inline Operand WithDimLast(Operand view, int d) {
+  const int64_t size = view.dim(d), stride = view.stride(d);
+  for (; d + 1 < view.rank; ++d) {
+    view.dim(d) = view.dim(d + 1);
+    view.stride(d) = view.stride(d + 1);
+  }
+  view.dim(d) = size;
+  view.stride(d) = stride;
+  return view;
+}
+// Returns `view` with a new dimension before `d`, in which it is repeated.
+inline Operand WithDim(Operand view, int d, int64_t size, int64_t stride = 0) {
+  ++view.rank;
+  for (int k = view.rank - 1; k > d; --k) {
+    view.dim(k) = view.dim(k - 1);
+    view.stride(k) = view.stride(k - 1);
+  }
+  view.dim(d) = size;
+  view.stride(d) = stride;
+  return view;
+}
+// Returns elements [begin, end) of dimension `d`.
+inline Operand Range(Operand view, int d, int64_t begin, int64_t end) {
+  view.Advance(begin * view.stride(d));
+  view.dim(d) = end - begin;
+  return view;
+}
+// Returns `view` without dimension `d`, whose elements Opcode::kElement
+// selects.
+inline Operand WithAxis(Operand view, int d) {
+  view = WithDimLast(view, d);
+  --view.rank;
+  view.axis_size = view.dim(view.rank);
+  view.axis_stride = view.stride(view.rank);
+  return view;
+}
+// Returns a view with the dimensions [begin, end) reversed.
+inline Operand Reversed(Operand view, int begin, int end) {
+  for (int d = begin; d < end; ++d) {
+    view.Advance((view.dim(d) - 1) * view.stride(d));
+    view.stride(d) = -view.stride(d);
+  }
+  return view;
+}
+// Exchanges the last two dimensions.
+inline Operand Transposed(Operand view) {
+  std::swap(view.dim(view.rank - 2), view.dim(view.rank - 1));
+  std::swap(view.stride(view.rank - 2), view.stride(view.rank - 1));
+  return view;
+}
+// Returns `view` without dimensions, to which others are added.
+inline Operand WithoutDims(Operand view) {
+  view.rank = 0;
+  return view;
+}
+
+// Returns a view of `value` at each element of `like`.
+inline Operand ScalarOf(DataType type, double value, const Operand& like) {
+  const int64_t integer = IsFloat(type) ? 0 : static_cast<int64_t>(value);
+  Operand view = Operand::Scalar(type, ConstantBits(type, value, integer));
+  for (int d = 0; d < like.rank; ++d) view.AddDim(like.dim(d), 0);
+  return view;
+}
+
+// Returns the index of dimension `d` at each element of `like`.
+inline Operand IndexOf(const Operand& like, int d, int64_t start = 0) {
+  Operand view = Operand::Index(start);
+  for (int k = 0; k < like.rank; ++k) view.AddDim(like.dim(k), k == d ? 1 : 0);
+  return view;
+}
+
+// Returns the view as unsigned integers of the same size, for copies: it keeps
+// the bits of every number, and needs no arithmetic of the type.
+inline Operand AsBits(Operand view) {
+  switch (DataTypeSize(view.type)) {
+    case 1:
+      view.type = DataType::kUint8;
+      break;
+    case 2:
+      view.type = DataType::kUint16;
+      break;
+    case 4:
+      view.type = DataType::kUint32;
+      break;
+    default:
+      view.type = DataType::kUint64;
+  }
+  return view;
+}
+
+// The same, with two elements for each one of 16 bytes, in a last dimension.
+inline Operand AsWords(Operand view) {
+  if (DataTypeSize(view.type) == 16) {
+    for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
+    view.AddDim(2, 1);
+  }
+  return AsBits(view);
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_IR_VIEWS_H_

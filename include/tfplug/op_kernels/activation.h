@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_ACTIVATION_H_
+#define TFPLUG_OP_KERNELS_ACTIVATION_H_
+
+#include <cmath>
+
+#include "tfplug/op_kernels/elementwise.h"
+#include "tfplug/ops/nn.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+namespace internal {
+
+// Uses asymptotes where log(1 + exp(x)) loses all digits.
+inline Value Softplus(Value x) {
+  const DataType type = x.stored_type();
+  const double digits = type == DataType::kDouble     ? 52
+                        : type == DataType::kHalf     ? 10
+                        : type == DataType::kBfloat16 ? 7
+                                                      : 23;
+  const double threshold = digits * std::log(2.0) - 2;
+  return Select(x > threshold, x,
+                Select(x < -threshold, Exp(x), Log1p(Exp(x))));
+}
+
+// The constants of selu, from Klambauer et al., "Self-normalizing neural
+// networks", 2017.
+inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
+inline constexpr double kSeluScaledAlpha = 1.7580993408473768599402175208123;
+
+}  // namespace internal
+
+// Activations and their gradients: ActivationOps registers them.
+inline std::vector<ElementwiseOp> ActivationTable() {
+  using V = Value;
+  return {
+      Elementwise<ops::Relu>([](V x) { return Max(x, 0); }),
+      Elementwise<ops::ReluGrad>(
+          [](V dy, V x) { return dy * Cast(x > 0, dy.type()); },
+          Shapes::kEqual),
+      Elementwise<ops::Relu6>([](V x) { return Min(Max(x, 0), 6); }),
+      Elementwise<ops::Relu6Grad>(
+          [](V dy, V x) {
+            return dy * Cast(x > 0, dy.type()) * Cast(x < 6, dy.type());
+          },
+          Shapes::kEqual),
+      Elementwise<ops::LeakyRelu>(
+          [](V x, double alpha) { return Select(x > 0, x, x * alpha); },
+          "alpha"),
+      Elementwise<ops::LeakyReluGrad>(
+          [](V dy, V x, double alpha) { return Select(x > 0, dy, dy * alpha); },
+          "alpha", Shapes::kEqual),
+      Elementwise<ops::Elu>([](V x) { return Select(x < 0, Expm1(x), x); }),
+      Elementwise<ops::EluGrad>(
+          [](V dy, V y) { return Select(y < 0, dy * (y + 1), dy); },
+          Shapes::kEqual),
+      Elementwise<ops::Selu>([](V x) {
+        return Select(x < 0, internal::kSeluScaledAlpha * Expm1(x),
+                      internal::kSeluScale * x);
+      }),
+      Elementwise<ops::SeluGrad>(
+          [](V dy, V y) {
+            return Select(y < 0, dy * (y + internal::kSeluScaledAlpha),
+                          dy * internal::kSeluScale);
+          },
+          Shapes::kEqual),
+      Elementwise<ops::Softplus>(internal::Softplus),
+      Elementwise<ops::SoftplusGrad>(
+          [](V dy, V x) { return dy / (1 + Exp(-x)); }, Shapes::kEqual),
+      Elementwise<ops::Softsign>([](V x) { return x / (1 + Abs(x)); }),
+      Elementwise<ops::SoftsignGrad>(
+          [](V dy, V x) { return dy / Square(1 + Abs(x)); }, Shapes::kEqual),
+  };
+}
+
+inline void ActivationOps(const Registrar& registrar) {
+  AddElementwiseOps(registrar, ActivationTable());
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_ACTIVATION_H_

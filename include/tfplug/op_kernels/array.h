@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_ARRAY_H_
+#define TFPLUG_OP_KERNELS_ARRAY_H_
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "tfplug/op_kernels/elementwise.h"
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Ops that copy elements in another order or repeat them: the output is a view
+// of the input.
+namespace tfplug {
+namespace internal {
+
+// Transpose and ConjugateTranspose.
+class TransposeKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    conjugates_ = op == "ConjugateTranspose" && IsComplex(type);
+    if (!conjugates_) return absl::OkStatus();
+    const DataType part = PartType(type);
+    TFPLUG_ASSIGN_OR_RETURN(
+        conjugate_,
+        MakeExpression({part, part}, {part, part}, [](Value re, Value im) {
+          return std::array<Value, 2>{re, -im};
+        }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints perm, run.GetVector(1));
+    if (perm.size() != static_cast<size_t>(x.rank)) {
+      return absl::InvalidArgumentError(
+          "transpose expects a vector of size " + std::to_string(x.rank) +
+          ". But input(1) is a vector of size " + std::to_string(perm.size()));
+    }
+    Operand from = x;
+    from.rank = 0;
+    uint64_t used = 0;
+    for (int64_t p : perm) {
+      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(p, x.rank));
+      if ((used >> d & 1) != 0) {
+        return absl::InvalidArgumentError(
+            std::to_string(d) + " is repeated in the permutation of transpose");
+      }
+      used |= uint64_t{1} << d;
+      from.AddDim(x.dim(d), x.stride(d));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, ShapeOf(from)));
+    if (!conjugates_) return Copy(run, from, y);
+    return run.launcher().Map(conjugate_, {PartOf(from, 0), PartOf(from, 1)},
+                              {PartOf(y, 0), PartOf(y, 1)});
+  }
+
+ private:
+  bool conjugates_ = false;
+  Expression conjugate_;
+};
+
+// Tile: the output as [copies, size, copies, size, ...].
+class TileKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints multiples, run.GetVector(1));
+    if (multiples.size() != static_cast<size_t>(x.rank)) {
+      return absl::InvalidArgumentError(
+          "Expected multiples argument to be a vector of length " +
+          std::to_string(x.rank) + " but got length " +
+          std::to_string(multiples.size()));
+    }
+    Shape shape;
+    Operand from = x;
+    from.rank = 0;
+    for (int d = 0; d < x.rank; ++d) {
+      const int64_t copies = multiples[static_cast<size_t>(d)];
+      if (copies < 0) {
+        return absl::InvalidArgumentError("Expected multiples[" +
+                                          std::to_string(d) + "] >= 0");
+      }
+      shape.add_dim(copies * x.dim(d));
+      if (from.rank + 2 > kMaxViewRank) {
+        return absl::UnimplementedError("Tile repeats at most " +
+                                        std::to_string(kMaxViewRank / 2) +
+                                        " dimensions on this device");
+      }
+      if (copies != 1) from.AddDim(copies, 0);
+      if (x.dim(d) != 1) from.AddDim(x.dim(d), x.stride(d));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    return Copy(run, from, Operand::Dense(y.data, y.type, DimsOf(from)));
+  }
+};
+
+class ReverseKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    // TensorFlow's CPU does not check the axes if there is nothing to do.
+    if (x.rank == 0 || x.num_elements() == 0) return Copy(run, x, y);
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(1));
+    uint64_t used = 0;
+    for (int64_t axis : axes) {
+      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axis, x.rank));
+      if ((used >> d & 1) != 0) {
+        return absl::InvalidArgumentError("axis " + std::to_string(d) +
+                                          " specified more than once.");
+      }
+      used |= uint64_t{1} << d;
+      if (x.dim(d) > 0) x.Advance((x.dim(d) - 1) * x.stride(d));
+      x.stride(d) = -x.stride(d);
+    }
+    return Copy(run, x, y);
+  }
+};
+
+class BroadcastToKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 1));
+    Shape both = ShapeOf(x);
+    TFPLUG_RETURN_IF_ERROR(BroadcastShape(shape, &both));
+    if (both != shape) {
+      return absl::InvalidArgumentError(
+          "Unable to broadcast tensor of shape " + ShapeOf(x).ToString() +
+          " to tensor of shape " + shape.ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    return Copy(run, BroadcastTo(x, shape), y);
+  }
+};
+
+// Roll: shifts elements, and moves those past the end to the beginning.
+class RollKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints shifts, run.GetInts(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetInts(2));
+    if (x.rank < 1) {
+      return absl::InvalidArgumentError("input must be 1-D or higher");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor shift_tensor, run.GetInput(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor axis_tensor, run.GetInput(2));
+    if (shift_tensor.shape() != axis_tensor.shape() || axis_tensor.rank() > 1) {
+      return absl::InvalidArgumentError(
+          "shift and axis must be scalars or vectors of the same size");
+    }
+    Ints shift(static_cast<size_t>(x.rank), 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const int d, CheckAxis(axes[i], x.rank));
+      const int64_t size = std::max<int64_t>(x.dim(d), 1);
+      int64_t& sum = shift[static_cast<size_t>(d)];
+      sum = (sum + shifts[i] % size + size) % size;
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    if (x.num_elements() == 0) return absl::OkStatus();
+    return CopyParts(run, shift, 0, x, y);
+  }
+
+ private:
+  // Copies both parts of each dimension from `d` on.
+  static absl::Status CopyParts(OpRun& run, const Ints& shift, int d,
+                                const Operand& x, const Operand& y) {
+    while (d < x.rank && shift[static_cast<size_t>(d)] == 0) ++d;
+    if (d == x.rank) return Copy(run, x, y);
+    const int64_t size = x.dim(d), moved = shift[static_cast<size_t>(d)];
+    TFPLUG_RETURN_IF_ERROR(CopyParts(run, shift, d + 1,
+                                     Range(x, d, 0, size - moved),
+                                     Range(y, d, moved, size)));
+    return CopyParts(run, shift, d + 1, Range(x, d, size - moved, size),
+                     Range(y, d, 0, moved));
+  }
+};
+
+}  // namespace internal
+
+inline void ArrayOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  for (const char* op : {"Transpose", "ConjugateTranspose"}) {
+    registrar.Add<TransposeKernel>(KernelDef(op).HostMemory("perm"), "T",
+                                   kCopiedTypes);
+  }
+  registrar.Add<TileKernel>(KernelDef("Tile").HostMemory("multiples"), "T",
+                            kMovedTypes);
+  registrar.Add<ReverseKernel>(KernelDef("ReverseV2").HostMemory("axis"), "T",
+                               kCopiedTypes);
+  registrar.Add<BroadcastToKernel>(KernelDef("BroadcastTo").HostMemory("shape"),
+                                   "T", kCopiedTypes);
+  registrar.Add<RollKernel>(KernelDef("Roll")
+                                .TypeConstraint<int32_t, int64_t>("Tshift")
+                                .TypeConstraint<int32_t, int64_t>("Taxis")
+                                .HostMemory("shift")
+                                .HostMemory("axis"),
+                            "T", kCopiedTypes);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_ARRAY_H_

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_CONV_H_
+#define TFPLUG_OP_KERNELS_CONV_H_
+
+#include <string>
+#include <utility>
+
+#include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/window.h"
+
+#pragma GCC visibility push(hidden)
+
+// Convolutions of two and three dimensions, also dilated, in groups and
+// depthwise, and their gradients.
+namespace tfplug {
+namespace internal {
+
+class ConvKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    is_depthwise_ = op.find("Depthwise") != op.npos;
+    return attrs_.Init(construction, op.rfind("Conv3D", 0) == 0 ? 3 : 2);
+  }
+
+ protected:
+  // Returns an image with its channels last.
+  Operand Image(const Operand& view) const {
+    return ChannelsLast(view, attrs_.channels_first());
+  }
+  // Returns a filter as [window..., channels of a group, outputs]. That of a
+  // depthwise op is [window..., channels, outputs of a channel].
+  Operand Filter(const Operand& view) const {
+    if (!is_depthwise_ || view.rank != 4) return view;
+    Operand filter = view;
+    filter.dim(2) = 1;
+    filter.dim(3) = view.dim(2) * view.dim(3);
+    return filter;
+  }
+
+  // Returns the convolution of an image, whose channels are last, with a filter
+  // of this shape.
+  absl::StatusOr<Convolution> Describe(const Operand& image,
+                                       const Operand& filter) const {
+    const int rank = attrs_.spatial() + 2;
+    if (image.rank != rank || filter.rank != rank) {
+      return absl::InvalidArgumentError(
+          "input and filter must be " + std::to_string(rank) +
+          "-dimensional: " + ShapeOf(image).ToString() + ", " +
+          ShapeOf(filter).ToString());
+    }
+    Convolution conv;
+    const int64_t depth = filter.dim(rank - 2), channels = image.dim(rank - 1);
+    if (is_depthwise_) {
+      if (channels != depth) {
+        return absl::InvalidArgumentError(
+            "input and filter must have the same depth: " +
+            std::to_string(channels) + " vs " + std::to_string(depth));
+      }
+      conv.groups = channels;
+    } else {
+      if (depth == 0 || channels == 0 || channels % depth != 0 ||
+          filter.dim(rank - 1) % (channels / depth) != 0) {
+        return absl::InvalidArgumentError(
+            "input depth must be evenly divisible by filter depth, and the "
+            "number of outputs by their quotient: " +
+            std::to_string(channels) + " vs " + std::to_string(depth));
+      }
+      conv.groups = channels / depth;
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        conv.windows, attrs_.Over(image, [&](int i) { return filter.dim(i); }));
+    return conv;
+  }
+
+  Shape OutputShape(const Convolution& conv, const Operand& image,
+                    const Operand& filter) const {
+    return ImageShape(image.dim(0), conv.windows,
+                      Filter(filter).dim(filter.rank - 1),
+                      attrs_.channels_first());
+  }
+  absl::Status CheckGradient(const Operand& gradient, const Shape& want) const {
+    if (ShapeOf(gradient) == want) return absl::OkStatus();
+    return absl::InvalidArgumentError("out_backprop must have shape " +
+                                      want.ToString() + ", not " +
+                                      ShapeOf(gradient).ToString());
+  }
+
+ private:
+  bool is_depthwise_ = false;
+  WindowAttrs attrs_;
+};
+
+class Conv : public ConvKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand filter, GetView(run, 1));
+    const Operand image = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(image, filter));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand output,
+        run.AllocateOutput(0, OutputShape(conv, image, filter)));
+    if (output.num_elements() == 0) return absl::OkStatus();
+    return Convolve(run, conv, image, Filter(filter), Image(output));
+  }
+
+ protected:
+  virtual absl::Status Convolve(OpRun& run, const Convolution& conv,
+                                const Operand& image, const Operand& filter,
+                                const Operand& output) {
+    return run.launcher().Conv(conv, image, filter, output);
+  }
+};
+
+class ConvBackpropInput final : public ConvKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand filter, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output, run.AllocateOutput(0, shape));
+    const Operand dx = Image(output);
+    TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(dx, filter));
+    TFPLUG_RETURN_IF_ERROR(CheckGradient(dy, OutputShape(conv, dx, filter)));
+    if (dx.num_elements() == 0) return absl::OkStatus();
+    if (dy.num_elements() == 0) return Fill(run, dx, 0);
+    return run.launcher().ConvInputGradient(conv, Filter(filter), Image(dy),
+                                            dx);
+  }
+};
+
+class ConvBackpropFilter final : public ConvKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
+    const Operand image = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand filter, run.AllocateOutput(0, shape));
+    TFPLUG_ASSIGN_OR_RETURN(const Convolution conv, Describe(image, filter));
+    TFPLUG_RETURN_IF_ERROR(CheckGradient(dy, OutputShape(conv, image, filter)));
+    if (filter.num_elements() == 0) return absl::OkStatus();
+    if (dy.num_elements() == 0) return Fill(run, filter, 0);
+    return run.launcher().ConvFilterGradient(conv, image, Image(dy),
+                                             Filter(filter));
+  }
+};
+
+}  // namespace internal
+
+inline void ConvOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  for (const char* op : {"Conv2D", "Conv3D", "DepthwiseConv2dNative"}) {
+    registrar.Add<Conv>(KernelDef(op), "T", kFloatTypes);
+  }
+  for (const char* op : {"Conv2DBackpropInput", "Conv3DBackpropInputV2",
+                         "DepthwiseConv2dNativeBackpropInput"}) {
+    registrar.Add<ConvBackpropInput>(KernelDef(op).HostMemory("input_sizes"),
+                                     "T", kFloatTypes);
+  }
+  for (const char* op : {"Conv2DBackpropFilter", "Conv3DBackpropFilterV2",
+                         "DepthwiseConv2dNativeBackpropFilter"}) {
+    registrar.Add<ConvBackpropFilter>(KernelDef(op).HostMemory("filter_sizes"),
+                                      "T", kFloatTypes);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_CONV_H_

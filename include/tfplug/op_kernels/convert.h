@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_CONVERT_H_
+#define TFPLUG_OP_KERNELS_CONVERT_H_
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tfplug/ir/scalar_code.h"
+#include "tfplug/op_kernels/elementwise.h"
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Ops of one Map that do not fit in a table.
+namespace tfplug {
+namespace internal {
+
+class CastKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const DataType from,
+                            construction.GetAttr<DataType>("SrcT"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType to,
+                            construction.GetAttr<DataType>("DstT"));
+    bool truncates = false;
+    if (construction.HasAttr("Truncate")) {
+      TFPLUG_ASSIGN_OR_RETURN(truncates,
+                              construction.GetAttr<bool>("Truncate"));
+    }
+    if (truncates && IsFloat(from) && IsFloat(to)) {
+      return absl::UnimplementedError(
+          "Cast with Truncate=true is not implemented for this device; use "
+          "tf.cast, which rounds");
+    }
+    is_same_ = from == to;
+    TFPLUG_ASSIGN_OR_RETURN(expression_, CastExpression(from, to));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
+    if (is_same_) return run.context().SetOutput(0, tensor);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, ViewOf(tensor));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    return run.launcher().MapFlat(expression_,
+                                  {x.num_elements(), 0, {x.data, y.data}});
+  }
+
+ private:
+  bool is_same_ = false;
+  Expression expression_;
+};
+
+class FillKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor dims, run.GetInput(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand value, GetView(run, 1));
+    // As on TensorFlow's CPU, dims may be a scalar and value a vector of one
+    // element.
+    if (dims.rank() > 1) {
+      return absl::InvalidArgumentError("dims must be a vector, got shape " +
+                                        dims.shape().ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetInts(0));
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, ToShape(sizes));
+    if (value.rank > 1 || value.num_elements() != 1) {
+      return absl::InvalidArgumentError("value must be a scalar, got shape " +
+                                        ShapeOf(value).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, shape));
+    const Operand scalar = Operand::Dense(value.data, value.type, {});
+    return Copy(run, BroadcastTo(scalar, shape), y);
+  }
+};
+
+// Select: the condition has the shape of the others, or is a scalar, or a
+// vector that chooses rows.
+class SelectKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand condition, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, GetView(run, 2));
+    const Shape shape = ShapeOf(x), chosen = ShapeOf(condition);
+    const bool is_vector =
+        condition.rank == 1 && x.rank > 0 && condition.dim(0) == x.dim(0);
+    if (shape != ShapeOf(y) ||
+        (condition.rank != 0 && chosen != shape && !is_vector)) {
+      return absl::InvalidArgumentError(
+          "'then' and 'else' must have the same size, and 'cond' their shape "
+          "or a vector of their rows: " +
+          shape.ToString() + ", " + ShapeOf(y).ToString() + ", " +
+          chosen.ToString());
+    }
+    Operand rows = condition;
+    for (int d = rows.rank; d < x.rank; ++d) rows.AddDim(x.dim(d), 0);
+    if (condition.rank == 0) rows = BroadcastTo(condition, shape);
+    const Operand a = AsBits(x), b = AsBits(y);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand out, run.AllocateOutput(0, shape));
+    const Operand z = AsBits(out);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Expression select,
+        MakeExpression(
+            {DataType::kBool, a.type, b.type}, {z.type},
+            [](Value c, Value u, Value v) { return Select(c, u, v); }));
+    return run.launcher().Map(select, {rows, a, b}, {z});
+  }
+};
+
+// AddN: the sum of any number of tensors of one shape.
+class AddNKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t n,
+                            construction.GetAttr<int64_t>("N"));
+    ExpressionBuilder builder;
+    Value sum = builder.Input(type);
+    for (int64_t i = 1; i < n; ++i) sum = sum + builder.Input(type);
+    builder.Output(sum, type);
+    TFPLUG_ASSIGN_OR_RETURN(sum_, std::move(builder).Build());
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    absl::InlinedVector<Operand, 4> inputs;
+    for (int i = 0; i < run.context().num_inputs(); ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, i));
+      inputs.push_back(x);
+      if (ShapeOf(x) != ShapeOf(inputs[0])) {
+        return absl::InvalidArgumentError(
+            "Inputs to operation AddN must have the same size and shape. "
+            "Input 0: " +
+            ShapeOf(inputs[0]).ToString() + " != input " + std::to_string(i) +
+            ": " + ShapeOf(x).ToString());
+      }
+    }
+    TFPLUG_ASSIGN_OR_RETURN(Operand y,
+                            run.AllocateOutput(0, ShapeOf(inputs[0])));
+    return run.launcher().Map(sum_, absl::MakeSpan(inputs),
+                              absl::MakeSpan(&y, 1));
+  }
+
+ private:
+  Expression sum_;
+};
+
+// Range: start, limit and delta are in host memory.
+class RangeKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(type_, construction.GetAttr<DataType>("Tidx"));
+    const DataType computed = ComputeType(type_);
+    TFPLUG_ASSIGN_OR_RETURN(
+        expression_,
+        MakeExpression({DataType::kInt64, computed, computed}, {type_},
+                       [&](Value i, Value start, Value delta) {
+                         return start + Cast(i, computed) * delta;
+                       }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    double real[3];
+    int64_t integer[3];
+    for (int i = 0; i < 3; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor x, run.GetInput(i));
+      if (x.num_elements() != 1) {
+        return absl::InvalidArgumentError(
+            "start, limit and delta of Range must be scalars, not " +
+            x.shape().ToString());
+      }
+      VisitStored(x.dtype(), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        const T value = *static_cast<const T*>(x.data());
+        real[i] = static_cast<double>(value);
+        integer[i] = Convert<int64_t>(value);
+      });
+    }
+    if (real[2] == 0) {
+      return absl::InvalidArgumentError("Requires delta != 0: 0");
+    }
+    if (real[2] > 0 ? real[0] > real[1] : real[0] < real[1]) {
+      return absl::InvalidArgumentError(
+          real[2] > 0 ? "Requires start <= limit when delta > 0: "
+                      : "Requires start >= limit when delta < 0: ");
+    }
+    int64_t size;
+    if (IsFloat(type_)) {
+      size = static_cast<int64_t>(
+          std::ceil(std::abs((real[1] - real[0]) / real[2])));
+    } else {
+      const auto distance = static_cast<uint64_t>(
+          integer[2] > 0 ? integer[1] - integer[0] : integer[0] - integer[1]);
+      const auto step = static_cast<uint64_t>(std::abs(integer[2]));
+      size = static_cast<int64_t>(distance / step + (distance % step != 0));
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, {size}));
+    const DataType computed = ComputeType(type_);
+    const auto scalar = [&](int i) {
+      return Operand::Scalar(computed,
+                             ConstantBits(computed, real[i], integer[i]))
+          .AddDim(size, 0);
+    };
+    return run.launcher().Map(
+        expression_, {Operand::Index().AddDim(size, 1), scalar(0), scalar(2)},
+        {y});
+  }
+
+ private:
+  DataType type_{};
+  Expression expression_;
+};
+
+class OneHotKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("axis"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    TFPLUG_ASSIGN_OR_RETURN(const DataType index,
+                            construction.GetAttr<DataType>("TI"));
+    Operand bits;
+    bits.type = type;
+    const DataType moved = AsBits(bits).type;
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        expression_,
+        MakeExpression({index, kInt64, moved, moved}, {moved},
+                       [](Value wanted, Value i, Value on, Value off) {
+                         return Select(Cast(wanted, kInt64) == i, on, off);
+                       }));
+    return absl::OkStatus();
+  }
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand indices, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t depth, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand on, GetView(run, 2));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand off, GetView(run, 3));
+    TFPLUG_ASSIGN_OR_RETURN(const int axis, CheckAxis(axis_, indices.rank + 1));
+    if (depth < 0 || on.rank != 0 || off.rank != 0) {
+      return absl::InvalidArgumentError(
+          "on_value and off_value of OneHot must be scalars, and depth must "
+          "be non-negative");
+    }
+    const Operand wanted = WithDim(indices, axis, depth);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, ShapeOf(wanted)));
+    return run.launcher().Map(
+        expression_,
+        {wanted, IndexOf(wanted, axis), AsBits(BroadcastTo(on, ShapeOf(y))),
+         AsBits(BroadcastTo(off, ShapeOf(y)))},
+        {AsBits(y)});
+  }
+
+ private:
+  int64_t axis_ = 0;
+  Expression expression_;
+};
+
+// MatrixBandPart: keeps a band around the diagonal of each matrix.
+class MatrixBandPartKernel final : public BackendKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t lower, run.GetScalar(1));
+    TFPLUG_ASSIGN_OR_RETURN(const int64_t upper, run.GetScalar(2));
+    if (x.rank < 2) {
+      return absl::InvalidArgumentError(
+          "input must be at least 2-dim, received shape: " +
+          ShapeOf(x).ToString());
+    }
+    const int row = x.rank - 2;
+    if (lower > x.dim(row) || upper > x.dim(row + 1)) {
+      return absl::InvalidArgumentError(
+          "num_lower and num_upper must be negative or at most the number of "
+          "rows and columns of " +
+          ShapeOf(x).ToString());
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y, run.AllocateOutput(0, ShapeOf(x)));
+    const Operand bits = AsBits(x);
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Expression keep,
+        MakeExpression({bits.type, kInt64, kInt64, kInt64}, {bits.type},
+                       [](Value v, Value diagonal, Value low, Value high) {
+                         const Value inside =
+                             ((low < 0) | (diagonal <= low)) &
+                             ((high < 0) | (-diagonal <= high));
+                         return Select(inside, v, 0);
+                       }));
+    Operand diagonal = IndexOf(x, row);  // row - column
+    diagonal.stride(row + 1) = -1;
+    return run.launcher().Map(
+        keep,
+        {bits, diagonal, ScalarOf(kInt64, static_cast<double>(lower), x),
+         ScalarOf(kInt64, static_cast<double>(upper), x)},
+        {AsBits(y)});
+  }
+};
+
+}  // namespace internal
+
+inline void ConvertOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  for (DataType from : registrar.Supported(kAllTypes)) {
+    registrar.Add<CastKernel>(KernelDef("Cast").TypeConstraint("SrcT", {from}),
+                              "DstT", kAllTypes);
+  }
+  registrar.AddFusable({"Cast", kAllTypes, "DstT", nullptr, false, false});
+  registrar.AddFusable({"Select", kAllTypes, "T", nullptr, true, false});
+  registrar.AddFusable(
+      {"AddN", kNumberTypes & ~kInt32Type, "T", nullptr, false, false});
+  registrar.Add<FillKernel>(KernelDef("Fill").HostMemory("dims"), "T",
+                            kCopiedTypes & ~kInt32Type);
+  registrar.Add<SelectKernel>(KernelDef("Select"), "T", kMovedTypes);
+  registrar.Add<AddNKernel>(KernelDef("AddN"), "T", kNumberTypes & ~kInt32Type);
+  registrar.Add<RangeKernel>(
+      KernelDef("Range").HostMemory("start").HostMemory("limit").HostMemory(
+          "delta"),
+      "Tidx", kFloatTypes | SetOf(DataType::kInt64));
+  registrar.Add<OneHotKernel>(
+      KernelDef("OneHot")
+          .TypeConstraint<uint8_t, int8_t, int32_t, int64_t>("TI")
+          .HostMemory("depth"),
+      "T", kMovedTypes);
+  registrar.Add<MatrixBandPartKernel>(
+      KernelDef("MatrixBandPart")
+          .TypeConstraint<int32_t, int64_t>("Tindex")
+          .HostMemory("num_lower")
+          .HostMemory("num_upper"),
+      "T", kMovedTypes);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_CONVERT_H_

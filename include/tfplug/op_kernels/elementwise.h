@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_ELEMENTWISE_H_
+#define TFPLUG_OP_KERNELS_ELEMENTWISE_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tfplug/ir/value.h"
+#include "tfplug/kernel/op.h"
+#include "tfplug/op_kernels/op_run.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// A function of up to four Values, and of the op's float attribute if it ends
+// in a double.
+class Formula {
+ public:
+  template <class F>
+  Formula(F f) {
+    constexpr bool kTakes[] = {
+        std::is_invocable_v<F, Value>, std::is_invocable_v<F, Value, Value>,
+        std::is_invocable_v<F, Value, Value, Value>,
+        std::is_invocable_v<F, Value, Value, Value, Value>};
+    if constexpr (kTakes[0]) {
+      one_ = f;
+    } else if constexpr (kTakes[1]) {
+      two_ = f;
+    } else if constexpr (kTakes[2]) {
+      three_ = f;
+    } else if constexpr (kTakes[3]) {
+      four_ = f;
+    } else if constexpr (std::is_invocable_v<F, Value, double>) {
+      one_and_attr_ = f;
+    } else {
+      two_and_attr_ = f;
+    }
+  }
+
+  int arity() const {
+    return one_ || one_and_attr_   ? 1
+           : two_ || two_and_attr_ ? 2
+           : three_                ? 3
+                                   : 4;
+  }
+  bool takes_attr() const { return one_and_attr_ || two_and_attr_; }
+
+  Value operator()(const std::vector<Value>& x, double attr) const {
+    if (one_) return one_(x[0]);
+    if (two_) return two_(x[0], x[1]);
+    if (three_) return three_(x[0], x[1], x[2]);
+    if (four_) return four_(x[0], x[1], x[2], x[3]);
+    return one_and_attr_ ? one_and_attr_(x[0], attr)
+                         : two_and_attr_(x[0], x[1], attr);
+  }
+
+ private:
+  Value (*one_)(Value) = nullptr;
+  Value (*two_)(Value, Value) = nullptr;
+  Value (*three_)(Value, Value, Value) = nullptr;
+  Value (*four_)(Value, Value, Value, Value) = nullptr;
+  Value (*one_and_attr_)(Value, double) = nullptr;
+  Value (*two_and_attr_)(Value, Value, double) = nullptr;
+};
+
+namespace internal {
+template <class O, class = void>
+inline constexpr bool kHasTypesOfT = false;
+template <class O>
+inline constexpr bool kHasTypesOfT<O, std::void_t<typename O::TypesOf_T>> =
+    true;
+}  // namespace internal
+
+// The shapes that the inputs of an element-wise op may have.
+enum class Shapes {
+  kBroadcast,  // NumPy's rules
+  kEqual,
+  kEqualSizes,      // as many elements; the output has the shape of input 0
+  kEqualOrScalars,  // that of input 0, or scalars
+};
+
+// An op that computes each element of output 0 from the inputs' elements at the
+// same index, after broadcasting.
+struct ElementwiseOp {
+  const char* name;
+  // The types that TensorFlow's registry allows as attribute T; 0 if the op has
+  // no such attribute and all tensors are bool.
+  uint64_t types;
+  Formula formula;
+  const char* attr;  // the float attribute of the formula
+  Shapes shapes;
+};
+
+// Returns the row of the table for the typed op O, such as ops::Relu:
+//
+//   Elementwise<ops::Relu>([](Value x) { return Max(x, 0); })
+template <class O, class F>
+ElementwiseOp Elementwise(F formula, const char* attr = nullptr,
+                          Shapes shapes = Shapes::kBroadcast) {
+  uint64_t types = 0;
+  if constexpr (internal::kHasTypesOfT<O>) types = O::TypesOf_T::kSet;
+  return {O::kName, types, formula, attr, shapes};
+}
+template <class O, class F>
+ElementwiseOp Elementwise(F formula, Shapes shapes) {
+  return Elementwise<O>(formula, nullptr, shapes);
+}
+
+// Returns the shape to which two shapes broadcast, by NumPy's rules.
+inline absl::Status BroadcastShape(const Shape& with, Shape* shape) {
+  if (*shape == with) return absl::OkStatus();
+  const int rank = std::max(shape->rank(), with.rank());
+  Shape both;
+  for (int d = 0; d < rank; ++d) {
+    const int a = d - (rank - shape->rank()), b = d - (rank - with.rank());
+    const int64_t size_a = a < 0 ? 1 : shape->dim(a);
+    const int64_t size_b = b < 0 ? 1 : with.dim(b);
+    if (size_a != size_b && size_a != 1 && size_b != 1) {
+      return absl::InvalidArgumentError(
+          "Incompatible shapes: " + shape->ToString() + " vs. " +
+          with.ToString());
+    }
+    both.add_dim(size_a == 1 ? size_b : size_a);
+  }
+  *shape = std::move(both);
+  return absl::OkStatus();
+}
+
+// Returns `view` repeated to `shape`, to which it must broadcast.
+inline Operand BroadcastTo(const Operand& view, const Shape& shape) {
+  Operand result = view;
+  const int added = shape.rank() - view.rank;
+  result.rank = shape.rank();
+  for (int d = 0; d < shape.rank(); ++d) {
+    const int from = d - added;
+    const bool repeats = from < 0 || view.dim(from) == 1;
+    result.dim(d) = shape.dim(d);
+    result.stride(d) = repeats ? 0 : view.stride(from);
+  }
+  return result;
+}
+
+namespace internal {
+
+// Runs Map for dense tensors that broadcast to `shape`, which the outputs have.
+// Changes the inputs.
+inline absl::Status MapTensors(Launcher& launcher, const Expression& expression,
+                               const Shape& shape, absl::Span<Operand> inputs,
+                               absl::Span<Operand> outputs) {
+  const size_t count = inputs.size() + outputs.size();
+  std::array<void*, FlatOperands::kMost> addresses;
+  if (count <= addresses.size()) {
+    FlatOperands flat{shape.num_elements(), 0, {addresses.data(), count}};
+    size_t k = 0;
+    for (; k < inputs.size(); ++k) {
+      if (DimsOf(inputs[k]) != shape.dims()) {
+        if (inputs[k].num_elements() != 1) break;
+        flat.repeated |= uint64_t{1} << k;
+      }
+      addresses[k] = inputs[k].data;
+    }
+    if (k == inputs.size()) {
+      for (const Operand& output : outputs) addresses[k++] = output.data;
+      return launcher.MapFlat(expression, flat);
+    }
+  }
+  for (Operand& input : inputs) input = BroadcastTo(input, shape);
+  return launcher.Map(expression, inputs, outputs);
+}
+
+// All rows of all tables in the library.
+inline std::vector<ElementwiseOp>& ElementwiseTable() {
+  static auto* const table = new std::vector<ElementwiseOp>;
+  return *table;
+}
+// Returns the row of an op, or null.
+inline const ElementwiseOp* FindElementwise(absl::string_view name) {
+  for (const ElementwiseOp& op : ElementwiseTable()) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
+
+class ElementwiseKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string name, construction.GetOp());
+    if (const ElementwiseOp* const op = FindElementwise(name)) {
+      return Build(*op, construction);
+    }
+    return absl::InternalError("the op " + name + " is in no table");
+  }
+
+  absl::Status Run(OpRun& run) override {
+    constexpr int kMaxInputs = 4;
+    constexpr int kCandidates[kMaxInputs] = {0, 1, 2, 3};
+    const size_t n = expression_.inputs().size();
+    std::array<Operand, kMaxInputs> inputs;
+    Shape shape;
+    for (size_t i = 0; i < n; ++i) {
+      TFPLUG_ASSIGN_OR_RETURN(const Tensor x,
+                              run.GetInput(static_cast<int>(i)));
+      TFPLUG_ASSIGN_OR_RETURN(inputs[i], ViewOf(x));
+      if (i == 0) {
+        shape = x.shape();
+      } else if (shapes_ != Shapes::kBroadcast) {
+        TFPLUG_RETURN_IF_ERROR(CheckShape(x.shape(), shape));
+        if (inputs[i].rank != 0) inputs[i] = DenseOf(inputs[i], shape);
+      } else if (auto s = BroadcastShape(x.shape(), &shape); !s.ok()) {
+        return has_default_ ? SetDefault(run) : s;
+      }
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        Operand y,
+        run.ForwardOrAllocateOutput(0, absl::MakeSpan(kCandidates, n), shape));
+    return MapTensors(run.launcher(), expression_, shape,
+                      absl::MakeSpan(inputs.data(), n), absl::MakeSpan(&y, 1));
+  }
+
+ private:
+  absl::Status Build(const ElementwiseOp& op,
+                     KernelConstruction& construction) {
+    shapes_ = op.shapes;
+    DataType type = DataType::kBool;
+    if (op.types != 0) {
+      TFPLUG_ASSIGN_OR_RETURN(type, construction.GetAttr<DataType>("T"));
+    }
+    double attr = 0;
+    if (op.attr != nullptr) {
+      TFPLUG_ASSIGN_OR_RETURN(attr, construction.GetAttr<float>(op.attr));
+    }
+    // Equal and NotEqual only.
+    if (construction.HasAttr("incompatible_shape_error")) {
+      TFPLUG_ASSIGN_OR_RETURN(
+          const bool fails,
+          construction.GetAttr<bool>("incompatible_shape_error"));
+      has_default_ = !fails;
+      default_ = absl::string_view(op.name) == "NotEqual";
+    }
+    ExpressionBuilder builder;
+    std::vector<Value> x;
+    const bool selects = absl::string_view(op.name) == "SelectV2";
+    for (int i = 0; i < op.formula.arity(); ++i) {
+      x.push_back(builder.Input(selects && i == 0 ? DataType::kBool : type));
+    }
+    const Value y = op.formula(x, attr);
+    const bool gives_bool = y.type() == DataType::kBool;
+    builder.Output(y, gives_bool ? DataType::kBool : type);
+    TFPLUG_ASSIGN_OR_RETURN(expression_, std::move(builder).Build());
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckShape(const Shape& shape, const Shape& first) const {
+    if (shape == first) return absl::OkStatus();
+    if (shapes_ == Shapes::kEqualSizes
+            ? shape.num_elements() == first.num_elements()
+            : shapes_ == Shapes::kEqualOrScalars && shape.rank() == 0) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "all inputs must have the same shape: " + first.ToString() + " vs. " +
+        shape.ToString());
+  }
+  static Operand DenseOf(const Operand& view, const Shape& shape) {
+    return Operand::Dense(view.data, view.type, shape.dims());
+  }
+
+  // Tensors of incompatible shapes are unequal.
+  absl::Status SetDefault(OpRun& run) {
+    TFPLUG_ASSIGN_OR_RETURN(Operand y, run.AllocateOutput(0, {}));
+    TFPLUG_ASSIGN_OR_RETURN(const Expression copy,
+                            CastExpression(DataType::kBool, DataType::kBool));
+    return run.launcher().Map(
+        copy, {Operand::Scalar(DataType::kBool, default_ ? 1 : 0)}, {y});
+  }
+
+  Expression expression_;
+  Shapes shapes_ = Shapes::kBroadcast;
+  bool has_default_ = false;
+  bool default_ = false;
+};
+
+// Whether the op's output is a bool, whatever the attribute T.
+inline bool GivesBool(const ElementwiseOp& op) {
+  constexpr DataType kType = DataType::kFloat;
+  if ((op.types & SetOf(kType)) == 0) return false;  // of bits
+  ExpressionBuilder builder;
+  std::vector<Value> x;
+  for (int i = 0; i < op.formula.arity(); ++i)
+    x.push_back(builder.Input(kType));
+  return op.formula(x, 0).type() == DataType::kBool;
+}
+
+}  // namespace internal
+
+// Registers the ops of a table.
+inline void AddElementwiseOps(const Registrar& registrar,
+                              const std::vector<ElementwiseOp>& table) {
+  for (const ElementwiseOp& op : table) {
+    internal::ElementwiseTable().push_back(op);
+    if (op.types == 0) {
+      registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name));
+      registrar.AddFusable({op.name, internal::SetOf(DataType::kBool), nullptr,
+                            nullptr, false, true});
+      continue;
+    }
+    uint64_t types = op.types & kAllTypes;
+    if (HasHostKernel(op.name)) types &= ~kInt32Type;
+    registrar.AddFusable(
+        {op.name, types, "T", op.attr, false, internal::GivesBool(op)});
+    registrar.Add<internal::ElementwiseKernel>(KernelDef(op.name), "T", types);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_ELEMENTWISE_H_

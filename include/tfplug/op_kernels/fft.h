@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_FFT_H_
+#define TFPLUG_OP_KERNELS_FFT_H_
+
+#include <string>
+#include <utility>
+
+#include "tfplug/op_kernels/complex.h"
+#include "tfplug/op_kernels/fft_rows.h"
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Fourier transforms of the last dimensions: one to three, or as many as the
+// axes of FFTND and its relatives. Each dimension is transformed in turn.
+namespace tfplug {
+namespace internal {
+
+class FourierKernel final : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    takes_axes_ = op.find("ND") != op.npos;
+    if (!takes_axes_) rank_ = op.back() == 'D' ? op[op.size() - 2] - '0' : 1;
+    is_inverse_ = op[0] == 'I';
+    from_real_ = op[0] == 'R';
+    to_real_ = op.rfind("IR", 0) == 0;
+    type_ = DataType::kComplex64;
+    if (construction.HasAttr("Tcomplex")) {
+      TFPLUG_ASSIGN_OR_RETURN(type_,
+                              construction.GetAttr<DataType>("Tcomplex"));
+    }
+    const DataType part = PartType(type_);
+    TFPLUG_ASSIGN_OR_RETURN(
+        scale_, MakeExpression({part, part}, {part},
+                               [](Value x, Value n) { return x / n; }));
+    TFPLUG_ASSIGN_OR_RETURN(
+        negate_, MakeExpression({part}, {part}, [](Value x) { return -x; }));
+    return rows_.Init(type_, is_inverse_);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Sizes sizes, GetSizes(run, x));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, sizes.output));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    if (x.num_elements() == 0) return Fill(run, RealView(y), 0);
+    TFPLUG_ASSIGN_OR_RETURN(const Operand data,
+                            NewComplex(run, type_, sizes.data));
+    TFPLUG_RETURN_IF_ERROR(Load(run, x, data, sizes.first));
+    for (int d = sizes.first; d < x.rank; ++d) {
+      // The dimension becomes the last one, then returns to its place.
+      const Operand moved = WithDimLast(data, d);
+      TFPLUG_ASSIGN_OR_RETURN(const Operand line,
+                              NewComplex(run, type_, ShapeOf(moved)));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(run, moved, line));
+      const int64_t n = data.dim(d);
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Operand result,
+          rows_.Transform(run, Operand::Dense(line.data, line.type,
+                                              {line.num_elements() / n, n})));
+      TFPLUG_RETURN_IF_ERROR(CopyComplex(
+          run, Operand::Dense(result.data, line.type, DimsOf(moved)), moved));
+    }
+    return Store(run, data, y, sizes.first);
+  }
+
+ private:
+  struct Sizes {
+    int first;     // the first dimension that is transformed
+    Shape data;    // of the complex numbers from which the transform starts
+    Shape output;  // of the op's output
+  };
+
+  absl::StatusOr<Sizes> GetSizes(OpRun& run, const Operand& x) const {
+    int rank = rank_;
+    if (takes_axes_) {
+      TFPLUG_ASSIGN_OR_RETURN(rank, GetRank(run, x));
+    }
+    if (x.rank < rank) {
+      return absl::InvalidArgumentError("Input must have rank of at least " +
+                                        std::to_string(rank) +
+                                        " but got: " + ShapeOf(x).ToString());
+    }
+    Sizes sizes{x.rank - rank, ShapeOf(x), ShapeOf(x)};
+    if (!takes_axes_ && !from_real_ && !to_real_) return sizes;
+    TFPLUG_ASSIGN_OR_RETURN(const Ints length, run.GetVector(1));
+    if (length.size() != static_cast<size_t>(rank)) {
+      return absl::InvalidArgumentError("fft_length must have shape [" +
+                                        std::to_string(rank) + "]");
+    }
+    for (int i = 0; i < rank; ++i) {
+      const int64_t n = length[static_cast<size_t>(i)];
+      const int d = sizes.first + i;
+      const bool is_last = i == rank - 1;
+      const int64_t half = n / 2 + 1;
+      const int64_t needed = to_real_ && is_last ? half : n;
+      if (n < 0 || (x.dim(d) < needed && x.dim(d) > 0)) {
+        return absl::InvalidArgumentError(
+            "Input dimension " + std::to_string(d) +
+            " must have length of at least " + std::to_string(needed) +
+            " but got: " + std::to_string(x.dim(d)));
+      }
+      sizes.data.set_dim(d, n);
+      sizes.output.set_dim(d, from_real_ && is_last && n > 0 ? half : n);
+    }
+    return sizes;
+  }
+
+  // Returns the number of axes, which must be the last dimensions in order, as
+  // in TensorFlow's own kernels.
+  static absl::StatusOr<int> GetRank(OpRun& run, const Operand& x) {
+    TFPLUG_ASSIGN_OR_RETURN(const Ints axes, run.GetVector(2));
+    const int rank = static_cast<int>(axes.size());
+    for (int i = 0; i < rank; ++i) {
+      const int64_t axis = axes[static_cast<size_t>(i)];
+      const int64_t want = x.rank - rank + i;
+      if (axis != want && axis + x.rank != want) {
+        return absl::InvalidArgumentError(
+            "the axes must be the last dimensions in ascending order: " +
+            std::to_string(want) + " or " + std::to_string(want - x.rank) +
+            ", not " + std::to_string(axis));
+      }
+    }
+    if (rank > 0) return rank;
+    return absl::InvalidArgumentError(
+        "the axes must have at least one element");
+  }
+
+  // Copies the part of the input that the transform uses. The second half of
+  // the last dimension of an IRFFT follows from the first one.
+  absl::Status Load(OpRun& run, Operand x, const Operand& data,
+                    int first) const {
+    const int last = x.rank - 1;
+    const int64_t n = data.dim(last);
+    for (int d = first; d <= last; ++d) {
+      const int64_t count = to_real_ && d == last ? n / 2 + 1 : data.dim(d);
+      x = Range(x, d, 0, count);
+    }
+    if (from_real_) {
+      TFPLUG_RETURN_IF_ERROR(Copy(run, x, PartOf(data, 0)));
+      return Fill(run, PartOf(data, 1), 0);
+    }
+    if (!to_real_) return CopyComplex(run, x, data);
+    TFPLUG_RETURN_IF_ERROR(
+        CopyComplex(run, x, Range(data, last, 0, n / 2 + 1)));
+    const int64_t rest = n - (n / 2 + 1);
+    if (rest == 0) return absl::OkStatus();
+    return LoadConjugates(run, x, data, first, last, rest);
+  }
+
+  // Element i of each transformed dimension is the conjugate of element -i. The
+  // elements with index 0 in the dimensions before the last have their own
+  // views, because 0 is its own negative.
+  absl::Status LoadConjugates(OpRun& run, const Operand& x, const Operand& data,
+                              int first, int last, int64_t rest) const {
+    const int64_t n = data.dim(last);
+    for (int zeros = 0; zeros < 1 << (last - first); ++zeros) {
+      Operand from = Range(x, last, 1, 1 + rest);
+      from.Advance((rest - 1) * from.stride(last));
+      from.stride(last) = -from.stride(last);
+      Operand to = Range(data, last, n - rest, n);
+      for (int d = first; d < last; ++d) {
+        if ((zeros >> (d - first) & 1) != 0) {
+          from = Range(from, d, 0, 1);
+          to = Range(to, d, 0, 1);
+        } else {
+          from = Range(from, d, 1, x.dim(d));
+          from.Advance((from.dim(d) - 1) * from.stride(d));
+          from.stride(d) = -from.stride(d);
+          to = Range(to, d, 1, data.dim(d));
+        }
+      }
+      if (to.num_elements() == 0) continue;
+      TFPLUG_RETURN_IF_ERROR(Copy(run, PartOf(from, 0), PartOf(to, 0)));
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(negate_, {PartOf(from, 1)}, {PartOf(to, 1)}));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Store(OpRun& run, const Operand& data, const Operand& y,
+                     int first) const {
+    Operand from = data;
+    const int last = from.rank - 1;
+    if (from_real_) from = Range(from, last, 0, y.dim(last));
+    const Operand source = to_real_ ? PartOf(from, 0) : RealView(from);
+    if (!is_inverse_) return Copy(run, source, RealView(y));
+    double n = 1;
+    for (int d = first; d <= last; ++d) n *= static_cast<double>(data.dim(d));
+    return run.launcher().Map(
+        scale_, {source, ScalarOf(source.type, n, source)}, {RealView(y)});
+  }
+
+  int rank_ = 0;
+  bool takes_axes_ = false;
+  bool is_inverse_ = false, from_real_ = false, to_real_ = false;
+  DataType type_{};
+  FourierRows rows_;
+  Expression scale_, negate_;
+};
+
+}  // namespace internal
+
+inline void FourierOps(const Registrar& registrar) {
+  using internal::FourierKernel;
+  for (const DataType type : registrar.Supported(kComplexTypes)) {
+    const DataType part = internal::PartType(type);
+    for (const std::string dims : {"", "2D", "3D", "ND"}) {
+      const auto def = [&](const char* op, bool takes_length) {
+        KernelDef kernel =
+            KernelDef(op + dims).TypeConstraint("Tcomplex", {type});
+        if (takes_length) kernel = std::move(kernel).HostMemory("fft_length");
+        return dims == "ND" ? std::move(kernel).HostMemory("axes") : kernel;
+      };
+      for (const char* op : {"FFT", "IFFT"}) {
+        registrar.Add<FourierKernel>(def(op, dims == "ND"));
+      }
+      for (const char* op : {"RFFT", "IRFFT"}) {
+        registrar.Add<FourierKernel>(
+            def(op, true).TypeConstraint("Treal", {part}));
+      }
+    }
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_FFT_H_

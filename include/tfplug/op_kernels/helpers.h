@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_HELPERS_H_
+#define TFPLUG_OP_KERNELS_HELPERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/op_kernels/op_run.h"
+#include "tfplug/primitives/elements.h"
+
+#pragma GCC visibility push(hidden)
+
+// Checks and views that several families of ops share.
+namespace tfplug::internal {
+
+// Returns the index of a dimension; a negative one counts from the end.
+inline absl::StatusOr<int> CheckAxis(int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) {
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+  }
+  return absl::InvalidArgumentError("dimension " + std::to_string(axis) +
+                                    " is out of range for a tensor of rank " +
+                                    std::to_string(rank) + "; use one in [" +
+                                    std::to_string(-rank) + ", " +
+                                    std::to_string(rank) + ")");
+}
+
+// Returns the only element of input `i`, an axis in host memory.
+inline absl::StatusOr<int> GetAxis(OpRun& run, int i, int rank) {
+  TFPLUG_ASSIGN_OR_RETURN(const int64_t axis, run.GetScalar(i));
+  return CheckAxis(axis, rank);
+}
+
+// Returns a list of sizes as a shape.
+inline absl::StatusOr<Shape> ToShape(absl::Span<const int64_t> sizes) {
+  for (int64_t size : sizes) {
+    if (size < 0) {
+      return absl::InvalidArgumentError("a dimension cannot have size " +
+                                        std::to_string(size));
+    }
+  }
+  Shape shape(sizes);
+  if (shape.num_elements() < 0) {
+    return absl::InvalidArgumentError("a tensor " + shape.ToString() +
+                                      " has too many elements");
+  }
+  return shape;
+}
+inline absl::StatusOr<Shape> GetShape(OpRun& run, int i) {
+  TFPLUG_ASSIGN_OR_RETURN(const Ints sizes, run.GetVector(i));
+  return ToShape(sizes);
+}
+
+inline Shape ShapeOf(const Operand& view) { return Shape(DimsOf(view)); }
+
+// Returns input `i` as a dense view.
+inline absl::StatusOr<Operand> GetView(OpRun& run, int i) {
+  TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(i));
+  return ViewOf(tensor);
+}
+
+// Returns the type of the parts of a complex type, or `type` itself.
+constexpr DataType PartType(DataType type) {
+  return type == DataType::kComplex64    ? DataType::kFloat
+         : type == DataType::kComplex128 ? DataType::kDouble
+                                         : type;
+}
+constexpr bool IsComplex(DataType type) { return PartType(type) != type; }
+
+// Returns the view of the real parts (0) or the imaginary parts (1).
+inline Operand PartOf(Operand view, int part) {
+  view.type = PartType(view.type);
+  for (int d = 0; d < view.rank; ++d) view.stride(d) *= 2;
+  return view.Advance(part);
+}
+
+// Returns a dense matrix of complex numbers as one of their parts, with twice
+// as many columns; others unchanged.
+inline Operand AsParts(const Operand& rows) {
+  if (!IsComplex(rows.type)) return rows;
+  return Operand::Dense(rows.data, PartType(rows.type),
+                        {rows.dim(0), 2 * rows.dim(1)});
+}
+inline absl::Status Fill(OpRun& run, const Operand& to, double value) {
+  return Fill(run.launcher(), to, value);
+}
+inline absl::Status Copy(OpRun& run, const Operand& from, const Operand& to) {
+  return Copy(run.launcher(), from, to);
+}
+
+// Returns memory for the sums that `output` shall hold: a temporary array if
+// its type is narrower than the one that is computed in, so that a sum is
+// rounded once, by Convert.
+inline absl::StatusOr<Operand> AllocateSums(OpRun& run, const Operand& output) {
+  const DataType type = ComputeType(output.type);
+  if (type == output.type) return output;
+  return run.launcher().Allocate(type, DimsOf(output));
+}
+// Copies elements to a view of another type, unless both are the same memory.
+inline absl::Status Convert(OpRun& run, const Operand& from,
+                            const Operand& to) {
+  if (from.data == to.data) return absl::OkStatus();
+  TFPLUG_ASSIGN_OR_RETURN(const Expression* const convert,
+                          ConversionOf(from.type, to.type));
+  return run.launcher().Map(*convert, {from}, {to});
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_HELPERS_H_

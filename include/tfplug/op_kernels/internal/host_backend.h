@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
+#define TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_
+
+#include "tfplug/op_kernels/internal/registered_backend.h"
+#include "tfplug/primitives/reference_backend.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug::internal {
+
+struct HostStream {};
+
+// Makes kernels that are registered as OnHost<...> run on the host.
+inline void UseHostBackend() {
+  using Host = ReferenceBackend<HostStream>;
+  host_backend = MakeRegisteredBackend<Host>();
+  host_backend.get_stream = [](KernelContext&) -> absl::StatusOr<void*> {
+    static HostStream stream;
+    return static_cast<void*>(&stream);
+  };
+}
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_INTERNAL_HOST_BACKEND_H_

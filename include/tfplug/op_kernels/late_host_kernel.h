@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_
+#define TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_
+
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/async_kernel.h"
+#include "tfplug/op_kernels/host_kernel.h"
+#include "tfplug/op_kernels/internal/registered_backend.h"
+#include "tfplug/op_kernels/read_back_kernel.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// The outputs of a LateHostKernel, in host memory.
+class HostOutputs {
+ public:
+  // Adds the next output. The array is valid until the run ends.
+  HostArray& Add(DataType type, Shape shape) {
+    const auto bytes =
+        static_cast<size_t>(shape.num_elements()) * DataTypeSize(type);
+    memory_.emplace_back(new char[bytes + 1]());
+    arrays_.push_back({type, std::move(shape), memory_.back().get()});
+    return arrays_.back();
+  }
+  const std::deque<HostArray>& arrays() const { return arrays_; }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> memory_;
+  std::deque<HostArray> arrays_;
+};
+
+// A kernel that computes on the host, like HostKernel, whose outputs' shapes
+// depend on the values of its inputs. Some inputs and outputs may be in host
+// memory. No thread waits for the stream.
+class LateHostKernel : public AsyncKernel {
+ public:
+  // Computes and adds all outputs, in their order. Not called on a thread of
+  // TensorFlow.
+  virtual absl::Status Compute(absl::Span<const HostArray> inputs,
+                               HostOutputs& outputs) const = 0;
+  // Return whether the op's argument is in host memory; must agree with the
+  // KernelDef.
+  virtual bool IsInputOnHost(int /*i*/) const { return false; }
+  virtual bool IsOutputOnHost(int /*i*/) const { return false; }
+
+  absl::Status ComputeAsync(AsyncRun& run) final;
+
+ private:
+  struct Work {
+    HostArrays inputs;
+    HostOutputs outputs;
+    std::vector<Tensor> tensors;  // released before the run finishes
+    std::vector<std::unique_ptr<char[]>> memory;
+    std::unique_ptr<AsyncRun> run;
+
+    void Finish(const absl::Status& status) {
+      tensors.clear();
+      run->Finish(status);
+    }
+  };
+
+  absl::Status CopyOutputs(const internal::HostAccess& host, void* stream,
+                           const std::shared_ptr<Work>& work) const;
+};
+
+inline absl::Status LateHostKernel::ComputeAsync(AsyncRun& run) {
+  const internal::RegisteredBackend& backend = internal::registered_backend;
+  const internal::HostAccess* const host = backend.host_access;
+  if (host == nullptr) {
+    return absl::UnimplementedError(
+        "this op computes on the host, for which the stream of the backend "
+        "must be derived from tfplug::Stream");
+  }
+  KernelContext& context = run.context();
+  TFPLUG_ASSIGN_OR_RETURN(void* const stream, backend.get_stream(context));
+  const auto work = std::make_shared<Work>();
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    TFPLUG_ASSIGN_OR_RETURN(Tensor tensor, context.GetInput(i));
+    void* data = tensor.data();
+    if (!IsInputOnHost(i)) {
+      work->memory.emplace_back(new char[tensor.byte_size() + 1]);
+      data = work->memory.back().get();
+    }
+    work->inputs.push_back({tensor.dtype(), tensor.shape(), data});
+    work->tensors.push_back(std::move(tensor));
+  }
+  // From here on, enqueued copies use the memory of `work`.
+  work->run = std::make_unique<AsyncRun>(std::move(run));
+  const absl::Status status = [&]() -> absl::Status {
+    for (int i = 0; i < static_cast<int>(work->inputs.size()); ++i) {
+      const Tensor& tensor = work->tensors[static_cast<size_t>(i)];
+      if (IsInputOnHost(i) || tensor.byte_size() == 0) continue;
+      TFPLUG_RETURN_IF_ERROR(host->copy_to_host(
+          stream, work->inputs[static_cast<size_t>(i)].data, tensor.memory()));
+    }
+    return host->run(stream, [this, host, stream, work] {
+      internal::Continuations::Add([this, host, stream, work] {
+        absl::Status computed = Compute(work->inputs, work->outputs);
+        if (computed.ok()) computed = CopyOutputs(*host, stream, work);
+        if (!computed.ok()) work->Finish(computed);
+      });
+    });
+  }();
+  if (!status.ok()) {
+    // The stream may still use the memory, so it is never freed.
+    static_cast<void>(new std::shared_ptr<Work>(work));
+    work->Finish(status);
+  }
+  return absl::OkStatus();
+}
+
+inline absl::Status LateHostKernel::CopyOutputs(
+    const internal::HostAccess& host, void* stream,
+    const std::shared_ptr<Work>& work) const {
+  int i = 0;
+  for (const HostArray& array : work->outputs.arrays()) {
+    TFPLUG_ASSIGN_OR_RETURN(
+        Tensor tensor, work->run->context().AllocateOutput(i, array.shape));
+    if (tensor.byte_size() > 0) {
+      if (IsOutputOnHost(i)) {
+        std::memcpy(tensor.data(), array.data, tensor.byte_size());
+      } else {
+        TFPLUG_RETURN_IF_ERROR(
+            host.copy_to_device(stream, tensor.memory(), array.data));
+      }
+    }
+    work->tensors.push_back(std::move(tensor));
+    ++i;
+  }
+  return host.run(stream, [work] { work->Finish(absl::OkStatus()); });
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_LATE_HOST_KERNEL_H_

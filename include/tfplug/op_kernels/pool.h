@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_POOL_H_
+#define TFPLUG_OP_KERNELS_POOL_H_
+
+#include <limits>
+#include <string>
+
+#include "tfplug/op_kernels/registrar.h"
+#include "tfplug/op_kernels/window.h"
+
+#pragma GCC visibility push(hidden)
+
+// Pooling of two and three dimensions and its gradients.
+namespace tfplug {
+namespace internal {
+
+class PoolKernel : public BackendKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const std::string op, construction.GetOp());
+    kind_ = op.rfind("Max", 0) == 0 ? PoolKind::kMax : PoolKind::kAverage;
+    return attrs_.Init(construction, op.find("3D") != op.npos ? 3 : 2);
+  }
+
+ protected:
+  // Returns an image with its channels last.
+  Operand Image(const Operand& view) const {
+    return ChannelsLast(view, attrs_.channels_first());
+  }
+  // Returns the pooling of an image with its channels last.
+  absl::StatusOr<Pooling> Describe(const Operand& image) const {
+    if (image.rank != attrs_.spatial() + 2) {
+      return absl::InvalidArgumentError(
+          "tensor_in must be " + std::to_string(attrs_.spatial() + 2) +
+          "-dimensional: " + ShapeOf(image).ToString());
+    }
+    Pooling pooling;
+    pooling.kind = kind_;
+    TFPLUG_ASSIGN_OR_RETURN(pooling.windows, attrs_.Over(image, [&](int i) {
+      return attrs_.window_size(i);
+    }));
+    return pooling;
+  }
+  Shape OutputShape(const Pooling& pooling, const Operand& image) const {
+    return ImageShape(image.dim(0), pooling.windows, image.dim(image.rank - 1),
+                      attrs_.channels_first());
+  }
+  // Returns an error unless a tensor has the shape of the pooling's output.
+  static absl::Status CheckShape(const char* name, const Operand& view,
+                                 const Shape& want) {
+    if (ShapeOf(view) == want) return absl::OkStatus();
+    return absl::InvalidArgumentError("Expected " + std::string(name) +
+                                      " shape to be " + want.ToString() +
+                                      ", but got " + ShapeOf(view).ToString());
+  }
+
+ private:
+  PoolKind kind_ = PoolKind::kMax;
+  WindowAttrs attrs_;
+};
+
+class Pool final : public PoolKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    const Operand x = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, OutputShape(pooling, x)));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    return run.launcher().Pool(pooling, x, Image(y));
+  }
+};
+
+class MaxPoolGrad final : public PoolKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 2));
+    const Operand x = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    const Shape want = OutputShape(pooling, x);
+    TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", output, want));
+    TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy, want));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dx,
+                            run.AllocateOutput(0, ShapeOf(input)));
+    if (dx.num_elements() == 0) return absl::OkStatus();
+    if (dy.num_elements() == 0) return Fill(run, dx, 0);
+    return run.launcher().PoolGradient(pooling, x, Image(output), Image(dy),
+                                       Image(dx));
+  }
+};
+
+// The gradient of MaxPoolGrad with respect to its `grad`: for each window, the
+// input at the element that counts, the first one that equals orig_output.
+class MaxPoolGradGrad final : public PoolKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const auto type,
+                            construction.GetAttr<DataType>("T"));
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(
+        first_, MakeReduction(
+                    ReduceKind::kMin, {type, type, kInt64}, kInt64,
+                    [](Value x, Value y, Value i) {
+                      return Select(x == y, i,
+                                    std::numeric_limits<int64_t>::max());
+                    },
+                    kInt64));
+    TFPLUG_ASSIGN_OR_RETURN(
+        chosen_,
+        MakeReduction(
+            ReduceKind::kSum, {type, kInt64, kInt64}, ComputeType(type),
+            [](Value x, Value i, Value first) {
+              return Select(i == first, x, 0);
+            },
+            type));
+    return PoolKernel::Init(construction);
+  }
+
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand input, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand output, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand grad, GetView(run, 2));
+    const Operand x = Image(input);
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(x));
+    const Shape want = OutputShape(pooling, x);
+    TFPLUG_RETURN_IF_ERROR(CheckShape("orig_output", output, want));
+    TFPLUG_RETURN_IF_ERROR(CheckShape("grad", grad, ShapeOf(input)));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result, run.AllocateOutput(0, want));
+    if (result.num_elements() == 0) return absl::OkStatus();
+
+    const int spatial = static_cast<int>(pooling.windows.size());
+    const auto windows_of = [&](const Operand& image,
+                                double padding) -> absl::StatusOr<Operand> {
+      TFPLUG_ASSIGN_OR_RETURN(
+          const Operand padded,
+          Padded(run.launcher(), image, pooling.windows, padding));
+      return WithWindowLast(WindowsOf(padded, pooling.windows), spatial);
+    };
+    // NaN equals no output.
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand elements,
+        windows_of(x, std::numeric_limits<double>::quiet_NaN()));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand gradients,
+                            windows_of(Image(grad), 0));
+    const Operand y = Image(output);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand first,
+        run.launcher().Allocate(DataType::kInt64, DimsOf(y)));
+    const auto repeat = [&](Operand view) {
+      for (int d = view.rank; d < elements.rank; ++d) {
+        view.AddDim(elements.dim(d), 0);
+      }
+      return view;
+    };
+    Operand order = Operand::Index();
+    order.rank = elements.rank;
+    int64_t step = 1;
+    for (int d = elements.rank; d-- > 0;) {
+      order.dim(d) = elements.dim(d);
+      order.stride(d) = d < y.rank ? 0 : step;
+      step *= elements.dim(d);
+    }
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Reduce(first_, {elements, repeat(y), order}, {first}));
+    return run.launcher().Reduce(chosen_, {gradients, order, repeat(first)},
+                                 {Image(result)});
+  }
+
+ private:
+  Reduction first_, chosen_;
+};
+
+class AvgPoolGrad final : public PoolKernel {
+ public:
+  absl::Status Run(OpRun& run) override {
+    TFPLUG_ASSIGN_OR_RETURN(const Shape shape, GetShape(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand dy, GetView(run, 1));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand result, run.AllocateOutput(0, shape));
+    const Operand dx = Image(result);
+    TFPLUG_ASSIGN_OR_RETURN(const Pooling pooling, Describe(dx));
+    TFPLUG_RETURN_IF_ERROR(CheckShape("grad", dy, OutputShape(pooling, dx)));
+    if (dx.num_elements() == 0) return absl::OkStatus();
+    if (dy.num_elements() == 0) return Fill(run, dx, 0);
+    const Operand none = ScalarOf(dx.type, 0, dx);
+    return run.launcher().PoolGradient(pooling, none, none, Image(dy), dx);
+  }
+};
+
+}  // namespace internal
+
+inline void PoolOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  for (const char* op : {"MaxPool", "MaxPool3D", "AvgPool", "AvgPool3D"}) {
+    registrar.Add<Pool>(KernelDef(op), "T", kFloatTypes);
+  }
+  registrar.Add<MaxPoolGrad>(KernelDef("MaxPoolGrad"), "T", kFloatTypes);
+  for (const char* op : {"MaxPoolGradGrad", "MaxPool3DGradGrad"}) {
+    registrar.Add<MaxPoolGradGrad>(KernelDef(op), "T", kFloatTypes);
+  }
+  for (DataType type : registrar.Supported(kFloatTypes)) {
+    registrar.Add<MaxPoolGrad>(
+        KernelDef("MaxPool3DGrad").TypeConstraint("TInput", {type}), "T",
+        SetOf(type));
+  }
+  for (const char* op : {"AvgPoolGrad", "AvgPool3DGrad"}) {
+    registrar.Add<AvgPoolGrad>(KernelDef(op).HostMemory("orig_input_shape"),
+                               "T", kFloatTypes);
+  }
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_POOL_H_

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_
+#define TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tfplug/base/status_macros.h"
+#include "tfplug/kernel/async_kernel.h"
+#include "tfplug/op_kernels/internal/registered_backend.h"
+#include "tfplug/op_kernels/op_run.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+namespace internal {
+
+// A thread that runs functions one after the other, because a task of a stream
+// must not enqueue work. It lives as long as the process.
+class Continuations {
+ public:
+  static void Add(std::function<void()> function) {
+    static auto* const instance = new Continuations;
+    {
+      const std::lock_guard<std::mutex> lock(instance->mutex_);
+      instance->queue_.push_back(std::move(function));
+    }
+    instance->changed_.notify_one();
+  }
+
+ private:
+  Continuations() {
+    std::thread([this] {
+      for (;;) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this] { return !queue_.empty(); });
+        const std::function<void()> function = std::move(queue_.front());
+        queue_.pop_front();
+        lock.unlock();
+        function();
+      }
+    }).detach();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+};
+
+}  // namespace internal
+
+// A kernel made from primitives whose outputs' shapes depend on numbers that
+// the device computes. No thread waits for the stream.
+class ReadBackKernel : public AsyncKernel {
+ public:
+  // Returns how many numbers are read.
+  virtual int NumNumbers() const { return 1; }
+  // Enqueues the computation of an int64 vector, whose last elements are the
+  // numbers. It may be empty: the numbers are then 0.
+  virtual absl::StatusOr<Operand> Begin(OpRun& run) const = 0;
+  // Sets the outputs; `vector` is the result of Begin.
+  virtual absl::Status End(OpRun& run, const Operand& vector,
+                           absl::Span<const int64_t> numbers) const = 0;
+
+  absl::Status ComputeAsync(AsyncRun& run) final {
+    const internal::RegisteredBackend& backend = internal::registered_backend;
+    if (backend.host_access == nullptr) {
+      return absl::UnimplementedError(
+          "the shape of this op's output depends on its input, for which the "
+          "stream of the backend must be derived from tfplug::Stream");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(void* const stream,
+                            backend.get_stream(run.context()));
+    const auto state = std::make_shared<State>(run.context());
+    TFPLUG_RETURN_IF_ERROR(state->op.Start(/*on_host=*/false));
+    TFPLUG_ASSIGN_OR_RETURN(state->vector, Begin(state->op));
+    const int64_t n = state->vector.num_elements();
+    state->numbers.resize(static_cast<size_t>(NumNumbers()));
+    if (n == 0) return End(state->op, state->vector, state->numbers);
+    Operand last = state->vector;
+    last.Advance(n - NumNumbers());
+    TFPLUG_RETURN_IF_ERROR(backend.host_access->copy_to_host(
+        stream, state->numbers.data(),
+        DeviceMemory(last.data, sizeof(int64_t) * state->numbers.size())));
+    state->run = std::make_unique<AsyncRun>(std::move(run));
+    const absl::Status status = backend.host_access->run(stream, [this, state] {
+      internal::Continuations::Add([this, state] { Continue(*state); });
+    });
+    if (!status.ok()) {
+      // The copy may still write to the numbers, so they are not freed.
+      static_cast<void>(new std::shared_ptr<State>(state));
+      state->run->Finish(status);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct State {
+    explicit State(KernelContext& context) : op(context) {}
+
+    // Destroyed after `op`, whose temporary memory belongs to the run.
+    std::unique_ptr<AsyncRun> run;
+    OpRun op;
+    Operand vector;
+    Ints numbers;
+  };
+
+  void Continue(State& state) const {
+    const absl::Status status = End(state.op, state.vector, state.numbers);
+    state.op.FreeTemporaries();
+    state.run->Finish(status);
+  }
+};
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_READ_BACK_KERNEL_H_

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_REGISTRAR_H_
+#define TFPLUG_OP_KERNELS_REGISTRAR_H_
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "tfplug/kernel/fused_map.h"
+#include "tfplug/kernel/op.h"
+#include "tfplug/kernel/register_kernel.h"
+#include "tfplug/op_kernels/internal/registered_backend.h"
+#include "tfplug/op_kernels/op_run.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// Sets of types, as bits of TF_DataType.
+inline constexpr uint64_t kFloatTypes = internal::SetOf(
+    DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBfloat16);
+inline constexpr uint64_t kIntegerTypes = internal::SetOf(
+    DataType::kInt8, DataType::kInt16, DataType::kInt32, DataType::kInt64,
+    DataType::kUint8, DataType::kUint16, DataType::kUint32, DataType::kUint64);
+inline constexpr uint64_t kNumberTypes = kFloatTypes | kIntegerTypes;
+inline constexpr uint64_t kAllTypes =
+    kNumberTypes | internal::SetOf(DataType::kBool);
+inline constexpr uint64_t kComplexTypes =
+    internal::SetOf(DataType::kComplex64, DataType::kComplex128);
+// The types of ops that only move elements of up to 8 bytes.
+inline constexpr uint64_t kMovedTypes =
+    kAllTypes | internal::SetOf(DataType::kComplex64);
+// The types of ops that only copy views: complex128 is copied as two words.
+inline constexpr uint64_t kCopiedTypes = kMovedTypes | kComplexTypes;
+inline constexpr uint64_t kInt32Type = internal::SetOf(DataType::kInt32);
+inline constexpr uint64_t kIndexTypes =
+    internal::SetOf(DataType::kInt32, DataType::kInt64);
+
+// Adds kernels that are made from a backend's primitives to the library. A
+// family of ops is a function that takes a Registrar; list families in
+// TFPLUG_REGISTER_BACKEND.
+//
+// A kernel of the library's author for the same op and types wins.
+class Registrar {
+ public:
+  Registrar() = default;
+  // Returns a registrar whose kernels compute int32 on the host, without a
+  // backend. Kernels of variables, and ops of HasHostKernel, are left out.
+  static Registrar OnHost() { return Registrar(/*on_host=*/true); }
+
+  // Returns the types in `set` that the backend supports: a complex type if it
+  // supports the type of its parts.
+  std::vector<DataType> Supported(uint64_t set) const {
+    std::vector<DataType> types;
+    for (int i = 1; i < internal::kDataTypeCount && i < 64; ++i) {
+      const DataType type = static_cast<DataType>(i);
+      const DataType computed = type == DataType::kComplex64 ? DataType::kFloat
+                                : type == DataType::kComplex128
+                                    ? DataType::kDouble
+                                    : type;
+      if ((set & (kAllTypes | kComplexTypes) & internal::SetOf(type)) != 0 &&
+          Supports(computed)) {
+        types.push_back(type);
+      }
+    }
+    return types;
+  }
+
+  // Adds KernelT for the op for each type in `set` as its attribute `attr`.
+  template <class KernelT>
+  void Add(KernelDef def, const char* attr, uint64_t set) const {
+    std::vector<DataType> types = Supported(set);
+    if (types.empty()) return;
+    Add<KernelT>(std::move(def).TypeConstraint(attr, std::move(types)));
+  }
+  // Lets the pass FuseElementwise fuse an op whose kernel computes each element
+  // from the elements at the same index. FusedMapKernel must implement it.
+  void AddFusable(internal::FusableOp op) const {
+    if (on_host_) return;
+    uint64_t types = 0;
+    for (DataType type : Supported(op.types & kAllTypes)) {
+      types |= internal::SetOf(type);
+    }
+    op.types = types;
+    internal::FusableOps().push_back(op);
+  }
+  template <class KernelT>
+  void Add(KernelDef def) const {
+    internal::KernelFunctions functions =
+        internal::KernelFunctionsOf<KernelT>();
+    if (on_host_) {
+      if constexpr (std::is_base_of_v<BackendKernel, KernelT>) {
+        if (!MayBeOnHost(def)) return;
+        functions.create_func = &CreateOnHost<KernelT>;
+        def = std::move(def).AllInHostMemory();
+      } else {
+        return;
+      }
+    }
+    // The reference makes the compiler emit TF_InitKernel. The op's name is
+    // not recorded for error messages: one class implements many ops, and the
+    // node's name is in the message.
+    static void (*const volatile entry_point)() = &TF_InitKernel;
+    static_cast<void>(entry_point);
+    internal::RegisteredKernels().AddMade(
+        std::move(def).Priority(on_host_ ? kPriorityOnHost : kPriority),
+        functions);
+  }
+
+ private:
+  // Those of the library's author are raised above these (init_kernel.h). None
+  // is negative: TensorFlow would place ops on the CPU, whose kernels have 0.
+  static constexpr int32_t kPriority = 1, kPriorityOnHost = 0;
+
+  explicit Registrar(bool on_host) : on_host_(on_host) {}
+
+  bool Supports(DataType type) const {
+    return on_host_ ? type == DataType::kInt32
+                    : internal::registered_backend.supports(type);
+  }
+  static bool MayBeOnHost(const KernelDef& def);
+  template <class KernelT>
+  static void* CreateOnHost(capi::TF_OpKernelConstruction* construction) {
+    void* const kernel =
+        internal::KernelFunctionsOf<KernelT>().create_func(construction);
+    if (kernel != nullptr) static_cast<KernelT*>(kernel)->MoveToHost();
+    return kernel;
+  }
+
+  const bool on_host_ = false;
+};
+
+// The ops that TensorFlow computes on the host for int32, with its own kernels
+// for all device types (DEFAULT): the arithmetic of shapes. Their int32 tensors
+// are in host memory.
+inline bool HasHostKernel(absl::string_view op) {
+  constexpr absl::string_view kOps =
+      " Abs Add AddN AddV2 Concat ConcatV2 Div Equal Fill FloorDiv FloorMod"
+      " Greater GreaterEqual Less LessEqual Max Maximum Min Minimum Mod Mul Neg"
+      " NotEqual OnesLike Range Sign Slice Square SquaredDifference Sub"
+      " TruncateMod Unpack ZerosLike ";
+  const std::string word = " " + std::string(op) + " ";
+  return kOps.find(word) != absl::string_view::npos;
+}
+
+inline bool Registrar::MayBeOnHost(const KernelDef& def) {
+  // Without a type, all tensors would be moved to the host; variables are in
+  // device memory.
+  return !def.type_constraints().empty() && !HasHostKernel(def.op()) &&
+         !absl::StartsWith(def.op(), "Assign") &&
+         !absl::StartsWith(def.op(), "Resource");
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_REGISTRAR_H_

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_SPARSE_TENSOR_H_
+#define TFPLUG_OP_KERNELS_SPARSE_TENSOR_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/late_host_kernel.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+// Ops of tf.sparse that sort, select and join the elements of sparse tensors:
+// index lists of data-dependent length, on the host.
+namespace tfplug {
+namespace internal {
+
+// A sparse tensor: a row of coordinates and a value for each element.
+struct SparseView {
+  const HostArray* indices;
+  const HostArray* values;
+  absl::Span<const int64_t> shape;
+
+  static absl::StatusOr<SparseView> Of(const HostArray& indices,
+                                       const HostArray& values,
+                                       const HostArray& shape) {
+    if (indices.shape.rank() != 2 || values.shape.rank() != 1 ||
+        shape.shape.rank() != 1 ||
+        indices.shape.dim(0) != values.shape.dim(0) ||
+        indices.shape.dim(1) != shape.shape.dim(0)) {
+      return absl::InvalidArgumentError(
+          "the indices, values and shape of a sparse tensor must have shapes "
+          "[elements, rank], [elements] and [rank], not " +
+          indices.shape.ToString() + ", " + values.shape.ToString() + " and " +
+          shape.shape.ToString());
+    }
+    return SparseView{
+        &indices, &values,
+        absl::MakeConstSpan(shape.as<int64_t>(),
+                            static_cast<size_t>(shape.shape.num_elements()))};
+  }
+
+  int64_t size() const { return indices->shape.dim(0); }
+  int64_t rank() const { return indices->shape.dim(1); }
+  const int64_t* row(int64_t i) const {
+    return indices->as<int64_t>() + i * rank();
+  }
+};
+
+// Elements that become an output.
+class SparseBuilder {
+ public:
+  explicit SparseBuilder(DataType type) : type_(type) {}
+
+  void Add(absl::Span<const int64_t> row, const HostArray& values, int64_t i) {
+    indices_.insert(indices_.end(), row.begin(), row.end());
+    const size_t size = DataTypeSize(type_);
+    const char* const from = values.as<char>() + static_cast<size_t>(i) * size;
+    values_.insert(values_.end(), from, from + size);
+    ++count_;
+  }
+  void AddIndices(HostOutputs& outputs, int64_t rank) const {
+    Write(outputs.Add(DataType::kInt64, {count_, rank}), indices_.data(),
+          indices_.size() * sizeof(int64_t));
+  }
+  void AddValues(HostOutputs& outputs) const {
+    Write(outputs.Add(type_, {count_}), values_.data(), values_.size());
+  }
+  static void Write(const HostArray& to, const void* from, size_t bytes) {
+    if (bytes > 0) std::memcpy(to.data, from, bytes);
+  }
+  static void AddShape(HostOutputs& outputs, absl::Span<const int64_t> shape) {
+    Write(outputs.Add(DataType::kInt64, {static_cast<int64_t>(shape.size())}),
+          shape.data(), shape.size() * sizeof(int64_t));
+  }
+
+ private:
+  DataType type_;
+  int64_t count_ = 0;
+  std::vector<int64_t> indices_;
+  std::vector<char> values_;
+};
+
+inline absl::Status CheckVector(const char* name, const HostArray& array,
+                                int64_t size) {
+  if (array.shape == Shape{size}) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      std::string(name) + " must be a vector of " + std::to_string(size) +
+      " elements, not of shape " + array.shape.ToString());
+}
+
+// Returns the order in which the rows of an index list ascend.
+inline std::vector<int64_t> RowOrder(const int64_t* indices, int64_t count,
+                                     int64_t rank) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const int64_t *x = indices + a * rank, *y = indices + b * rank;
+    return std::lexicographical_compare(x, x + rank, y, y + rank);
+  });
+  return order;
+}
+
+// SparseReorder: the elements in the order of their coordinates.
+class SparseReorderKernel final : public LateHostKernel {
+ public:
+  bool IsInputOnHost(int i) const override { return i == 2; }
+  absl::Status Compute(absl::Span<const HostArray> in,
+                       HostOutputs& outputs) const override {
+    TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
+                            SparseView::Of(in[0], in[1], in[2]));
+    SparseBuilder builder(in[1].type);
+    for (int64_t i : RowOrder(in[0].as<int64_t>(), x.size(), x.rank())) {
+      builder.Add({x.row(i), static_cast<size_t>(x.rank())}, in[1], i);
+    }
+    builder.AddIndices(outputs, x.rank());
+    builder.AddValues(outputs);
+    return absl::OkStatus();
+  }
+};
+
+// SparseReshape: the same elements at the coordinates of another shape, of
+// which one dimension may be -1.
+class SparseReshapeKernel final : public LateHostKernel {
+ public:
+  bool IsInputOnHost(int i) const override { return i > 0; }
+  bool IsOutputOnHost(int i) const override { return i == 1; }
+  absl::Status Compute(absl::Span<const HostArray> in,
+                       HostOutputs& outputs) const override {
+    const HostArray& indices = in[0];
+    if (indices.shape.rank() != 2 || in[1].shape.rank() != 1 ||
+        in[2].shape.rank() != 1 || indices.shape.dim(1) != in[1].shape.dim(0)) {
+      return absl::InvalidArgumentError(
+          "Input indices should be a matrix with a column for each dimension "
+          "of the input shape, and both shapes vectors: " +
+          indices.shape.ToString() + ", " + in[1].shape.ToString() + ", " +
+          in[2].shape.ToString());
+    }
+    const int64_t rank = indices.shape.dim(1), count = indices.shape.dim(0);
+    const int64_t* const from = in[1].as<int64_t>();
+    int64_t size = 1;
+    for (int64_t d = 0; d < rank; ++d) size *= from[d];
+    std::vector<int64_t> to(in[2].as<int64_t>(),
+                            in[2].as<int64_t>() + in[2].shape.dim(0));
+    int64_t known = 1, unknown = 0;
+    for (int64_t dim : to) {
+      unknown += dim == -1;
+      if (dim < -1 || unknown > 1) {
+        return absl::InvalidArgumentError(
+            "the new shape must not be negative, except for one -1");
+      }
+      if (dim != -1) known *= dim;
+    }
+    if (unknown > 0 && (known <= 0 || size % known != 0)) {
+      return absl::InvalidArgumentError(
+          "reshape cannot infer the missing input size: " +
+          std::to_string(size) + " is no multiple of " + std::to_string(known));
+    }
+    for (int64_t& dim : to) {
+      if (dim == -1) dim = size / known;
+    }
+    if (unknown == 0 && known != size) {
+      return absl::InvalidArgumentError(
+          "Input to reshape is a tensor with " + std::to_string(size) +
+          " dense values, but the requested shape has " +
+          std::to_string(known));
+    }
+    const auto columns = static_cast<int64_t>(to.size());
+    const HostArray& y = outputs.Add(DataType::kInt64, {count, columns});
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t flat = 0;
+      for (int64_t d = 0; d < rank; ++d) {
+        flat = flat * from[d] + indices.as<int64_t>()[i * rank + d];
+      }
+      for (int64_t d = columns; d-- > 0;) {
+        const int64_t dim = std::max<int64_t>(to[static_cast<size_t>(d)], 1);
+        y.as<int64_t>()[i * columns + d] = flat % dim;
+        flat /= dim;
+      }
+    }
+    SparseBuilder::AddShape(outputs, to);
+    return absl::OkStatus();
+  }
+};
+
+// SparseSlice: the elements in a box.
+class SparseSliceKernel final : public LateHostKernel {
+ public:
+  bool IsInputOnHost(int i) const override { return i >= 2; }
+  bool IsOutputOnHost(int i) const override { return i == 2; }
+  absl::Status Compute(absl::Span<const HostArray> in,
+                       HostOutputs& outputs) const override {
+    TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
+                            SparseView::Of(in[0], in[1], in[2]));
+    TFPLUG_RETURN_IF_ERROR(CheckVector("start", in[3], x.rank()));
+    TFPLUG_RETURN_IF_ERROR(CheckVector("size", in[4], x.rank()));
+    const auto rank = static_cast<size_t>(x.rank());
+    const int64_t* const start = in[3].as<int64_t>();
+    std::vector<int64_t> shape(rank), row(rank);
+    for (size_t d = 0; d < rank; ++d) {
+      if (x.shape[d] < 0) {
+        return absl::InvalidArgumentError(
+            "Expected shape dimensions to be non-negative, got " +
+            std::to_string(x.shape[d]));
+      }
+      constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+      const int64_t rest =
+          start[d] < x.shape[d] - kMost ? kMost : x.shape[d] - start[d];
+      const int64_t size = in[4].as<int64_t>()[d];
+      if (size < 0) {
+        return absl::InvalidArgumentError("Expected a non-negative size, got " +
+                                          std::to_string(size));
+      }
+      shape[d] = std::max<int64_t>(std::min(size, rest), 0);
+    }
+    SparseBuilder builder(in[1].type);
+    for (int64_t i = 0; i < x.size(); ++i) {
+      bool is_inside = true;
+      for (size_t d = 0; d < rank; ++d) {
+        // Wraps, to a negative number, if the start is far below 0.
+        row[d] = static_cast<int64_t>(static_cast<uint64_t>(x.row(i)[d]) -
+                                      static_cast<uint64_t>(start[d]));
+        is_inside = is_inside && row[d] >= 0 && row[d] < shape[d];
+      }
+      if (is_inside) builder.Add(row, in[1], i);
+    }
+    builder.AddIndices(outputs, x.rank());
+    builder.AddValues(outputs);
+    SparseBuilder::AddShape(outputs, shape);
+    return absl::OkStatus();
+  }
+};
+
+// SparseSplit: equal parts of a dimension; the first parts are longer by one if
+// its size is no multiple.
+class SparseSplitKernel final : public LateHostKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(parts_, construction.GetAttr<int64_t>("num_split"));
+    return absl::OkStatus();
+  }
+  bool IsInputOnHost(int i) const override { return i == 0 || i == 3; }
+  bool IsOutputOnHost(int i) const override { return i >= 2 * parts_; }
+  absl::Status Compute(absl::Span<const HostArray> in,
+                       HostOutputs& outputs) const override {
+    TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
+                            SparseView::Of(in[1], in[2], in[3]));
+    if (in[0].shape.rank() != 0) {
+      return absl::InvalidArgumentError("split_dim must be a scalar");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(
+        const int axis,
+        CheckAxis(in[0].as<int64_t>()[0], static_cast<int>(x.rank())));
+    const auto d = static_cast<size_t>(axis);
+    const int64_t size = x.shape[d];
+    TFPLUG_RETURN_IF_ERROR(ToShape(x.shape).status());
+    if (parts_ < 1 || parts_ > size) {
+      return absl::InvalidArgumentError("num_split must be in [1, " +
+                                        std::to_string(size) + "], not " +
+                                        std::to_string(parts_));
+    }
+    const int64_t each = size / parts_, longer = size % parts_;
+    const auto begin = [&](int64_t part) {
+      return part * each + std::min(part, longer);
+    };
+    std::vector<SparseBuilder> builders(static_cast<size_t>(parts_),
+                                        SparseBuilder(in[2].type));
+    std::vector<int64_t> row(static_cast<size_t>(x.rank()));
+    for (int64_t i = 0; i < x.size(); ++i) {
+      std::copy_n(x.row(i), row.size(), row.begin());
+      for (size_t k = 0; k < row.size(); ++k) {
+        if (row[k] < 0 || row[k] >= x.shape[k]) {
+          return absl::InvalidArgumentError(
+              "Sparse index tuple indices[" + std::to_string(i) +
+              ", :] is out of bounds: " + std::to_string(row[k]) +
+              " is not in [0, " + std::to_string(x.shape[k]) + ")");
+        }
+      }
+      int64_t part = 0;
+      while (part + 1 < parts_ && row[d] >= begin(part + 1)) ++part;
+      row[d] -= begin(part);
+      builders[static_cast<size_t>(part)].Add(row, in[2], i);
+    }
+    for (const SparseBuilder& b : builders) b.AddIndices(outputs, x.rank());
+    for (const SparseBuilder& b : builders) b.AddValues(outputs);
+    std::vector<int64_t> shape(x.shape.begin(), x.shape.end());
+    for (int64_t part = 0; part < parts_; ++part) {
+      shape[d] = begin(part + 1) - begin(part);
+      SparseBuilder::AddShape(outputs, shape);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t parts_ = 1;
+};
+
+// SparseConcat: tensors one after the other along a dimension, in the order of
+// their coordinates.
+class SparseConcatKernel final : public LateHostKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(axis_, construction.GetAttr<int64_t>("concat_dim"));
+    TFPLUG_ASSIGN_OR_RETURN(count_, construction.GetAttr<int64_t>("N"));
+    return absl::OkStatus();
+  }
+  bool IsInputOnHost(int i) const override { return i >= 2 * count_; }
+  bool IsOutputOnHost(int i) const override { return i == 2; }
+  absl::Status Compute(absl::Span<const HostArray> in,
+                       HostOutputs& outputs) const override {
+    const auto n = static_cast<size_t>(count_);
+    std::vector<int64_t> shape;
+    size_t d = 0;
+    SparseBuilder unordered(in[n].type);
+    std::vector<int64_t> all;
+    std::vector<std::pair<size_t, int64_t>> sources;
+    for (size_t k = 0; k < n; ++k) {
+      TFPLUG_ASSIGN_OR_RETURN(const SparseView x,
+                              SparseView::Of(in[k], in[n + k], in[2 * n + k]));
+      if (k == 0) {
+        TFPLUG_ASSIGN_OR_RETURN(const int axis,
+                                CheckAxis(axis_, static_cast<int>(x.rank())));
+        d = static_cast<size_t>(axis);
+        shape.assign(x.shape.begin(), x.shape.end());
+        shape[d] = 0;
+      }
+      bool fits = x.shape.size() == shape.size();
+      for (size_t j = 0; fits && j < shape.size(); ++j) {
+        fits = j == d || x.shape[j] == shape[j];
+      }
+      if (!fits) {
+        return absl::InvalidArgumentError(
+            "Concat shapes must agree in all dimensions except for concat_dim");
+      }
+      for (int64_t i = 0; i < x.size(); ++i) {
+        const size_t first = all.size();
+        all.insert(all.end(), x.row(i), x.row(i) + x.rank());
+        all[first + d] += shape[d];
+        sources.emplace_back(n + k, i);
+      }
+      shape[d] += x.shape[d];
+    }
+    const auto rank = static_cast<int64_t>(shape.size());
+    SparseBuilder builder(in[n].type);
+    for (int64_t i :
+         RowOrder(all.data(), static_cast<int64_t>(sources.size()), rank)) {
+      const auto& [input, at] = sources[static_cast<size_t>(i)];
+      builder.Add({all.data() + i * rank, shape.size()}, in[input], at);
+    }
+    builder.AddIndices(outputs, rank);
+    builder.AddValues(outputs);
+    SparseBuilder::AddShape(outputs, shape);
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t axis_ = 0, count_ = 1;
+};
+
+}  // namespace internal
+
+inline void SparseTensorOps(const Registrar& registrar) {
+  using namespace internal;  // NOLINT
+  registrar.Add<SparseReorderKernel>(
+      KernelDef("SparseReorder").HostMemory("input_shape"), "T", kMovedTypes);
+  registrar.Add<SparseReshapeKernel>(KernelDef("SparseReshape")
+                                         .HostMemory("input_shape")
+                                         .HostMemory("new_shape")
+                                         .HostMemory("output_shape"));
+  // TensorFlow runs these eagerly as functions, whose arguments of int32 it
+  // looks for on the host.
+  const uint64_t types = kMovedTypes & ~kInt32Type;
+  registrar.Add<SparseSliceKernel>(KernelDef("SparseSlice")
+                                       .HostMemory("shape")
+                                       .HostMemory("start")
+                                       .HostMemory("size")
+                                       .HostMemory("output_shape"),
+                                   "T", types);
+  registrar.Add<SparseSplitKernel>(KernelDef("SparseSplit")
+                                       .HostMemory("split_dim")
+                                       .HostMemory("shape")
+                                       .HostMemory("output_shape"),
+                                   "T", types);
+  registrar.Add<SparseConcatKernel>(
+      KernelDef("SparseConcat").HostMemory("shapes").HostMemory("output_shape"),
+      "T", types);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_SPARSE_TENSOR_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_WHERE_H_
+#define TFPLUG_OP_KERNELS_WHERE_H_
+
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/read_back_kernel.h"
+#include "tfplug/op_kernels/registrar.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+namespace internal {
+
+// Where: the coordinates of all elements that are not 0.
+class WhereKernel final : public ReadBackKernel {
+ public:
+  absl::Status Init(KernelConstruction& construction) override {
+    TFPLUG_ASSIGN_OR_RETURN(const DataType type,
+                            construction.GetAttr<DataType>("T"));
+    constexpr DataType kInt64 = DataType::kInt64;
+    TFPLUG_ASSIGN_OR_RETURN(is_found_,
+                            MakeExpression({type}, {kInt64}, [&](Value x) {
+                              return Cast(Cast(x, DataType::kBool), kInt64);
+                            }));
+    TFPLUG_ASSIGN_OR_RETURN(
+        row_,
+        MakeExpression({type, kInt64}, {kInt64}, [](Value x, Value count) {
+          return Select(Cast(x, DataType::kBool), count - 1, -1);
+        }));
+    return absl::OkStatus();
+  }
+
+  // Returns, for each element, how many have been found up to it.
+  absl::StatusOr<Operand> Begin(OpRun& run) const override {
+    TFPLUG_ASSIGN_OR_RETURN(const Tensor tensor, run.GetInput(0));
+    if (tensor.rank() == 0) {
+      return absl::InvalidArgumentError(
+          "WhereOp: the input must have at least one dimension");
+    }
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, FlatInput(run));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand found,
+        run.launcher().Allocate(DataType::kInt64, DimsOf(x)));
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand counts,
+        run.launcher().Allocate(DataType::kInt64, DimsOf(x)));
+    if (x.num_elements() == 0) return counts;
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(is_found_, {x}, {found}));
+    TFPLUG_RETURN_IF_ERROR(
+        run.launcher().Scan(ReduceKind::kSum, found, counts));
+    return counts;
+  }
+
+  absl::Status End(OpRun& run, const Operand& counts,
+                   absl::Span<const int64_t> numbers) const override {
+    const int64_t count = numbers[0];
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand y,
+                            run.AllocateOutput(0, {count, x.rank}));
+    if (y.num_elements() == 0) return absl::OkStatus();
+    const int64_t n = x.num_elements();
+    TFPLUG_ASSIGN_OR_RETURN(const Operand rows,
+                            run.launcher().Allocate(DataType::kInt64, {n}));
+    TFPLUG_ASSIGN_OR_RETURN(const Operand flat, FlatInput(run));
+    TFPLUG_RETURN_IF_ERROR(run.launcher().Map(row_, {flat, counts}, {rows}));
+    // All coordinates: [elements..., coordinate].
+    Shape shape = ShapeOf(x);
+    shape.add_dim(x.rank);
+    TFPLUG_ASSIGN_OR_RETURN(
+        const Operand all,
+        run.launcher().Allocate(DataType::kInt64, shape.dims()));
+    for (int d = 0; d < x.rank; ++d) {
+      const Operand coordinate = Range(all, x.rank, d, d + 1);
+      TFPLUG_ASSIGN_OR_RETURN(const Expression* const copy,
+                              ConversionOf(DataType::kInt64, DataType::kInt64));
+      TFPLUG_RETURN_IF_ERROR(
+          run.launcher().Map(*copy, {IndexOf(coordinate, d)}, {coordinate}));
+    }
+    return run.launcher().Scatter(
+        ScatterKind::kSet, rows,
+        Operand::Dense(all.data, all.type, {n, x.rank}), y);
+  }
+
+ private:
+  static absl::StatusOr<Operand> FlatInput(OpRun& run) {
+    TFPLUG_ASSIGN_OR_RETURN(const Operand x, GetView(run, 0));
+    return Operand::Dense(x.data, x.type, {x.num_elements()});
+  }
+
+  Expression is_found_, row_;
+};
+
+}  // namespace internal
+
+inline void WhereOps(const Registrar& registrar) {
+  registrar.Add<internal::WhereKernel>(KernelDef("Where"), "T", kAllTypes);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_WHERE_H_

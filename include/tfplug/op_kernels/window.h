@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_OP_KERNELS_WINDOW_H_
+#define TFPLUG_OP_KERNELS_WINDOW_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tfplug/op_kernels/helpers.h"
+#include "tfplug/op_kernels/matmul.h"
+#include "tfplug/primitives/nn.h"
+
+#pragma GCC visibility push(hidden)
+
+// The attributes of convolutions and pooling, and the shapes of their images.
+namespace tfplug::internal {
+
+// Returns a view with the channels last.
+inline Operand ChannelsLast(const Operand& view, bool channels_first) {
+  return channels_first ? WithDimLast(view, 1) : view;
+}
+// Returns the shape of an image with this batch, channels and output size.
+inline Shape ImageShape(int64_t batch, const Windows& windows, int64_t channels,
+                        bool channels_first) {
+  Shape shape = {batch};
+  if (channels_first) shape.add_dim(channels);
+  for (const Window& window : windows) shape.add_dim(window.output);
+  if (!channels_first) shape.add_dim(channels);
+  return shape;
+}
+
+// The attributes strides, padding, explicit_paddings, dilations, data_format
+// and ksize of an op with `spatial` dimensions.
+class WindowAttrs {
+ public:
+  absl::Status Init(KernelConstruction& construction, int spatial) {
+    spatial_ = spatial;
+    TFPLUG_ASSIGN_OR_RETURN(channels_first_, HasChannelsFirst(construction));
+    TFPLUG_ASSIGN_OR_RETURN(padding_,
+                            construction.GetAttr<std::string>("padding"));
+    for (auto [name, list] : {std::make_pair("strides", &strides_),
+                              std::make_pair("dilations", &dilations_),
+                              std::make_pair("rates", &dilations_),
+                              std::make_pair("ksize", &sizes_),
+                              std::make_pair("ksizes", &sizes_)}) {
+      if (!construction.HasAttr(name)) continue;
+      TFPLUG_ASSIGN_OR_RETURN(*list,
+                              construction.GetAttr<std::vector<int64_t>>(name));
+      const size_t rank = static_cast<size_t>(spatial) + 2;
+      bool is_valid = list->size() == rank;
+      for (int64_t value : *list) is_valid = is_valid && value > 0;
+      if (!is_valid) {
+        return absl::InvalidArgumentError(std::string(name) + " must specify " +
+                                          std::to_string(rank) +
+                                          " positive dimensions");
+      }
+      if ((*list)[0] != 1 || (*list)[Position(spatial)] != 1) {
+        return absl::UnimplementedError(
+            std::string(name) + " in the batch and depth dimensions must be 1");
+      }
+    }
+    if (construction.HasAttr("explicit_paddings") && padding_ == "EXPLICIT") {
+      TFPLUG_ASSIGN_OR_RETURN(
+          paddings_,
+          construction.GetAttr<std::vector<int64_t>>("explicit_paddings"));
+      const size_t size = 2 * (static_cast<size_t>(spatial) + 2);
+      bool is_valid = paddings_.size() == size;
+      for (size_t i = 0; is_valid && i < size; ++i) {
+        const bool is_spatial = i >= 2 && i / 2 != Position(spatial);
+        is_valid = is_spatial ? paddings_[i] >= 0 : paddings_[i] == 0;
+      }
+      if (!is_valid) {
+        return absl::InvalidArgumentError(
+            "explicit_paddings must have " + std::to_string(size) +
+            " non-negative elements, which are 0 for the batch and depth "
+            "dimensions");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool channels_first() const { return channels_first_; }
+  int spatial() const { return spatial_; }
+  int64_t window_size(int i) const { return sizes_[Position(i)]; }
+
+  // Returns the geometry for an image and a window of these sizes.
+  template <class SizeOfWindow>
+  absl::StatusOr<Windows> Over(const Operand& image, SizeOfWindow size) const {
+    Windows windows;
+    for (int i = 0; i < spatial_; ++i) {
+      Window window = {
+          image.dim(i + 1), 0, size(i), strides_[Position(i)], 1, 0, 0};
+      if (!dilations_.empty()) window.dilation = dilations_[Position(i)];
+      const int64_t extent = (window.size - 1) * window.dilation + 1;
+      if (padding_ == "SAME") {
+        window.output = (window.input + window.stride - 1) / window.stride;
+        const int64_t padding = std::max<int64_t>(
+            0, (window.output - 1) * window.stride + extent - window.input);
+        window.before = padding / 2;
+        window.after = padding - window.before;
+      } else {
+        if (padding_ == "EXPLICIT") {
+          window.before = paddings_[2 * Position(i)];
+          window.after = paddings_[2 * Position(i) + 1];
+        }
+        window.output = (window.input + window.before + window.after - extent +
+                         window.stride) /
+                        window.stride;
+      }
+      if (window.output < 0 || window.size <= 0) {
+        return absl::InvalidArgumentError(
+            "Computed output size would be negative: " +
+            std::to_string(window.output) +
+            " [input_size: " + std::to_string(window.input) +
+            ", effective_filter_size: " + std::to_string(extent) +
+            ", stride: " + std::to_string(window.stride) + "]");
+      }
+      windows.push_back(window);
+    }
+    return windows;
+  }
+
+ private:
+  // Returns the index of a spatial dimension, or for `spatial` of the channels,
+  // in a list with an element for each dimension of the image.
+  size_t Position(int i) const {
+    const auto k = static_cast<size_t>(i);
+    if (i == spatial_) return channels_first_ ? 1 : k + 1;
+    return channels_first_ ? k + 2 : k + 1;
+  }
+
+  int spatial_ = 2;
+  bool channels_first_ = false;
+  std::string padding_;
+  std::vector<int64_t> strides_, dilations_, sizes_, paddings_;
+};
+
+}  // namespace tfplug::internal
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_OP_KERNELS_WINDOW_H_

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TFPLUG_PRIMITIVES_BACKEND_H_
+#define TFPLUG_PRIMITIVES_BACKEND_H_
+
+#include "absl/status/status.h"
+#include "tfplug/ir/expression.h"
+#include "tfplug/ir/reduction.h"
+#include "tfplug/ir/view.h"
+#include "tfplug/primitives/internal/composed.h"
+#include "tfplug/primitives/internal/composed_batch_norm.h"
+#include "tfplug/primitives/internal/composed_conv.h"
+#include "tfplug/primitives/internal/composed_fused.h"
+#include "tfplug/primitives/internal/composed_pool.h"
+#include "tfplug/primitives/internal/composed_softmax.h"
+#include "tfplug/primitives/internal/table_of.h"
+#include "tfplug/primitives/launcher.h"
+#include "tfplug/primitives/nn.h"
+
+#pragma GCC visibility push(hidden)
+
+namespace tfplug {
+
+// The computations of a device, from which tfplug makes the kernels of
+// TensorFlow's ops. Derive from it, with the author's class of streams,
+// override Map and Reduce, and register the class with TFPLUG_REGISTER_BACKEND
+// (register.h). Nothing here depends on TensorFlow.
+//
+// Each function enqueues work on `stream` and returns. It is called from any
+// thread, for several streams at once. A failure or an exception fails the op,
+// and later ops work. reference.h defines all results.
+template <class StreamT>
+class Backend {
+ public:
+  using Stream = StreamT;
+
+  virtual ~Backend() = default;
+
+  // ---- Required ------------------------------------------------------------
+
+  // Computes each element of the outputs from the elements of the inputs at the
+  // same index. All operands have the same dimensions, at least one element,
+  // and the lowest rank to which they could be merged. An output may be the
+  // same view of the same memory as an input; otherwise they do not overlap.
+  virtual absl::Status Map(StreamT& stream, const Expression& expression,
+                           Operands inputs, Operands outputs) = 0;
+
+  // Combines the values of reduction.map over the dimensions that the inputs
+  // have and the outputs lack, and computes the outputs with reduction.finish.
+  // The outputs have the first dimensions of the inputs and at least one
+  // element; the reduced dimensions may be empty (ReduceIdentity). Inputs of
+  // `finish` have stride 0 in the reduced dimensions.
+  virtual absl::Status Reduce(StreamT& stream, const Reduction& reduction,
+                              Operands inputs, Operands outputs) = 0;
+
+  // ---- Optional: composed of Map and Reduce unless overridden --------------
+
+  // Computes c = a b for matrices a[batch..., m, k], b[batch..., k, n] and
+  // c[batch..., m, n] with any strides: transposed, or repeated in a batch. A
+  // library's matrix product goes here.
+  virtual absl::Status MatMul(StreamT& /*stream*/, Launcher& launcher,
+                              const Operand& a, const Operand& b,
+                              const Operand& c) {
+    return internal::ComposeMatMul(launcher, a, b, c);
+  }
+
+  // Combines row updates[i] with output[indices[i]], for each i. updates and
+  // output have the same dimensions after the first; indices is a vector of
+  // int32 or int64. Indices out of range are ignored. Of several updates of one
+  // row, kSet stores the last one. The default visits all updates for every
+  // row of the output.
+  virtual absl::Status Scatter(StreamT& /*stream*/, Launcher& launcher,
+                               ScatterKind kind, const Operand& indices,
+                               const Operand& updates, const Operand& output) {
+    return internal::ComposeScatter(launcher, kind, indices, updates, output);
+  }
+
+  // Combines each element with all elements before it in the last dimension:
+  // cumulative sums, products, maxima. The default takes log2(size) passes.
+  virtual absl::Status Scan(StreamT& /*stream*/, Launcher& launcher,
+                            ReduceKind kind, const Operand& input,
+                            const Operand& output) {
+    return internal::ComposeScan(launcher, kind, input, output);
+  }
+
+  // Finds the largest elements of the last dimension, in descending order, and
+  // their int32 indices: as many as `values` and `indices` hold. Equal elements
+  // keep their order; NaN is larger than any number. The default compares all
+  // pairs.
+  virtual absl::Status Sort(StreamT& /*stream*/, Launcher& launcher,
+                            const Operand& input, const Operand& values,
+                            const Operand& indices) {
+    return internal::ComposeSort(launcher, input, values, indices);
+  }
+
+  // ---- Optional: neural networks. Operands have at least one element; all of
+  // one call have one type, except vectors, labels and statistics.
+  // -------------
+
+  // Computes a convolution of `image` with `filter` (nn.h). The default copies
+  // windows, at most 64 MiB at once, for MatMul, or, if it is depthwise,
+  // reduces them.
+  virtual absl::Status Conv(StreamT& /*stream*/, Launcher& launcher,
+                            const Convolution& conv, const Operand& image,
+                            const Operand& filter, const Operand& output) {
+    return internal::ComposeConv(launcher, conv, image, filter, output);
+  }
+
+  // Compute the gradients of a convolution with respect to image and filter.
+  virtual absl::Status ConvInputGradient(StreamT& /*stream*/,
+                                         Launcher& launcher,
+                                         const Convolution& conv,
+                                         const Operand& filter,
+                                         const Operand& output_gradient,
+                                         const Operand& image_gradient) {
+    return internal::ComposeConvInputGradient(launcher, conv, filter,
+                                              output_gradient, image_gradient);
+  }
+  virtual absl::Status ConvFilterGradient(StreamT& /*stream*/,
+                                          Launcher& launcher,
+                                          const Convolution& conv,
+                                          const Operand& image,
+                                          const Operand& output_gradient,
+                                          const Operand& filter_gradient) {
+    return internal::ComposeConvFilterGradient(
+        launcher, conv, image, output_gradient, filter_gradient);
+  }
+
+  // Compute a product whose elements are changed before they are stored. The
+  // defaults store them twice.
+  virtual absl::Status FusedMatMul(StreamT& /*stream*/, Launcher& launcher,
+                                   const Operand& a, const Operand& b,
+                                   const Epilogue& epilogue, const Operand& c) {
+    auto status = launcher.MatMul(a, b, c);
+    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, c)
+                       : status;
+  }
+  // The same for any expression: input 0 is an element of the product, of the
+  // type of a and b, and the others are elements of `inputs`. All operands
+  // after the expression have the dimensions of the product. The outputs
+  // overlap no other operand.
+  virtual absl::Status MatMulMap(StreamT& /*stream*/, Launcher& launcher,
+                                 const Operand& a, const Operand& b,
+                                 const Expression& expression, Operands inputs,
+                                 Operands outputs) {
+    return internal::ComposeMatMulMap(launcher, a, b, expression, inputs,
+                                      outputs);
+  }
+  virtual absl::Status FusedConv(StreamT& /*stream*/, Launcher& launcher,
+                                 const Convolution& conv, const Operand& image,
+                                 const Operand& filter,
+                                 const Epilogue& epilogue,
+                                 const Operand& output) {
+    auto status = launcher.Conv(conv, image, filter, output);
+    return status.ok() ? internal::ApplyEpilogue(launcher, epilogue, output)
+                       : status;
+  }
+
+  // Computes the maximum or the average of each window.
+  virtual absl::Status Pool(StreamT& /*stream*/, Launcher& launcher,
+                            const Pooling& pooling, const Operand& image,
+                            const Operand& output) {
+    return internal::ComposePool(launcher, pooling, image, output);
+  }
+
+  // Computes the gradient of Pool. That of a maximum goes to the first element
+  // of the window that is equal to `output`. `image` and `output` are not read
+  // for averages.
+  virtual absl::Status PoolGradient(StreamT& /*stream*/, Launcher& launcher,
+                                    const Pooling& pooling,
+                                    const Operand& image, const Operand& output,
+                                    const Operand& output_gradient,
+                                    const Operand& image_gradient) {
+    return internal::ComposePoolGradient(launcher, pooling, image, output,
+                                         output_gradient, image_gradient);
+  }
+
+  // Normalize each channel of an image, and compute the gradients.
+  virtual absl::Status BatchNormTraining(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormTrainingOperands& operands) {
+    return internal::ComposeBatchNormTraining(launcher, norm, operands);
+  }
+  virtual absl::Status BatchNormInference(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormInferenceOperands& operands) {
+    return internal::ComposeBatchNormInference(launcher, norm, operands);
+  }
+  virtual absl::Status BatchNormGradient(
+      StreamT& /*stream*/, Launcher& launcher, const BatchNormalization& norm,
+      const BatchNormGradientOperands& operands) {
+    return internal::ComposeBatchNormGradient(launcher, norm, operands);
+  }
+
+  // Computes softmax or its logarithm along the last dimension.
+  virtual absl::Status Softmax(StreamT& /*stream*/, Launcher& launcher,
+                               SoftmaxKind kind, const Operand& logits,
+                               const Operand& output) {
+    return internal::ComposeSoftmax(launcher, kind, logits, output);
+  }
+
+  // Computes -sum(labels * LogSoftmax(logits)) of each row, the last dimension,
+  // and the gradient softmax(logits) - labels. Labels are probabilities, or, of
+  // type int32 or int64 and without the last dimension, classes: one out of
+  // range gives NaN. Logits and labels may be repeated (stride 0).
+  virtual absl::Status CrossEntropy(StreamT& /*stream*/, Launcher& launcher,
+                                    const Operand& logits,
+                                    const Operand& labels, const Operand& loss,
+                                    const Operand& gradient) {
+    return internal::ComposeCrossEntropy(launcher, logits, labels, loss,
+                                         gradient);
+  }
+
+  // ---- Properties of the hardware ------------------------------------------
+
+  // Returns whether the device computes in the type: kernels for other types
+  // are not registered. Expressions of other kernels also use float, bool,
+  // int32 and int64, random numbers use uint32 and uint64, and copies use
+  // unsigned integers of the elements' size, which all must be supported.
+  virtual bool Supports(DataType /*type*/) const { return true; }
+};
+
+// Returns a launcher of `backend`'s primitives on `stream`.
+template <class B>
+Launcher MakeLauncher(B& backend, typename B::Stream& stream,
+                      Scratch& scratch) {
+  return Launcher(&internal::TableOf<B>::kTable, &backend, &stream, &scratch);
+}
+
+}  // namespace tfplug
+
+#pragma GCC visibility pop
+
+#endif  // TFPLUG_PRIMITIVES_BACKEND_H_

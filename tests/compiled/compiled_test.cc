@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/compiled/compiled.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fixture.h"
+#include "minimal_device.h"
+#include "tfplug/primitives/reference_backend.h"
+#include "tfplug/testing/backend_conformance.h"
+#include "tfplug/testing/internal/random_views.h"
+
+// The generator of kernels, with the system's C++ compiler as the device's.
+namespace {
+
+using tfplug::DataType;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A temporary folder.
+struct Folder {
+  Folder() {
+    const char* const tmp = std::getenv("TMPDIR");
+    path = std::string(tmp != nullptr ? tmp : "/tmp") + "/compiled_test_XXXXXX";
+    REQUIRE(mkdtemp(&path[0]) != nullptr);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
+
+  std::string path;
+};
+
+struct CppProgram : tfplug::Program {
+  ~CppProgram() override { dlclose(library); }
+
+  void* library = nullptr;
+  void (*function)(const unsigned*, void**) = nullptr;
+};
+
+class CppBackend : public tfplug::CompiledBackend<minimal::Stream, CppProgram> {
+ public:
+  CppBackend(bool is_cpu, std::vector<DataType> types, const char* name = "")
+      : types_(std::move(types)) {
+    tfplug::Target target;
+    target.name = name;
+    target.dialect = tfplug::Dialect::kCpp;
+    target.is_cpu = is_cpu;
+    target.group_size = 64;
+    programs_.SetTarget(target);
+  }
+
+  tfplug::ProgramCache& Programs(minimal::Stream&) override {
+    return programs_;
+  }
+
+  absl::StatusOr<std::string> Compile(minimal::Stream&,
+                                      const std::string& source) override {
+    ++compilations;
+    if (fails) return absl::InternalError("line 1: no");
+    const Folder folder;
+    const std::string base = folder.path + "/kernel";
+    std::ofstream(base + ".cc") << source;
+    const char* const compiler = std::getenv("CXX");
+    const std::string command =
+        std::string(compiler != nullptr ? compiler : "c++") +
+        " -std=c++17 -O1 -ffp-contract=off -shared -fPIC -w -o " + base +
+        ".so " + base + ".cc 2> " + base + ".log";
+    const int code = std::system(command.c_str());
+    const std::string log = ReadFile(base + ".log");
+    std::string binary = ReadFile(base + ".so");
+    if (code != 0) return absl::InternalError(log);
+    return binary;
+  }
+
+  absl::StatusOr<std::unique_ptr<CppProgram>> Load(minimal::Stream&,
+                                                   const std::string& binary,
+                                                   const char* entry) override {
+    const Folder folder;
+    const std::string path = folder.path + "/kernel.so";
+    std::ofstream(path, std::ios::binary) << binary;
+    auto program = std::make_unique<CppProgram>();
+    program->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (program->library == nullptr) return absl::InternalError(dlerror());
+    program->function = reinterpret_cast<decltype(program->function)>(
+        dlsym(program->library, entry));
+    return program;
+  }
+
+  absl::Status Launch(minimal::Stream&, CppProgram& program,
+                      const tfplug::Grid& grid,
+                      const tfplug::KernelArguments& arguments) override {
+    ++launches;
+    std::vector<void*> list;
+    for (void* const& pointer : arguments.pointers) {
+      list.push_back(const_cast<void**>(&pointer));
+    }
+    list.push_back(arguments.parameters);
+    for (unsigned group = 0; group < grid.groups; ++group) {
+      program.function(&group, list.data());
+    }
+    return absl::OkStatus();
+  }
+
+  bool Supports(DataType type) const override {
+    return types_.empty() ||
+           std::find(types_.begin(), types_.end(), type) != types_.end();
+  }
+
+  bool fails = false;
+  int compilations = 0;
+  std::atomic<int> launches{0};
+
+ private:
+  const std::vector<DataType> types_;
+  tfplug::ProgramCache programs_;
+};
+
+absl::Status Check(CppBackend& backend, double seconds) {
+  tfplug::Fixture<minimal::Platform> fixture;
+  tfplug::testing::BackendConformanceOptions options;
+  options.seconds = seconds;  // if 0, each subject once
+  return CheckBackend(backend, fixture.device(), options);
+}
+
+// Compiles several hundred programs. CONFORMANCE_SECONDS checks all types for
+// longer.
+TEST_CASE("generated kernels conform") {
+  const char* const seconds = std::getenv("CONFORMANCE_SECONDS");
+  std::vector<DataType> types, gpu_types;
+  if (seconds == nullptr) {
+    gpu_types = {DataType::kFloat, DataType::kBool, DataType::kInt64};
+    types = gpu_types;
+    types.insert(types.end(), {DataType::kHalf, DataType::kUint8});
+  }
+  for (const bool is_cpu : {true, false}) {
+    CAPTURE(is_cpu);
+    CppBackend backend(is_cpu, is_cpu ? types : gpu_types);
+    CHECK(Check(backend, seconds != nullptr ? std::atof(seconds) : 0) ==
+          absl::OkStatus());
+    CHECK(backend.compilations < backend.launches);
+  }
+}
+
+// Adds 1 to floats, with Map or MapFlat.
+absl::Status AddOne(CppBackend& backend, std::vector<float>& x,
+                    bool is_flat = false) {
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  const auto expression =
+      tfplug::MakeExpression({DataType::kFloat}, {DataType::kFloat},
+                             [](tfplug::Value value) { return value + 1; });
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto size = static_cast<int64_t>(x.size());
+  if (is_flat) {
+    return launcher.MapFlat(*expression, {size, 0, {x.data(), x.data()}});
+  }
+  const auto view = tfplug::Operand::Dense(x.data(), DataType::kFloat, {size});
+  return launcher.Map(*expression, {view}, {view});
+}
+
+TEST_CASE("a program serves all sizes, and is compiled once") {
+  CppBackend backend(true, {});
+  for (const size_t size : {2, 3, 5000}) {
+    std::vector<float> x(size, 1);
+    REQUIRE(AddOne(backend, x) == absl::OkStatus());
+    for (const float value : x) CHECK(value == 2);
+  }
+  CHECK(backend.compilations == 1);
+}
+
+// Calls check(a, start, b, y) for operands of several dimensions and strides,
+// three times with other numbers: views of floats of equal dimensions, and an
+// index of one dimension.
+template <class Check>
+void ForEachLayout(Check check) {
+  // Small numbers, whose sums and products are exact.
+  float number = 0;
+  const auto next = [&] { return number = number < 60 ? number + 1 : 0; };
+  for (const tfplug::testing::Dims& dims :
+       std::vector<tfplug::testing::Dims>{{3, 4}, {2, 4}, {5, 3}}) {
+    for (const int64_t pitch : {4, 6, 9}) {
+      for (const int index_dim : {0, 1}) {
+        for (int run = 0; run < 3; ++run) {
+          std::vector<float> a(60), y(60);
+          for (float& x : a) x = next();
+          tfplug::Operand view_a, view_y,
+              index = tfplug::Operand::Index(100 * run);
+          view_a.data = a.data();
+          view_y.data = y.data();
+          for (int d = 0; d < 2; ++d) {
+            const int64_t size = dims[static_cast<size_t>(d)];
+            view_a.AddDim(size, d == 0 ? pitch : 1);
+            view_y.AddDim(size, d == 0 ? 1 : 20 - pitch);
+            index.AddDim(size, d == index_dim ? 1 : 0);
+          }
+          tfplug::Operand scalar =
+              tfplug::internal::ScalarOf(DataType::kFloat, next(), view_a);
+          CAPTURE(dims[0]);
+          CAPTURE(pitch);
+          CAPTURE(index_dim);
+          check(view_a, index, scalar, view_y);
+        }
+      }
+    }
+  }
+}
+float& At(const tfplug::Operand& view, const tfplug::testing::Dims& index) {
+  return static_cast<float*>(view.data)[tfplug::testing::OffsetOf(view, index)];
+}
+double RealOf(const tfplug::Operand& scalar) {
+  double real;
+  std::memcpy(&real, &scalar.scalar, sizeof(real));
+  return real;
+}
+
+TEST_CASE("a repeated launch has its own addresses and scalars") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kInt64, DataType::kFloat},
+      {DataType::kFloat},
+      [](tfplug::Value a, tfplug::Value index, tfplug::Value b) {
+        return a * b + Cast(index, DataType::kFloat);
+      });
+  const auto expected =
+      [](const tfplug::Operand& a, const tfplug::Operand& index,
+         const tfplug::Operand& b, const tfplug::testing::Dims& at) {
+        return At(a, at) * RealOf(b) + static_cast<double>(index.scalar) +
+               static_cast<double>(tfplug::testing::OffsetOf(index, at));
+      };
+  ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
+    REQUIRE(launcher.Map(*expression, {a, index, b}, {y}) == absl::OkStatus());
+    tfplug::testing::ForEachIndex({a.dim(0), a.dim(1)}, [&](const auto& at) {
+      CHECK(At(y, at) == expected(a, index, b, at));
+    });
+  });
+  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  CHECK(plans.size() == 18);
+
+  tfplug::Reduction sum;
+  sum.map = *expression;
+  ForEachLayout([&](auto& a, auto& index, auto& b, auto& y) {
+    y.rank = 1;
+    REQUIRE(launcher.Reduce(sum, {a, index, b}, {y}) == absl::OkStatus());
+    for (int64_t i = 0; i < a.dim(0); ++i) {
+      double total = 0;
+      for (int64_t k = 0; k < a.dim(1); ++k) {
+        total += expected(a, index, b, {i, k});
+      }
+      CHECK(At(y, {i}) == total);
+    }
+  });
+  CHECK(plans.size() == 36);
+}
+
+// Calls MapFlat with several sizes, expressions and repeated operands, each
+// with two kinds of numbers.
+template <class B>
+void CheckFlat(B& backend) {
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  using tfplug::Value;
+  const auto scale_and_compare = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat, DataType::kBool},
+      [](Value a, Value b) {
+        return std::vector<Value>{a * b, a > b};
+      });
+  const auto sum = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat, DataType::kFloat},
+      {DataType::kFloat}, [](Value a, Value b, Value c) { return a + b + c; });
+  REQUIRE(scale_and_compare.ok());
+  REQUIRE(sum.ok());
+  for (const float number : {1.0f, 5.0f}) {
+    for (const size_t n : {0, 1, 2, 7, 1000}) {
+      std::vector<float> a(n + 1), b(n + 1), y(n + 1, -1), z(n + 1, -1);
+      std::vector<char> greater(n + 1, -1);
+      for (size_t i = 0; i <= n; ++i) {
+        a[i] = number + static_cast<float>(i % 5);
+        b[i] = number * static_cast<float>(i % 3);
+      }
+      const auto size = static_cast<int64_t>(n);
+      for (const uint64_t repeated : {0, 1, 2}) {
+        REQUIRE(launcher.MapFlat(*scale_and_compare,
+                                 {size,
+                                  repeated,
+                                  {a.data(), b.data(), y.data(),
+                                   greater.data()}}) == absl::OkStatus());
+        REQUIRE(
+            launcher.MapFlat(
+                *sum,
+                {size, repeated, {a.data(), b.data(), a.data(), z.data()}}) ==
+            absl::OkStatus());
+        for (size_t i = 0; i < n; ++i) {
+          const float p = a[repeated == 1 ? 0 : i],
+                      q = b[repeated == 2 ? 0 : i];
+          REQUIRE(y[i] == p * q);
+          REQUIRE((greater[i] != 0) == (p > q));
+          REQUIRE(z[i] == p + q + a[i]);
+        }
+        CHECK(y[n] == -1);
+        CHECK(z[n] == -1);
+        CHECK(greater[n] == -1);
+      }
+    }
+  }
+  std::vector<float> x(4);
+  CHECK(launcher.MapFlat(*sum, {4, 0, {x.data(), x.data()}}) ==
+        tfplug::internal::WrongOperands());
+  CHECK(launcher.MapFlat(*sum, {0, 0, {x.data()}}) ==
+        tfplug::internal::WrongOperands());
+}
+
+TEST_CASE("arrays are mapped without a description of their dimensions") {
+  tfplug::ReferenceBackend<minimal::Stream> reference;
+  CheckFlat(reference);
+  CppBackend backend(true, {});
+  CheckFlat(backend);
+  minimal::Stream stream;
+  CHECK(backend.Programs(stream).plans().size() == 4 * 3 * 2);
+}
+
+TEST_CASE("a repeated product has its own addresses and scalars") {
+  CppBackend backend(true, {});
+  minimal::Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = MakeLauncher(backend, stream, scratch);
+  const auto expression = tfplug::MakeExpression(
+      {DataType::kFloat, DataType::kFloat}, {DataType::kFloat},
+      [](tfplug::Value product, tfplug::Value b) { return product * b; });
+  const auto multiply = [&](auto number, int64_t m, int64_t depth, bool maps) {
+    using T = decltype(number);
+    std::vector<T> a(static_cast<size_t>(m * depth)), b(a), c(size_t(m * m));
+    std::fill(a.begin(), a.end(), number);
+    std::fill(b.begin(), b.end(), T(2));
+    const DataType type = tfplug::kDataTypeOf<T>;
+    const auto x = tfplug::Operand::Dense(a.data(), type, {m, depth});
+    const auto y = tfplug::Operand::Dense(b.data(), type, {depth, m});
+    const auto z = tfplug::Operand::Dense(c.data(), type, {m, m});
+    const auto scale = tfplug::internal::ScalarOf(type, 1.5, z);
+    REQUIRE((maps ? launcher.MatMulMap(x, y, *expression,
+                                       absl::MakeConstSpan(&scale, 1),
+                                       absl::MakeConstSpan(&z, 1))
+                  : launcher.MatMul(x, y, z)) == absl::OkStatus());
+    const T want = T(2) * number * T(depth) * (maps ? T(1.5) : T(1));
+    CHECK(std::count(c.begin(), c.end(), want) == m * m);
+  };
+  tfplug::internal::PlanCache& plans = backend.Programs(stream).plans();
+  for (const size_t count : {5, 5}) {
+    for (const float number : {1.0f, 3.0f}) {
+      multiply(number, 3, 2, false);
+      multiply(number, 3, 4, false);
+      multiply(number, 70, 2, false);
+      multiply(static_cast<double>(number), 3, 2, false);
+      multiply(number, 3, 2, true);
+      if (number == 3) CHECK(plans.size() == count);
+    }
+  }
+}
+
+TEST_CASE("SetArguments: handles and offsets, then the parameters") {
+  tfplug::AddressSpace<int> addresses;
+  char* const first = static_cast<char*>(addresses.Insert(7, 100).value());
+  void* pointers[] = {first + 40, nullptr, first};
+  int64_t parameters[] = {-1, -1, -1, 55};
+  tfplug::KernelArguments arguments;
+  arguments.pointers = pointers;
+  arguments.parameters = parameters;
+  arguments.parameters_size = sizeof(parameters);
+  arguments.offsets = absl::MakeSpan(parameters, 3);
+  std::vector<int> handles;
+  const auto set = [&](uint32_t i, size_t size, const void* value) {
+    if (i == 3) {
+      CHECK(size == sizeof(parameters));
+      CHECK(static_cast<const int64_t*>(value)[3] == 55);
+      return absl::OkStatus();
+    }
+    CHECK(i == handles.size());
+    CHECK(size == sizeof(int));
+    handles.push_back(*static_cast<const int*>(value));
+    return absl::OkStatus();
+  };
+  CHECK(tfplug::SetArguments(arguments, addresses, set) == absl::OkStatus());
+  CHECK(handles == std::vector<int>{7, 0, 7});
+  CHECK(parameters[0] == 40);
+  CHECK(parameters[1] == 0);
+  CHECK(parameters[2] == 0);
+  int elsewhere = 0;
+  pointers[1] = &elsewhere;
+  handles.clear();
+  CHECK(
+      absl::IsInvalidArgument(tfplug::SetArguments(arguments, addresses, set)));
+  const auto fail = [](uint32_t, size_t, const void*) {
+    return absl::InternalError("failed");
+  };
+  pointers[1] = nullptr;
+  CHECK(tfplug::SetArguments(arguments, addresses, fail) ==
+        absl::InternalError("failed"));
+}
+
+TEST_CASE("threads launch, and more layouts than are kept") {
+  CppBackend backend(true, {});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t size = 1; size <= 1200; ++size) {
+        std::vector<float> x(4 * size + 1, 1);
+        if (!AddOne(backend, x, t % 2 == 0).ok() || x.front() != 2 ||
+            x.back() != 2) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  minimal::Stream stream;
+  for (size_t size = 2; size < 8000; size += 2) {
+    std::vector<float> x(size, 1);
+    REQUIRE(AddOne(backend, x) == absl::OkStatus());
+    REQUIRE(AddOne(backend, x, true) == absl::OkStatus());
+    REQUIRE(x.back() == 3);
+  }
+  CHECK(backend.compilations == 1);
+  CHECK(backend.Programs(stream).plans().size() ==
+        2 * tfplug::internal::PlanCache::kMost);
+}
+
+TEST_CASE("a source that does not compile is kept for the report") {
+  CppBackend backend(true, {});
+  std::vector<float> x(2, 1);
+  backend.fails = true;
+  const absl::Status status = AddOne(backend, x);
+  const std::string text(status.message());
+  CHECK(text.find("\nline 1: no") != std::string::npos);
+  const size_t begin = text.find(" is in ") + 7;
+  const std::string path = text.substr(begin, text.find(';') - begin);
+  CHECK(ReadFile(path).find("x1[e] = v2;") != std::string::npos);
+  std::filesystem::remove(path);
+  backend.fails = false;
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+}
+
+// Returns how many programs a new device of this name compiles.
+int CompilationsOf(const char* name) {
+  CppBackend backend(true, {}, name);
+  std::vector<float> x(2, 1);
+  CHECK(AddOne(backend, x) == absl::OkStatus());
+  CHECK(x[1] == 2);
+  return backend.compilations;
+}
+
+TEST_CASE("programs are kept on disk, for devices of the same name") {
+  const Folder folder;
+  const std::string cache = folder.path + "/a/b";
+  setenv("TFPLUG_CACHE_DIR", cache.c_str(), 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  CHECK(CompilationsOf("driver 1") == 0);
+  CHECK(CompilationsOf("driver 2") == 1);
+  CHECK(CompilationsOf("") == 1);
+
+  // Files that were cut off or changed are replaced.
+  for (const bool is_cut : {true, false}) {
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+      ++files;
+      const auto size = std::filesystem::file_size(entry);
+      if (is_cut) {
+        std::filesystem::resize_file(entry, size - 1);
+      } else {
+        std::fstream file(entry.path(), std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(size - 100));
+        file << "damaged";
+      }
+    }
+    CHECK(files == 2);
+    CHECK(CompilationsOf("driver 1") == 1);
+    CHECK(CompilationsOf("driver 1") == 0);
+    CHECK(CompilationsOf("driver 2") == 1);
+  }
+
+  // No folder can be created in a file.
+  setenv("TFPLUG_CACHE_DIR", "/dev/null/cache", 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  setenv("TFPLUG_CACHE_DIR", "", 1);
+  CHECK(CompilationsOf("driver 1") == 1);
+  unsetenv("TFPLUG_CACHE_DIR");
+}
+
+}  // namespace

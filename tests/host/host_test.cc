@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/host/host.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "tfplug/host/internal/code.h"
+#include "tfplug/ir/value.h"
+#include "tfplug/testing/internal/random_views.h"
+
+// The results of reference.h decide.
+namespace {
+
+using tfplug::DataType;
+using tfplug::MakeExpression;
+using tfplug::Operand;
+using tfplug::Operands;
+using tfplug::ReduceKind;
+using tfplug::Value;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
+
+struct Stream {};
+
+class Backend : public tfplug::Backend<Stream> {
+ public:
+  absl::Status Map(Stream&, const tfplug::Expression& expression,
+                   Operands inputs, Operands outputs) override {
+    tfplug::HostMap(tfplug::internal::kGenericHostLoops, expression, inputs,
+                    outputs);
+    return absl::OkStatus();
+  }
+  absl::Status Reduce(Stream&, const tfplug::Reduction& reduction,
+                      Operands inputs, Operands outputs) override {
+    tfplug::HostReduce(tfplug::internal::kGenericHostLoops, reduction, inputs,
+                       outputs);
+    return absl::OkStatus();
+  }
+};
+
+struct Host {
+  Backend backend;
+  Stream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+};
+
+#define ALL_TYPES                                                      \
+  float, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, \
+      uint32_t, uint64_t, tfplug::Half, tfplug::BFloat16
+
+template <class T>
+T Any(Random& random) {
+  return T(static_cast<float>(Below(random, 100)) * 0.25f);
+}
+template <class T>
+bool AreEqual(T a, T b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+// Two arrays with the same layout.
+template <class T>
+struct Twins {
+  Twins(Random& random, const Dims& dims)
+      : Twins(Random(random), random, dims) {}
+  Twins(Random same, Random& random, const Dims& dims)
+      : first(same, dims), second(random, dims) {}
+  Array<T> first, second;
+};
+
+// Larger than those of RandomDims: they take several tiles.
+Dims SomeDims(Random& random) {
+  Dims dims = tfplug::testing::RandomDims(random, 5);
+  if (Below(random, 2) == 0) {
+    dims = {1 + Below(random, 70), 1 + Below(random, 70)};
+  }
+  if (Below(random, 6) == 0) dims.insert(dims.begin(), 2);
+  return dims;
+}
+
+TEST_CASE_TEMPLATE("Map of random views", T, ALL_TYPES) {
+  constexpr DataType kType = tfplug::DataTypeOf<T>();
+  const tfplug::Expression expressions[] = {
+      *MakeExpression({kType, kType, DataType::kInt64}, {kType},
+                      [](Value x, Value y, Value) { return x + y; }),
+      *MakeExpression({kType, kType, DataType::kInt64}, {kType},
+                      [](Value, Value y, Value) { return y; }),
+      *MakeExpression({kType, kType, DataType::kInt64}, {kType, kType},
+                      [](Value x, Value y, Value) {
+                        return std::array<Value, 2>{y, x};
+                      }),
+      *MakeExpression(
+          {kType, kType, DataType::kInt64},
+          {kType, DataType::kBool, DataType::kFloat, kType},
+          [](Value x, Value y, Value i) {
+            const Value flag = (i & 1) == 0;
+            return std::array<Value, 4>{
+                Select(flag, x, y) * 2 + 1, x < y,
+                Cast(x, DataType::kFloat) + Cast(i, DataType::kFloat),
+                Cast(Cast(y, DataType::kInt8), x.type()) + Max(x, y) * y};
+          }),
+  };
+  Random random(5);
+  tfplug::testing::Reference reference;
+  Host host;
+  for (int run = 0; run < 200; ++run) {
+    const tfplug::Expression& expression = expressions[run % 4];
+    const Dims dims = SomeDims(random);
+    Array<T> x(random, dims, true), y(random, dims, true);
+    x.Fill([&] { return Any<T>(random); });
+    y.Fill([&] { return Any<T>(random); });
+    Operand index = Operand::Index(3);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      index.AddDim(dims[d], Below(random, 3));
+    }
+    Operand second = y.view();
+    if (Below(random, 3) == 0) {
+      second = Operand::Scalar(kType, tfplug::ConstantBits(kType, 3, 3));
+      for (int64_t size : dims) second.AddDim(size, 0);
+    }
+    Twins<T> a(random, dims), b(random, dims);
+    Twins<bool> less(random, dims);
+    Twins<float> sum(random, dims);
+    const auto run_on = [&](tfplug::Launcher& launcher, Array<T>& first,
+                            Array<bool>& flag, Array<float>& number,
+                            Array<T>& last) {
+      std::vector<Operand> in = {x.view(), second, index};
+      std::vector<Operand> out = {first.view()};
+      if (expression.outputs().size() == 2) out.push_back(last.view());
+      if (expression.outputs().size() == 4) {
+        out = {first.view(), flag.view(), number.view(), last.view()};
+      }
+      REQUIRE(launcher.Map(expression, absl::MakeSpan(in), absl::MakeSpan(out))
+                  .ok());
+    };
+    run_on(reference.launcher, a.first, less.first, sum.first, b.first);
+    run_on(host.launcher, a.second, less.second, sum.second, b.second);
+    ForEachIndex(dims, [&](const Dims& at) {
+      CHECK(AreEqual(a.first.at(at), a.second.at(at)));
+      CHECK(AreEqual(b.first.at(at), b.second.at(at)));
+      CHECK(less.first.at(at) == less.second.at(at));
+      CHECK(sum.first.at(at) == sum.second.at(at));
+    });
+  }
+}
+
+TEST_CASE("Map changes its inputs in place") {
+  using Pair = std::array<Value, 2>;
+  constexpr DataType kFloat = DataType::kFloat;
+  const auto swap =
+      MakeExpression({kFloat, kFloat}, {kFloat, kFloat}, [](Value x, Value y) {
+        return Pair{y, x};
+      });
+  const auto mix =
+      MakeExpression({kFloat, kFloat}, {kFloat, kFloat}, [](Value x, Value y) {
+        const Value sum = x + y;
+        return Pair{sum, x - y + sum * 2};
+      });
+  Host host;
+  for (const int64_t n : {1, 7, 512, 513, 3000}) {
+    std::vector<float> x(static_cast<size_t>(n)), y = x;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(i);
+      y[i] = static_cast<float>(2 * i + 1);
+    }
+    const Operand views[] = {Operand::Dense(x.data(), kFloat, {n}),
+                             Operand::Dense(y.data(), kFloat, {n})};
+    REQUIRE(host.launcher.Map(*swap, {views[0], views[1]}, {views[0], views[1]})
+                .ok());
+    REQUIRE(host.launcher.Map(*mix, {views[0], views[1]}, {views[0], views[1]})
+                .ok());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto a = static_cast<float>(2 * i + 1), b = static_cast<float>(i);
+      CHECK(x[i] == a + b);
+      CHECK(y[i] == a - b + 2 * (a + b));
+    }
+  }
+}
+
+TEST_CASE("Elements of an axis") {
+  tfplug::ExpressionBuilder builder;
+  const Value index = builder.Input(DataType::kInt32);
+  const int table = builder.AxisInput(DataType::kBfloat16);
+  builder.Output(builder.Element(table, Cast(index, DataType::kInt64)),
+                 DataType::kBfloat16);
+  const auto gather = std::move(builder).Build();
+  Random random(9);
+  tfplug::testing::Reference reference;
+  Host host;
+  for (int run = 0; run < 100; ++run) {
+    const Dims dims = {1 + Below(random, 40), 1 + Below(random, 40)};
+    const int64_t size = 1 + Below(random, 9);
+    Array<int32_t> indices(random, dims, true);
+    indices.Fill([&] { return static_cast<int32_t>(Below(random, 14) - 2); });
+    Array<tfplug::BFloat16> elements(random, {dims[0], dims[1], size}, true);
+    elements.Fill([&] { return Any<tfplug::BFloat16>(random); });
+    Operand axis = elements.view();
+    axis.rank = 2;
+    axis.axis_size = size;
+    axis.axis_stride = elements.view().stride(2);
+    Twins<tfplug::BFloat16> out(random, dims);
+    REQUIRE(reference.launcher
+                .Map(*gather, {indices.view(), axis}, {out.first.view()})
+                .ok());
+    REQUIRE(
+        host.launcher.Map(*gather, {indices.view(), axis}, {out.second.view()})
+            .ok());
+    ForEachIndex(dims, [&](const Dims& at) {
+      CHECK(AreEqual(out.first.at(at), out.second.at(at)));
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("Reduce of random views", T, ALL_TYPES) {
+  constexpr DataType kType = tfplug::DataTypeOf<T>();
+  const DataType computed = tfplug::ComputeType(kType);
+  Random random(6);
+  tfplug::testing::Reference reference;
+  Host host;
+  for (int run = 0; run < 240; ++run) {
+    tfplug::Reduction reduction;
+    reduction.kind = static_cast<ReduceKind>(run % 4);
+    const bool is_product = reduction.kind == ReduceKind::kProduct;
+    const bool is_plain = Below(random, 2) == 0;
+    const auto map = [&](Value x, Value y) { return is_plain ? x : Max(x, y); };
+    reduction.map = is_plain && kType == computed
+                        ? *tfplug::CastExpression(kType, computed)
+                        : *MakeExpression({kType, kType}, {computed}, map);
+    reduction.finish = *MakeExpression(
+        {computed, kType}, {kType, computed}, [](Value total, Value extra) {
+          return std::array<Value, 2>{total + extra, total};
+        });
+    const Dims dims = SomeDims(random);
+    const auto kept = static_cast<std::ptrdiff_t>(
+        Below(random, static_cast<int64_t>(dims.size()) + 1));
+    const Dims kept_dims(dims.begin(), dims.begin() + kept);
+    Array<T> x(random, dims, true), y(random, dims, true);
+    Array<T> extra(random, kept_dims, true);
+    // Sums and products are exact.
+    const auto make = [&] {
+      return T(is_product || sizeof(T) < 4
+                   ? (is_product || Below(random, 100) == 0 ? 1.0f : 0.0f)
+                   : static_cast<float>(Below(random, 5)));
+    };
+    x.Fill(make);
+    y.Fill(make);
+    extra.Fill(make);
+    Operand extra_view = extra.view();
+    for (size_t d = kept_dims.size(); d < dims.size(); ++d) {
+      extra_view.AddDim(dims[d], 0);
+    }
+    using C = tfplug::internal::Computed<T>;
+    Twins<T> a(random, kept_dims);
+    Twins<C> b(random, kept_dims);
+    std::vector<Operand> in = {x.view(), y.view(), extra_view};
+    if (reduction.map.inputs().size() == 1) in.erase(in.begin() + 1);
+    std::vector<Operand> in2 = in;
+    std::vector<Operand> out = {a.first.view(), b.first.view()};
+    std::vector<Operand> out2 = {a.second.view(), b.second.view()};
+    REQUIRE(reference.launcher
+                .Reduce(reduction, absl::MakeSpan(in), absl::MakeSpan(out))
+                .ok());
+    REQUIRE(host.launcher
+                .Reduce(reduction, absl::MakeSpan(in2), absl::MakeSpan(out2))
+                .ok());
+    ForEachIndex(kept_dims, [&](const Dims& at) {
+      CHECK(AreEqual(a.first.at(at), a.second.at(at)));
+      CHECK(AreEqual(b.first.at(at), b.second.at(at)));
+    });
+  }
+}
+
+TEST_CASE("sums of floats are accurate") {
+  constexpr DataType kFloat = DataType::kFloat;
+  tfplug::Reduction sum;
+  sum.map = *tfplug::CastExpression(kFloat, kFloat);
+  sum.finish = sum.map;
+  Host host;
+  std::vector<float> x(1 << 20, 0.1f);
+  float y = 0, columns[4] = {};
+  REQUIRE(host.launcher
+              .Reduce(sum, {Operand::Dense(x.data(), kFloat, {1 << 20})},
+                      {Operand::Dense(&y, kFloat, {})})
+              .ok());
+  CHECK(y == doctest::Approx(104857.6).epsilon(1e-6));
+  Operand rows = Operand::Dense(x.data(), kFloat, {4, 1 << 18});
+  rows.stride(0) = 1;
+  rows.stride(1) = 4;
+  REQUIRE(
+      host.launcher.Reduce(sum, {rows}, {Operand::Dense(columns, kFloat, {4})})
+          .ok());
+  for (float column : columns) {
+    CHECK(column == doctest::Approx(26214.4).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Reduce of no elements, and maxima with NaN") {
+  constexpr DataType kFloat = DataType::kFloat;
+  tfplug::Reduction max;
+  max.kind = ReduceKind::kMax;
+  max.map = *tfplug::CastExpression(kFloat, kFloat);
+  max.finish = max.map;
+  Host host;
+  std::vector<float> x(300, 1), y(3, 0);
+  REQUIRE(host.launcher
+              .Reduce(max, {Operand::Dense(x.data(), kFloat, {3, 0})},
+                      {Operand::Dense(y.data(), kFloat, {3})})
+              .ok());
+  for (float value : y) CHECK(value == -INFINITY);
+  x[150] = NAN;
+  REQUIRE(host.launcher
+              .Reduce(max, {Operand::Dense(x.data(), kFloat, {3, 100})},
+                      {Operand::Dense(y.data(), kFloat, {3})})
+              .ok());
+  CHECK(y[0] == 1);
+  CHECK(std::isnan(y[1]));
+  CHECK(y[2] == 1);
+}
+
+}  // namespace

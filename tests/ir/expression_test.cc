@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/ir/expression.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tfplug/ir/serialize.h"
+#include "tfplug/ir/value.h"
+#include "tfplug/primitives/reference.h"
+
+namespace {
+
+using tfplug::DataType;
+using tfplug::Expression;
+using tfplug::Instruction;
+using tfplug::MakeExpression;
+using tfplug::Opcode;
+using tfplug::Operand;
+using tfplug::Value;
+
+constexpr DataType kFloat = DataType::kFloat;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Returns the result of a function of Values for some inputs.
+template <class Out, class F, class... In>
+Out Evaluate(F f, In... in) {
+  const auto expression = MakeExpression({tfplug::DataTypeOf<In>()...},
+                                         {tfplug::DataTypeOf<Out>()}, f);
+  REQUIRE_MESSAGE(expression.ok(), expression.status().ToString());
+  Out out;
+  const std::vector<Operand> inputs = {
+      Operand::Dense(&in, tfplug::DataTypeOf<In>(), {})...};
+  const std::vector<Operand> outputs = {
+      Operand::Dense(&out, tfplug::DataTypeOf<Out>(), {})};
+  tfplug::ReferenceMap(*expression, inputs, outputs);
+  return out;
+}
+
+bool Same(double a, double b) { return a == b || (a != a && b != b); }
+
+TEST_CASE("text and back") {
+  const auto sum = MakeExpression({kFloat, kFloat}, {kFloat},
+                                  [](Value x, Value y) { return x + y; });
+  REQUIRE(sum.ok());
+  const std::string text =
+      "float float;input:float 0;input:float 1;add:float 0 1;2:float";
+  CHECK(tfplug::Serialize(*sum) == text);
+  const auto parsed = tfplug::ParseExpression(text);
+  REQUIRE(parsed.ok());
+  CHECK(parsed->fingerprint() == sum->fingerprint());
+
+  const auto product = MakeExpression({kFloat, kFloat}, {kFloat},
+                                      [](Value x, Value y) { return x * y; });
+  CHECK(product->fingerprint() != sum->fingerprint());
+}
+
+TEST_CASE("every opcode has a text") {
+  for (int i = 0; i < tfplug::kOpcodeCount; ++i) {
+    Instruction in;
+    const std::string text =
+        std::string(tfplug::internal::kOpcodes[i].name) + ":int64 0";
+    REQUIRE(tfplug::internal::ParseInstruction(text, &in));
+    CHECK(static_cast<int>(in.opcode) == i);
+    CHECK(in.type == DataType::kInt64);
+  }
+}
+
+TEST_CASE("malformed texts are errors") {
+  for (const char* text :
+       {"", "float", "float;", "what;0:float", "float;input:float 0;9:float",
+        "float;input:float 1;0:float", "float;input:int32 0;0:float",
+        "float;input:float 0;add:float 0 1;0:float",
+        "float;input:float 0;add:int32 0 0;1:float",
+        "float;input:float 0;add:float 0 0 0 0;1:float",
+        "float;input:float 0;not:float 0;1:float",
+        "float;input:float 0;nothing:float 0;1:float",
+        "float;input:float 0;0:string", "float;input:float 0;x",
+        "float;input:float 0;constant:float;0:float",
+        "half;input:half 0;neg:half 0;1:half",
+        "float;input:float 0;bitcast:int64 0;1:int64",
+        "float;input:float 0;element:float 0 0;1:float",
+        "float;input:float 0;select:float 0 0 0;1:float"}) {
+    CAPTURE(text);
+    const auto parsed = tfplug::ParseExpression(text);
+    CHECK(parsed.status().code() == absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_CASE("equal instructions are one, and registers are shared") {
+  const auto square = MakeExpression({kFloat}, {kFloat},
+                                     [](Value x) { return (x + 1) * (x + 1); });
+  CHECK(square->instructions().size() == 4);
+  const auto chain = MakeExpression({kFloat}, {kFloat}, [](Value x) {
+    for (int i = 0; i < 50; ++i) x = tfplug::Exp(x) * x;
+    return x;
+  });
+  CHECK(chain->num_registers() == 3);
+}
+
+TEST_CASE("operators that do not support a type are errors") {
+  const auto sqrt = MakeExpression({DataType::kInt32}, {DataType::kInt32},
+                                   [](Value x) { return tfplug::Sqrt(x); });
+  CHECK(sqrt.status().code() == absl::StatusCode::kInvalidArgument);
+  const auto mixed = MakeExpression({DataType::kInt32, kFloat}, {kFloat},
+                                    [](Value x, Value y) { return x + y; });
+  CHECK(mixed.status().message() ==
+        "instruction 2 (add) of an expression mixes types");
+}
+
+TEST_CASE("functions of floats are those of the C library") {
+  using Function = std::pair<Value (*)(Value), float (*)(float)>;
+  const std::vector<Function> functions = {
+      {tfplug::Abs, std::fabs},    {tfplug::Floor, std::floor},
+      {tfplug::Ceil, std::ceil},   {tfplug::Rint, std::rint},
+      {tfplug::Sqrt, std::sqrt},   {tfplug::Exp, std::exp},
+      {tfplug::Expm1, std::expm1}, {tfplug::Log, std::log},
+      {tfplug::Log1p, std::log1p}, {tfplug::Sin, std::sin},
+      {tfplug::Cos, std::cos},     {tfplug::Tan, std::tan},
+      {tfplug::Asin, std::asin},   {tfplug::Acos, std::acos},
+      {tfplug::Atan, std::atan},   {tfplug::Sinh, std::sinh},
+      {tfplug::Cosh, std::cosh},   {tfplug::Tanh, std::tanh},
+      {tfplug::Asinh, std::asinh}, {tfplug::Acosh, std::acosh},
+      {tfplug::Atanh, std::atanh}, {tfplug::Erf, std::erf},
+      {tfplug::Erfc, std::erfc},   {tfplug::Lgamma, std::lgamma},
+  };
+  for (const Function& f : functions) {
+    for (float x : {-2.5f, -0.5f, -0.0f, 0.0f, 0.25f, 1.5f, 3e38f, 1e-42f,
+                    kInfinity, -kInfinity, kNan}) {
+      CAPTURE(x);
+      CHECK(Same(Evaluate<float>(f.first, x), f.second(x)));
+    }
+  }
+}
+
+TEST_CASE("integers wrap, and division by 0 gives 0") {
+  const auto add = [](Value x, Value y) { return x + y; };
+  const auto div = [](Value x, Value y) { return x / y; };
+  const auto rem = [](Value x, Value y) { return x % y; };
+  const auto shl = [](Value x, Value y) { return x << y; };
+  const auto shr = [](Value x, Value y) { return x >> y; };
+  CHECK(Evaluate<int32_t>(add, INT32_MAX, 1) == INT32_MIN);
+  CHECK(Evaluate<int8_t>(add, int8_t{127}, int8_t{1}) == -128);
+  CHECK(Evaluate<uint16_t>(add, uint16_t{65535}, uint16_t{2}) == 1);
+  CHECK(Evaluate<int32_t>(div, -7, 2) == -3);
+  CHECK(Evaluate<int32_t>(rem, -7, 2) == -1);
+  CHECK(Evaluate<int32_t>(div, 7, 0) == 0);
+  CHECK(Evaluate<int64_t>(div, INT64_MIN, int64_t{-1}) == INT64_MIN);
+  CHECK(Evaluate<int64_t>(rem, INT64_MIN, int64_t{-1}) == 0);
+  CHECK(Evaluate<uint32_t>(div, 4000000000u, 3u) == 1333333333u);
+  CHECK(Evaluate<int32_t>(shl, 1, 40) == 0);
+  CHECK(Evaluate<int32_t>(shr, -8, 1) == -4);
+  CHECK(Evaluate<int32_t>(shr, -8, 99) == -1);
+  CHECK(Evaluate<uint32_t>(shr, 0x80000000u, 31u) == 1);
+  CHECK(Evaluate<int64_t>([](Value x, Value y) { return tfplug::Pow(x, y); },
+                          int64_t{-3}, int64_t{5}) == -243);
+}
+
+TEST_CASE("conversions") {
+  const auto to = [](DataType type) {
+    return [type](Value x) { return tfplug::Cast(x, type); };
+  };
+  CHECK(Evaluate<int32_t>(to(DataType::kInt32), -1.9f) == -1);
+  CHECK(Evaluate<int32_t>(to(DataType::kInt32), 3e9f) == INT32_MIN);
+  CHECK(Evaluate<int32_t>(to(DataType::kInt32), kNan) == INT32_MIN);
+  CHECK(Evaluate<int64_t>(to(DataType::kInt64), 1e30) == INT64_MIN);
+  CHECK(Evaluate<uint64_t>(to(DataType::kUint64), 1e19) ==
+        10000000000000000000u);
+  CHECK(Evaluate<uint8_t>(to(DataType::kUint8), 258.0f) == 2);
+  CHECK(Evaluate<bool>(to(DataType::kBool), 0.5f) == true);
+  CHECK(Evaluate<float>(to(kFloat), true) == 1.0f);
+  CHECK(Evaluate<double>(to(DataType::kDouble), INT64_MAX) == 0x1p63);
+  // A cast rounds although the result is computed in float.
+  CHECK(Evaluate<float>(to(DataType::kBfloat16), 1.00390625f) == 1.0f);
+  CHECK(Evaluate<int32_t>(to(DataType::kInt8), 130) == -126);
+  CHECK(static_cast<float>(Evaluate<tfplug::Half>([](Value x) { return x * 3; },
+                                                  tfplug::Half(0.1f))) ==
+        static_cast<float>(tfplug::Half(0.0999755859375f * 3)));
+}
+
+TEST_CASE("comparisons, NaN and selection") {
+  CHECK(Evaluate<bool>([](Value x, Value y) { return x < y; }, 1.0f, 2.0f));
+  CHECK(!Evaluate<bool>([](Value x, Value y) { return x >= y; }, kNan, 2.0f));
+  CHECK(Evaluate<bool>([](Value x) { return tfplug::IsNan(x); }, kNan));
+  const auto max = [](Value x, Value y) { return tfplug::Max(x, y); };
+  CHECK(Same(Evaluate<float>(max, kNan, 2.0f), kNan));
+  CHECK(Same(Evaluate<float>(max, 2.0f, kNan), kNan));
+  const auto relu = [](Value x) { return tfplug::Select(x > 0, x, 0); };
+  CHECK(Evaluate<float>(relu, -3.0f) == 0);
+  CHECK(Evaluate<float>(relu, 3.0f) == 3);
+  CHECK(Evaluate<bool>([](Value x) { return !x; }, false));
+  CHECK(Evaluate<int32_t>([](Value x) { return ~x; }, 5) == -6);
+  CHECK(Evaluate<float>([](Value x) { return tfplug::Bitcast(x, kFloat); },
+                        0x3f800000u) == 1.0f);
+}
+
+}  // namespace

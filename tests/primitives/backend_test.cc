@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/primitives/backend.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tfplug/testing/internal/random_views.h"
+
+namespace {
+
+using tfplug::DataType;
+using tfplug::Operand;
+using tfplug::ReduceKind;
+using tfplug::ScatterKind;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
+
+TEST_CASE("MatMul of transposed, repeated and empty matrices") {
+  Random random(4);
+  tfplug::testing::Reference reference;
+  for (int run = 0; run < 100; ++run) {
+    const int64_t batch = 1 + Below(random, 3), m = 1 + Below(random, 9),
+                  n = 1 + Below(random, 9), k = Below(random, 9);
+    Array<float> a(random, {batch, m, k}, true), b(random, {batch, k, n}, true),
+        c(random, {batch, m, n});
+    const auto make = [&] { return static_cast<float>(Below(random, 9)); };
+    a.Fill(make);
+    b.Fill(make);
+    REQUIRE(reference.launcher.MatMul(a.view(), b.view(), c.view()).ok());
+    ForEachIndex({batch, m, n}, [&](const Dims& at) {
+      float sum = 0;
+      for (int64_t i = 0; i < k; ++i) {
+        sum += a.at({at[0], at[1], i}) * b.at({at[0], i, at[2]});
+      }
+      CHECK(c.at(at) == sum);
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("Scatter", T, float, int32_t, tfplug::BFloat16) {
+  Random random(5);
+  tfplug::testing::Reference reference;
+  for (int run = 0; run < 100; ++run) {
+    const auto kind = static_cast<ScatterKind>(run % 5);
+    const int64_t rows = 1 + Below(random, 5), n = Below(random, 9),
+                  inner = 1 + Below(random, 4);
+    Array<T> updates(random, {n, inner}, true), out(random, {rows, inner});
+    Array<int32_t> indices(random, {n});
+    const auto make = [&] { return T(static_cast<float>(Below(random, 3))); };
+    updates.Fill(make);
+    out.Fill(make);
+    indices.Fill([&] { return static_cast<int32_t>(Below(random, 8)) - 1; });
+    std::vector<float> want;
+    ForEachIndex({rows, inner}, [&](const Dims& at) {
+      float value = static_cast<float>(out.at(at));
+      for (int64_t i = 0; i < n; ++i) {
+        if (indices.at({i}) != at[0]) continue;
+        const float update = static_cast<float>(updates.at({i, at[1]}));
+        value = kind == ScatterKind::kSet        ? update
+                : kind == ScatterKind::kAdd      ? value + update
+                : kind == ScatterKind::kMultiply ? value * update
+                : kind == ScatterKind::kMax      ? std::max(value, update)
+                                                 : std::min(value, update);
+      }
+      want.push_back(value);
+    });
+    REQUIRE(reference.launcher
+                .Scatter(kind, indices.view(), updates.view(), out.view())
+                .ok());
+    size_t i = 0;
+    ForEachIndex({rows, inner}, [&](const Dims& at) {
+      CHECK(static_cast<float>(out.at(at)) == want[i++]);
+    });
+  }
+}
+
+TEST_CASE("Scan along the last dimension") {
+  Random random(6);
+  tfplug::testing::Reference reference;
+  for (int run = 0; run < 60; ++run) {
+    const Dims dims = {1 + Below(random, 3), 1 + Below(random, 40)};
+    Array<int32_t> x(random, dims, true), y(random, dims);
+    x.Fill([&] { return static_cast<int32_t>(Below(random, 9)) - 4; });
+    const bool is_sum = run % 2 == 0;
+    const auto kind = is_sum ? ReduceKind::kSum : ReduceKind::kMax;
+    REQUIRE(reference.launcher.Scan(kind, x.view(), y.view()).ok());
+    int32_t total = 0;
+    ForEachIndex(dims, [&](const Dims& at) {
+      const int32_t value = x.at(at);
+      total = at[1] == 0 ? value
+              : is_sum   ? total + value
+                         : std::max(total, value);
+      CHECK(y.at(at) == total);
+    });
+  }
+}
+
+TEST_CASE("Sort finds the first elements in descending order") {
+  Random random(7);
+  tfplug::testing::Reference reference;
+  for (int run = 0; run < 60; ++run) {
+    const int64_t outer = 1 + Below(random, 3), size = 1 + Below(random, 20),
+                  k = 1 + Below(random, size);
+    Array<float> x(random, {outer, size}, true), values(random, {outer, k});
+    Array<int32_t> indices(random, {outer, k});
+    x.Fill([&] {
+      return Below(random, 9) == 0 ? NAN : static_cast<float>(Below(random, 6));
+    });
+    REQUIRE(
+        reference.launcher.Sort(x.view(), values.view(), indices.view()).ok());
+    for (int64_t o = 0; o < outer; ++o) {
+      std::vector<int32_t> order(static_cast<size_t>(size));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+        const float u = x.at({o, a}), v = x.at({o, b});
+        return u > v || (std::isnan(u) && !std::isnan(v));
+      });
+      for (int64_t i = 0; i < k; ++i) {
+        CHECK(indices.at({o, i}) == order[static_cast<size_t>(i)]);
+        const float u = values.at({o, i}),
+                    v = x.at({o, order[static_cast<size_t>(i)]});
+        CHECK((u == v || (std::isnan(u) && std::isnan(v))));
+      }
+    }
+  }
+}
+
+// An author's override is called with the author's stream.
+struct CountingStream {
+  int products = 0;
+};
+class CountingBackend : public tfplug::ReferenceBackend<CountingStream> {
+ public:
+  absl::Status MatMul(CountingStream& stream, tfplug::Launcher& launcher,
+                      const Operand& a, const Operand& b,
+                      const Operand& c) override {
+    ++stream.products;
+    return ReferenceBackend::MatMul(stream, launcher, a, b, c);
+  }
+  absl::Status Map(CountingStream&, const tfplug::Expression&, tfplug::Operands,
+                   tfplug::Operands) override {
+    return absl::UnavailableError("no map today");
+  }
+};
+
+TEST_CASE("overrides and failures of primitives") {
+  CountingBackend backend;
+  CountingStream stream;
+  tfplug::HostScratch scratch;
+  tfplug::Launcher launcher = tfplug::MakeLauncher(backend, stream, scratch);
+  float a = 3, b = 4, c = 0;
+  const auto matrix = [](float* x) {
+    return Operand::Dense(x, DataType::kFloat, {1, 1});
+  };
+  CHECK(launcher.MatMul(matrix(&a), matrix(&b), matrix(&c)).ok());
+  CHECK(stream.products == 1);
+  CHECK(c == 12);
+  CHECK(launcher.Map(tfplug::Expression(), {matrix(&a)}, {matrix(&c)})
+            .message() == "no map today");
+}
+
+}  // namespace

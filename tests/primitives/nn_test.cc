@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tfplug/primitives/nn.h"
+
+#include <doctest/doctest.h>
+#include <tfplug/primitives/backend.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "tfplug/testing/internal/random_views.h"
+
+// The composed primitives for neural networks against sums over all elements.
+namespace {
+
+using tfplug::BatchNormalization;
+using tfplug::Convolution;
+using tfplug::Operand;
+using tfplug::Pooling;
+using tfplug::PoolKind;
+using tfplug::Window;
+using tfplug::Windows;
+using tfplug::testing::Array;
+using tfplug::testing::Below;
+using tfplug::testing::Dims;
+using tfplug::testing::ForEachIndex;
+using tfplug::testing::Random;
+
+Window RandomWindow(Random& random) {
+  Window window{1 + Below(random, 6),
+                0,
+                1 + Below(random, 3),
+                1 + Below(random, 3),
+                1 + Below(random, 2),
+                0,
+                0};
+  window.before = Below(random, 3);
+  window.after = Below(random, 3);
+  const auto reach = [&] { return (window.size - 1) * window.dilation + 1; };
+  if (reach() > window.input + window.before + window.after) window.size = 1;
+  window.output =
+      (window.input + window.before + window.after - reach()) / window.stride +
+      1;
+  return window;
+}
+
+// Calls visit(output index, tap index, input index) for the taps inside the
+// image.
+template <class Visit>
+void ForEachTap(const Windows& windows, Visit visit) {
+  Dims sizes;
+  for (const Window& window : windows) sizes.push_back(window.output);
+  for (const Window& window : windows) sizes.push_back(window.size);
+  const size_t n = windows.size();
+  ForEachIndex(sizes, [&](const Dims& at) {
+    Dims in;
+    for (size_t i = 0; i < n; ++i) {
+      const Window& window = windows[i];
+      in.push_back(at[i] * window.stride + at[n + i] * window.dilation -
+                   window.before);
+      if (in[i] < 0 || in[i] >= window.input) return;
+    }
+    visit(Dims(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(n)),
+          Dims(at.begin() + static_cast<std::ptrdiff_t>(n), at.end()), in);
+  });
+}
+
+Dims Join(int64_t first, const Dims& middle, int64_t last) {
+  Dims dims = {first};
+  dims.insert(dims.end(), middle.begin(), middle.end());
+  dims.push_back(last);
+  return dims;
+}
+Dims Join(const Dims& first, int64_t b, int64_t c) {
+  Dims dims = first;
+  dims.push_back(b);
+  dims.push_back(c);
+  return dims;
+}
+Dims InputsOf(const Windows& windows) {
+  Dims dims;
+  for (const Window& window : windows) dims.push_back(window.input);
+  return dims;
+}
+Dims OutputsOf(const Windows& windows) {
+  Dims dims;
+  for (const Window& window : windows) dims.push_back(window.output);
+  return dims;
+}
+Dims SizesOf(const Windows& windows) {
+  Dims dims;
+  for (const Window& window : windows) dims.push_back(window.size);
+  return dims;
+}
+
+// Small integers, whose sums are exact.
+template <class T>
+auto Integers(Random& random) {
+  return [&random] { return T(static_cast<float>(Below(random, 7) - 3)); };
+}
+
+// Tests a convolution and its gradients, in slices of `max_bytes`.
+template <class T>
+void TestConvolution(Random& random, const Convolution& conv, int64_t batch,
+                     int64_t depth, int64_t outputs, int64_t max_bytes) {
+  tfplug::testing::Reference reference;
+  tfplug::Launcher& launcher = reference.launcher;
+  const Windows& windows = conv.windows;
+  const int64_t channels = depth * conv.groups,
+                per_group = outputs / conv.groups;
+  const Dims image_dims = Join(batch, InputsOf(windows), channels),
+             output_dims = Join(batch, OutputsOf(windows), outputs),
+             filter_dims = Join(SizesOf(windows), depth, outputs);
+  Array<T> image(random, image_dims), filter(random, filter_dims),
+      output(random, output_dims);
+  Array<T> dx(random, image_dims), df(random, filter_dims),
+      dy(random, output_dims);
+  image.Fill(Integers<T>(random));
+  filter.Fill(Integers<T>(random));
+  dy.Fill(Integers<T>(random));
+  // Sums of floats in dense arrays.
+  Array<float> y_sum(random, output_dims), dx_sum(random, image_dims),
+      df_sum(random, filter_dims);
+  ForEachTap(windows, [&](const Dims& o, const Dims& tap, const Dims& in) {
+    for (int64_t b = 0; b < batch; ++b) {
+      for (int64_t k = 0; k < outputs; ++k) {
+        for (int64_t c = 0; c < depth; ++c) {
+          const Dims at_x = Join(b, in, k / per_group * depth + c),
+                     at_f = Join(tap, c, k), at_y = Join(b, o, k);
+          const float x = static_cast<float>(image.at(at_x)),
+                      f = static_cast<float>(filter.at(at_f)),
+                      d = static_cast<float>(dy.at(at_y));
+          y_sum.at(at_y) += x * f;
+          dx_sum.at(at_x) += d * f;
+          df_sum.at(at_f) += d * x;
+        }
+      }
+    }
+  });
+  REQUIRE(tfplug::internal::ComposeConv(launcher, conv, image.view(),
+                                        filter.view(), output.view(), max_bytes)
+              .ok());
+  ForEachIndex(output_dims, [&](const Dims& at) {
+    CHECK(static_cast<float>(output.at(at)) == y_sum.at(at));
+  });
+  REQUIRE(tfplug::internal::ComposeConvInputGradient(
+              launcher, conv, filter.view(), dy.view(), dx.view(), max_bytes)
+              .ok());
+  ForEachIndex(image_dims, [&](const Dims& at) {
+    CHECK(static_cast<float>(dx.at(at)) == dx_sum.at(at));
+  });
+  REQUIRE(tfplug::internal::ComposeConvFilterGradient(
+              launcher, conv, image.view(), dy.view(), df.view(), max_bytes)
+              .ok());
+  ForEachIndex(filter_dims, [&](const Dims& at) {
+    CHECK(static_cast<float>(df.at(at)) == df_sum.at(at));
+  });
+}
+
+TEST_CASE_TEMPLATE("Conv and its gradients", T, float, double, tfplug::Half) {
+  Random random(1);
+  for (int run = 0; run < 60; ++run) {
+    Convolution conv;
+    const int spatial = run % 3 == 0 ? 3 : run % 3 == 1 ? 2 : 1;
+    for (int i = 0; i < spatial; ++i) {
+      conv.windows.push_back(RandomWindow(random));
+    }
+    conv.groups = run % 4 == 0 ? 1 + Below(random, 3) : 1;
+    const bool is_depthwise = run % 5 == 0;
+    if (is_depthwise) conv.groups = 1 + Below(random, 4);
+    TestConvolution<T>(random, conv, 1 + Below(random, 3),
+                       is_depthwise ? 1 : 1 + Below(random, 3),
+                       conv.groups * (1 + Below(random, 3)),
+                       int64_t{1} << Below(random, 12));
+  }
+}
+
+TEST_CASE("Products with an epilogue") {
+  using tfplug::Activation;
+  Random random(6);
+  for (int run = 0; run < 56; ++run) {
+    tfplug::testing::Reference reference;
+    const int64_t rows = 1 + Below(random, 4), columns = 1 + Below(random, 5);
+    Array<float> a(random, {rows, 3}), b(random, {3, columns}),
+        c(random, {rows, columns});
+    Array<float> scale(random, {columns}), shift(random, {columns});
+    for (auto* array : {&a, &b, &scale, &shift}) {
+      array->Fill(Integers<float>(random));
+    }
+    tfplug::Epilogue epilogue;
+    epilogue.activation = static_cast<Activation>(run % 7);
+    epilogue.alpha = 0.25;
+    if (run % 2 == 0) epilogue.scale = &scale.view();
+    if (run % 4 < 2) epilogue.shift = &shift.view();
+    const auto want = [&](int64_t i, int64_t j) {
+      float sum = 0;
+      for (int64_t k = 0; k < 3; ++k) sum += a.at({i, k}) * b.at({k, j});
+      if (run % 2 == 0) sum *= scale.at({j});
+      if (run % 4 < 2) sum += shift.at({j});
+      const float positive = std::max(sum, 0.0f);
+      switch (epilogue.activation) {
+        case Activation::kRelu:
+          return positive;
+        case Activation::kRelu6:
+          return std::min(positive, 6.0f);
+        case Activation::kLeakyRelu:
+          return sum < 0 ? sum / 4 : sum;
+        case Activation::kElu:
+          return sum < 0 ? std::expm1(sum) : sum;
+        case Activation::kTanh:
+          return std::tanh(sum);
+        case Activation::kSigmoid:
+          return 1 / (1 + std::exp(-sum));
+        default:
+          return sum;
+      }
+    };
+    const auto check = [&] {
+      ForEachIndex({rows, columns}, [&](const Dims& at) {
+        CHECK(c.at(at) == doctest::Approx(want(at[0], at[1])));
+      });
+    };
+    tfplug::Launcher& launcher = reference.launcher;
+    REQUIRE(launcher.FusedMatMul(a.view(), b.view(), epilogue, c.view()).ok());
+    check();
+    // The same as a convolution of one-dimensional images.
+    c.Fill([] { return 0.0f; });
+    const auto image = [](Operand view) {
+      return tfplug::internal::WithDim(view, 0, 1);
+    };
+    const Convolution conv{{{rows, rows, 1, 1, 1, 0, 0}}, 1};
+    REQUIRE(launcher
+                .FusedConv(conv, image(a.view()), image(b.view()), epilogue,
+                           image(c.view()))
+                .ok());
+    check();
+  }
+}
+
+TEST_CASE("The memory for windows is bounded") {
+  struct CountingScratch : tfplug::HostScratch {
+    absl::StatusOr<void*> Allocate(int64_t bytes) override {
+      largest = std::max(largest, bytes);
+      total += bytes;
+      return HostScratch::Allocate(bytes);
+    }
+    int64_t largest = 0, total = 0;
+  };
+  Random random(2);
+  tfplug::testing::Reference reference;
+  const Window window{12, 10, 3, 1, 1, 0, 0};
+  const Convolution conv{{window, window}, 1};
+  Array<float> image(random, {8, 12, 12, 4}), filter(random, {3, 3, 4, 5}),
+      output(random, {8, 10, 10, 5});
+  // All windows are 8 * 10 * 10 * 3 * 3 * 4 floats.
+  constexpr int64_t kAll = 8 * 10 * 10 * 3 * 3 * 4 * 4;
+  for (int64_t max_bytes : {kAll, kAll / 8, kAll / 80, kAll / 800}) {
+    CountingScratch scratch;
+    tfplug::Launcher launcher =
+        tfplug::MakeLauncher(reference.backend, reference.stream, scratch);
+    REQUIRE(tfplug::internal::ComposeConv(launcher, conv, image.view(),
+                                          filter.view(), output.view(),
+                                          max_bytes)
+                .ok());
+    // Strided filters are copied, too.
+    CHECK(scratch.total <= max_bytes + 3 * 3 * 4 * 5 * 4);
+    CHECK(scratch.largest >= max_bytes / 2);
+  }
+}
+
+TEST_CASE_TEMPLATE("Pool and its gradient", T, float, double) {
+  Random random(3);
+  for (int run = 0; run < 80; ++run) {
+    tfplug::testing::Reference reference;
+    Pooling pooling;
+    pooling.kind = run % 2 == 0 ? PoolKind::kMax : PoolKind::kAverage;
+    for (int i = 0; i < 1 + run % 3; ++i) {
+      Window window = RandomWindow(random);
+      // Each window has an element inside.
+      window.dilation = 1;
+      window.before = std::min(window.before, window.size - 1);
+      window.output = (window.input + window.before - 1) / window.stride + 1;
+      const int64_t end =
+          (window.output - 1) * window.stride + window.size - window.before;
+      window.after = std::max<int64_t>(0, end - window.input);
+      pooling.windows.push_back(window);
+    }
+    const Windows& windows = pooling.windows;
+    const int64_t batch = 1 + Below(random, 2), depth = 1 + Below(random, 3);
+    const Dims image_dims = Join(batch, InputsOf(windows), depth),
+               output_dims = Join(batch, OutputsOf(windows), depth);
+    Array<T> x(random, image_dims), y(random, output_dims),
+        dx(random, image_dims), dy(random, output_dims);
+    x.Fill(Integers<T>(random));
+    dy.Fill([&] { return T(1 + Below(random, 3)) * 5040; });
+    REQUIRE(reference.launcher.Pool(pooling, x.view(), y.view()).ok());
+    REQUIRE(reference.launcher
+                .PoolGradient(pooling, x.view(), y.view(), dy.view(), dx.view())
+                .ok());
+    const bool is_max = pooling.kind == PoolKind::kMax;
+    Array<T> sum(random, output_dims), count(random, output_dims),
+        want(random, image_dims), is_taken(random, output_dims);
+    for (int64_t b = 0; b < batch; ++b) {
+      for (int64_t c = 0; c < depth; ++c) {
+        ForEachTap(windows, [&](const Dims& o, const Dims&, const Dims& in) {
+          T& total = sum.at(Join(b, o, c));
+          T& n = count.at(Join(b, o, c));
+          const T value = x.at(Join(b, in, c));
+          total =
+              is_max ? n == 0 ? value : std::max(total, value) : total + value;
+          n += 1;
+        });
+        ForEachTap(windows, [&](const Dims& o, const Dims&, const Dims& in) {
+          const Dims at = Join(b, o, c), from = Join(b, in, c);
+          if (!is_max) {
+            want.at(from) += dy.at(at) / count.at(at);
+          } else if (x.at(from) == sum.at(at) && is_taken.at(at) == 0) {
+            want.at(from) += dy.at(at);
+            is_taken.at(at) = 1;
+          }
+        });
+      }
+    }
+    ForEachIndex(output_dims, [&](const Dims& at) {
+      CHECK(y.at(at) ==
+            doctest::Approx(is_max ? sum.at(at) : sum.at(at) / count.at(at)));
+    });
+    ForEachIndex(image_dims, [&](const Dims& at) {
+      CHECK(dx.at(at) == doctest::Approx(want.at(at)));
+    });
+  }
+}
+
+TEST_CASE("Batch normalization") {
+  Random random(4);
+  const auto number = [&] {
+    return static_cast<float>(Below(random, 100)) / 20 - 2;
+  };
+  for (int run = 0; run < 40; ++run) {
+    tfplug::testing::Reference reference;
+    const int64_t depth = 1 + Below(random, 4);
+    const Dims dims = {1 + Below(random, 3), 1 + Below(random, 4),
+                       1 + Below(random, 4), depth};
+    const double n = static_cast<double>(dims[0] * dims[1] * dims[2]);
+    Array<float> x(random, dims), y(random, dims), dy(random, dims),
+        dx(random, dims);
+    Array<float> scale(random, {depth}), offset(random, {depth}),
+        old_mean(random, {depth}), old_variance(random, {depth}),
+        new_mean(random, {depth}), new_variance(random, {depth}),
+        mean(random, {depth}), variance(random, {depth}),
+        dscale(random, {depth}), doffset(random, {depth});
+    for (auto* array : {&x, &dy, &scale, &offset, &old_mean, &old_variance}) {
+      array->Fill(number);
+    }
+    const double factor = run % 3 == 0 ? 1 : 0.25;
+    if (factor == 1) old_mean.Fill([] { return INFINITY; });
+    BatchNormalization norm{0.5, true, factor};
+    REQUIRE(
+        reference.launcher
+            .BatchNormTraining(
+                norm, {x.view(), scale.view(), offset.view(), old_mean.view(),
+                       old_variance.view(), y.view(), new_mean.view(),
+                       new_variance.view(), mean.view(), variance.view()})
+            .ok());
+    REQUIRE(reference.launcher
+                .BatchNormGradient(
+                    norm,
+                    {dy.view(), x.view(), scale.view(), mean.view(),
+                     variance.view(), dx.view(), dscale.view(), doffset.view()})
+                .ok());
+    for (int64_t c = 0; c < depth; ++c) {
+      double sum = 0, squares = 0, dy_sum = 0, dy_x = 0;
+      const auto each = [&](auto visit) {
+        ForEachIndex(dims, [&](const Dims& at) {
+          if (at[3] == c) visit(at, double{x.at(at)}, double{dy.at(at)});
+        });
+      };
+      each([&](const Dims&, double v, double) { sum += v; });
+      each([&](const Dims&, double v, double) {
+        squares += (v - sum / n) * (v - sum / n);
+      });
+      const double deviation = std::sqrt(squares / n + 0.5);
+      each([&](const Dims&, double v, double d) {
+        dy_sum += d;
+        dy_x += d * (v - sum / n) / deviation;
+      });
+      const auto near = [](double v) {
+        return doctest::Approx(v).epsilon(1e-4).scale(1);
+      };
+      CHECK(mean.at({c}) == near(sum / n));
+      CHECK(variance.at({c}) == near(squares / n));
+      const double population = n > 1 ? squares / (n - 1) : squares;
+      const double old = factor == 1 ? 0 : double{old_mean.at({c})};
+      CHECK(new_mean.at({c}) == near((1 - factor) * old + factor * sum / n));
+      CHECK(new_variance.at({c}) ==
+            near((1 - factor) * old_variance.at({c}) + factor * population));
+      CHECK(doffset.at({c}) == near(dy_sum));
+      CHECK(dscale.at({c}) == near(dy_x));
+      each([&](const Dims& at, double v, double d) {
+        const double normal = (v - sum / n) / deviation;
+        CHECK(y.at(at) == near(normal * scale.at({c}) + offset.at({c})));
+        CHECK(dx.at(at) == near(scale.at({c}) / deviation *
+                                (d - dy_sum / n - normal * dy_x / n)));
+      });
+    }
+    // Inference with these statistics is the same.
+    Array<float> inferred(random, dims);
+    norm.is_training = false;
+    REQUIRE(reference.launcher
+                .BatchNormInference(
+                    norm, {x.view(), scale.view(), offset.view(), mean.view(),
+                           variance.view(), inferred.view()})
+                .ok());
+    ForEachIndex(dims, [&](const Dims& at) {
+      CHECK(inferred.at(at) == doctest::Approx(y.at(at)));
+    });
+    REQUIRE(reference.launcher
+                .BatchNormGradient(
+                    norm,
+                    {dy.view(), x.view(), scale.view(), mean.view(),
+                     variance.view(), dx.view(), dscale.view(), doffset.view()})
+                .ok());
+    ForEachIndex(dims, [&](const Dims& at) {
+      const int64_t c = at[3];
+      CHECK(dx.at(at) == doctest::Approx(dy.at(at) * scale.at({c}) /
+                                         std::sqrt(variance.at({c}) + 0.5f)));
+    });
+  }
+}
+
+TEST_CASE_TEMPLATE("CrossEntropy", Label, float, int32_t) {
+  Random random(5);
+  for (int run = 0; run < 40; ++run) {
+    tfplug::testing::Reference reference;
+    const int64_t rows = 1 + Below(random, 3), classes = 1 + Below(random, 5);
+    constexpr bool kIsSparse = std::is_integral_v<Label>;
+    Array<float> logits(random, {rows, classes}, true);
+    Array<Label> labels(random, kIsSparse ? Dims{rows} : Dims{rows, classes});
+    Array<float> loss(random, {rows}), gradient(random, {rows, classes}),
+        softmax(random, {rows, classes}), logs(random, {rows, classes});
+    logits.Fill([&] { return static_cast<float>(Below(random, 9)) - 4; });
+    labels.Fill([&] { return static_cast<Label>(Below(random, 7)) - 1; });
+    tfplug::Launcher& launcher = reference.launcher;
+    REQUIRE(launcher
+                .CrossEntropy(logits.view(), labels.view(), loss.view(),
+                              gradient.view())
+                .ok());
+    REQUIRE(launcher
+                .Softmax(tfplug::SoftmaxKind::kSoftmax, logits.view(),
+                         softmax.view())
+                .ok());
+    REQUIRE(launcher
+                .Softmax(tfplug::SoftmaxKind::kLogSoftmax, logits.view(),
+                         logs.view())
+                .ok());
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 0, want = 0;
+      for (int64_t c = 0; c < classes; ++c) sum += std::exp(logits.at({r, c}));
+      bool is_nan = false;
+      for (int64_t c = 0; c < classes; ++c) {
+        const double p = std::exp(logits.at({r, c})) / sum;
+        double label;
+        if constexpr (kIsSparse) {
+          is_nan = labels.at({r}) < 0 || labels.at({r}) >= classes;
+          label = labels.at({r}) == c ? 1 : 0;
+        } else {
+          label = labels.at({r, c});
+        }
+        want -= label * std::log(p);
+        CHECK(softmax.at({r, c}) == doctest::Approx(p));
+        CHECK(logs.at({r, c}) == doctest::Approx(std::log(p)));
+        if (is_nan) {
+          CHECK(std::isnan(gradient.at({r, c})));
+        } else {
+          CHECK(gradient.at({r, c}) == doctest::Approx(p - label));
+        }
+      }
+      if (is_nan) {
+        CHECK(std::isnan(loss.at({r})));
+      } else {
+        CHECK(loss.at({r}) == doctest::Approx(want));
+      }
+    }
+  }
+}
+
+}  // namespace
